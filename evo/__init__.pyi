@@ -3,6 +3,7 @@
 from . import filters as filters
 from . import parallel as parallel
 from . import policies as policies
+from . import protocols as protocols
 from . import rewards as rewards
 from . import searches as searches
 from .filters import FILTERS as FILTERS

@@ -4,6 +4,10 @@
     evo.parallel.score_batch(score, programs, max_workers=8)    # fitness by program
     evo.parallel.score_batch(critic.score, triples)             # by a critic
     evo.parallel.generate_candidates(model, prompts, query)     # a reply, or None, by prompt
+    evo.parallel.average(scores)                                # several scorers as one
+
+`map_parallel`, `run_parallel`, `score_batch_parallel` and `generate_candidates_parallel` are the
+same functions with `max_workers` as a positional argument.
 
 Results come in the order of the items. Work goes on threads, which suits what waits for an
 endpoint, a disk or another process. The function is called by several at once, so it must not
@@ -169,6 +173,59 @@ def score_batch(
         return value
 
     return map(checked, items, max_workers=max_workers, **how)
+
+
+def average(scores: Iterable[Callable[..., float]]) -> Callable[..., float]:
+    """Returns a function that calls several scorers with the same arguments and averages them.
+
+        score = evo.parallel.average([critic.score, other_critic.score])
+        evo.parallel.score_batch(score, triples)
+
+    Raises:
+        ValueError: There is no scorer.
+    """
+    scorers = list(scores)
+    if not scorers:
+        raise ValueError("scores: expected at least one function, got none")
+
+    def averaged(*parts: Any) -> float:
+        return math.fsum(scorer(*parts) for scorer in scorers) / len(scorers)
+
+    return averaged
+
+
+def map_parallel(
+    fn: Callable[[A], B], items: Iterable[A], max_workers: int | None = None
+) -> list[B]:
+    """Returns `fn(item)` for each item, in order; see `map`."""
+    return map(fn, items, max_workers=max_workers)
+
+
+def run_parallel(
+    fn: Callable[..., B], items: Iterable[Iterable[Any]], max_workers: int | None = None
+) -> list[B]:
+    """Returns `fn(*item)` for each item, in order; see `starmap`."""
+    return starmap(fn, items, max_workers=max_workers)
+
+
+def score_batch_parallel(
+    score_fn: Callable[..., float], items: Iterable[Any], max_workers: int | None = None
+) -> list[float]:
+    """Returns the score of each (system prompt, query, reply) triple, in order; see `score_batch`.
+
+    `score_fn` takes the three parts, or the triple.
+    """
+    return score_batch(score_fn, items, max_workers)
+
+
+def generate_candidates_parallel(
+    model: str | Model,
+    system_prompts: Prompts,
+    query: str,
+    max_workers: int | None = None,
+) -> list[str | None]:
+    """Returns one reply to a query for each system prompt; see `generate_candidates`."""
+    return generate_candidates(model, system_prompts, query, max_workers=max_workers)
 
 
 def generate_candidates(

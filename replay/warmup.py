@@ -28,7 +28,7 @@ def prepare_pictures(part: int = 0) -> None:
 
 
 def _import(part: int) -> None:
-    with contextlib.suppress(ImportError):  # said by the function that needs it
+    with contextlib.suppress(ImportError):  # reported by the function that needs it
         importlib.import_module(PICTURES[part])
     if part + 1 < len(PICTURES):
         prepare_pictures(part + 1)

@@ -51,6 +51,6 @@ class Notes:
     def asked(self, round_index: int, arm: Any) -> None:
         self.lines.append(("asked", round_index, int(arm[0]), state_digest(self.policy)))
 
-    def told(self, round_index: int, reward: Any, outcome: Any) -> None:
+    def completed(self, round_index: int, reward: Any, outcome: Any) -> None:
         self.rewards.append(float(reward[0]))
         self.lines.append(("told", round_index, int(outcome.arm[0]), state_digest(self.policy)))

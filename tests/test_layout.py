@@ -67,7 +67,17 @@ ROWS = {
             "models",
             "parallel",
         ),
-        *("sandbox", "policies", "rewards", "filters", "runs", "gate", "studies", "cli"),
+        *(
+            "sandbox",
+            "policies",
+            "rewards",
+            "filters",
+            "runs",
+            "gate",
+            "studies",
+            "protocols",
+            "cli",
+        ),
         "__main__",
     ),
     "replay": (
@@ -225,7 +235,7 @@ def test_no_module_hides_a_public_name(package: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {
-        "evo": {"filters", "parallel", "policies", "rewards", "searches"},
+        "evo": {"filters", "parallel", "policies", "protocols", "rewards", "searches"},
         "replay": {"claims", "explorers", "importers", "plots", "reports"},
     }
     assert {*done.stdout.split()} <= rooms[package]

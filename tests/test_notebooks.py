@@ -36,15 +36,36 @@ def code_cells(path: Path) -> list[Any]:
 
 
 @every
-def test_what_is_kept_is_pictures_and_sentences_of_these_cells(path: Path) -> None:
+def test_what_is_kept_is_pictures_tables_and_sentences_of_these_cells(path: Path) -> None:
     assert path.stat().st_size < 1_500_000
     for cell in code_cells(path):
         assert cell.execution_count is None
         for output in cell.outputs:
             kept = set(output.data) - {"text/plain"}
-            assert kept in ({"image/png"}, {"text/markdown"})
+            assert kept in ({"image/png"}, {"text/markdown"}, {"text/html"})
+            assert "<script" not in output.data.get("text/html", "")
+            assert "/tmp/" not in str(output.data.get("text/html", ""))
             shows = hashlib.sha256(cell.source.encode()).hexdigest()[:12]
             assert cell.metadata["shows"] == shows, f"{cell.id}: `notebooks/pictures/make.py` again"
+
+
+def shows_table(cell: Any) -> bool:
+    return any('class="dataframe"' in o.data.get("text/html", "") for o in cell.get("outputs", ()))
+
+
+def test_tables_are_kept_like_pictures() -> None:
+    cells = [cell for path in NOTEBOOKS for cell in code_cells(path)]
+    assert sum(map(shows_table, cells)) >= 15
+
+
+@every
+def test_prose_about_a_table_stands_beside_it(path: Path) -> None:
+    cells = read(path).cells
+    for number, cell in enumerate(cells):
+        if cell.cell_type == "markdown" and re.search(
+            r"\b[Tt]he table (counts|states)", cell.source
+        ):
+            assert any(map(shows_table, cells[max(0, number - 1) : number + 2])), cell.source
 
 
 @every
@@ -64,9 +85,15 @@ def test_it_is_short(path: Path) -> None:
     assert len(code_cells(path)) <= MOST_CELLS
 
 
-ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.rewards", "evo.searches", "replay"}
-ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots", "replay.reports"}
-ROOMS |= {"evo.studies.protocol"}
+ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.protocols", "evo.rewards", "evo.searches"}
+ROOMS |= {
+    "replay",
+    "replay.claims",
+    "replay.explorers",
+    "replay.importers",
+    "replay.plots",
+    "replay.reports",
+}
 
 
 @every

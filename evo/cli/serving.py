@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from evo.cli.options import Budget, Count, Port
+from evo.cli.options import Budget, Count, Flag, Port
 from evo.cli.tables import FAILURE
 
 if TYPE_CHECKING:
     from evo.gate.server import Latency
+    from evo.logs.records import Model
 
 
 def serve(
@@ -111,17 +112,32 @@ def bench(
     calls: int = 16,
     max_tokens: int = 256,
     timeout: float = 600.0,
+    compare: Flag = False,
+    population: int = 30,
+    problems: int = 50,
+    max_concurrent: int = 10,
+    latency: str | None = None,
 ) -> int:
-    """Finds an endpoint's best number of calls in flight.
+    """Finds an endpoint's best number of calls in flight, or compares sequential with concurrent.
 
     Args:
-        model: Of the endpoint, or one of `evo models`.
+        model: A model of the endpoint, or one of `evo models`.
         endpoint: Base URL of an endpoint to try.
-        calls: At each concurrency; also the highest one.
-        max_tokens: Of a reply.
-        timeout: Of a call, seconds.
+        calls: Number of calls at each concurrency; also the highest concurrency.
+        max_tokens: Completion tokens of a reply at most.
+        timeout: Seconds for a call.
+        compare: Evaluate a population of prompts on a set of problems instead, one call at a time
+            and then concurrently, and print times, speed-up, problems per second and cache hits.
+        population: Number of prompts; with --compare.
+        problems: Number of problems for each prompt, at most 60; with --compare.
+        max_concurrent: Calls in flight at most; with --compare.
+        latency: The offline model's lognormal seconds, MEDIAN,SIGMA (default: 0.05,0.3); with
+            --compare.
     """
     from evo.gate.benchmarking import knee, named_model, probe
+
+    if compare:
+        return _compare(named_model(model, endpoint), population, problems, max_concurrent, latency)
 
     tried, steps = named_model(model, endpoint), [1 << k for k in range(calls.bit_length())]
     print(
@@ -142,4 +158,39 @@ def bench(
         print("no call was answered, so nothing is known of its best concurrency")
         return FAILURE
     print(f"--max-concurrent {knee(levels)}")
+    return 0
+
+
+def _compare(
+    model: Model, population: int, problems: int, max_concurrent: int, latency: str | None
+) -> int:
+    import tempfile
+
+    import msgspec
+
+    from evo.gate.benchmarking import compare
+    from evo.gate.server import OfflineServer
+    from evo.models.offline import OFFLINE_MODELS
+
+    offline = model.name in OFFLINE_MODELS and model.base_url is None
+    if latency is not None and not offline:
+        raise ValueError("--latency goes with the offline model alone")
+    with contextlib.ExitStack() as opened:
+        if offline:
+            server = OfflineServer(latency=_latency(latency or "0.05,0.3"))
+            model = msgspec.structs.replace(model, base_url=opened.enter_context(server).url)
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        print(f"{population} prompts x up to {problems} problems, {model.name}", flush=True)
+        sizes = {"population": population, "problems": problems, "max_concurrent": max_concurrent}
+        done = []
+        for each in compare(model, folder / "cache.sqlite", **sizes):
+            done.append(each)
+            print(
+                f"{each.name:14}  {each.max_concurrent:4} in flight  {each.seconds:8.2f} s  "
+                f"{done[0].seconds / each.seconds:6.1f} x  {each.rate:8.1f} problems/s  "
+                f"{each.cache_hits:6} of {each.problems} from the cache",
+                flush=True,
+            )
+    same = all(each.fitness == done[0].fitness for each in done)
+    print("all three gave " + ("the same fitness for every prompt" if same else "other fitness"))
     return 0

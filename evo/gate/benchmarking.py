@@ -1,4 +1,4 @@
-"""How many calls at once an endpoint answers best."""
+"""Measures an endpoint: its best number of calls in flight, and what concurrency gains."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
 from evo import parallel
-from evo.logs.records import Model
+from evo.logs.records import InstanceCall, Model
 from evo.models.client import Call, ModelClient
 from evo.models.limits import Slots
 from evo.models.registry import ModelError, find_model, resolve_sampling
 from evo.prompt import build_messages
+from evo.runs.configuration import make_header
+from evo.runs.dataset import InstanceEvaluator
+from evo.runs.resources import open_resources
+from evo.runs.settings import Settings
 from evo.tasks.task import load_task
 
 _GAIN = 1.05  # calls/s by which a level must beat all before, for the next to be tried
@@ -89,3 +94,47 @@ def knee(levels: Sequence[Level]) -> int:
     fair = [level for level in levels if not level.limited] or list(levels[:1])
     enough = _KNEE * max(level.rate for level in fair)
     return next(level.concurrency for level in fair if level.rate >= enough)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One evaluation of a whole population of prompts on a set of problems."""
+
+    name: str
+    max_concurrent: int
+    problems: int  # prompts times problems
+    seconds: float
+    cache_hits: int
+    fitness: tuple[float | None, ...]  # by prompt
+
+    @property
+    def rate(self) -> float:
+        """Problems per second."""
+        return self.problems / self.seconds
+
+
+def compare(
+    model: Model, cache: Path, *, population: int, problems: int, max_concurrent: int
+) -> Iterator[Pass]:
+    """Yields how long a population of prompts takes on a set of problems, in three ways.
+
+    The ways are: one call at a time; up to `max_concurrent` calls at a time, which fills the cache;
+    and the same again, answered from the cache.
+    """
+    task = load_task("word_problems", instances=problems)
+    texts = [f"{task.initial_program.strip()} (prompt {k})" for k in range(population)]
+    header = make_header(task, model=model)
+    ways = {"sequential": (1, None), "concurrent": (max_concurrent, cache)}
+    for name, (slots, file) in {**ways, "from the cache": ways["concurrent"]}.items():
+        calls: list[InstanceCall] = []
+        with open_resources(Settings(max_concurrent=slots, cache=file)) as resources:
+            evaluator = InstanceEvaluator(header, resources, calls.append)
+
+            def fitness(text: str, evaluator: InstanceEvaluator = evaluator) -> float | None:
+                return evaluator.evaluate(task.record, text, header.limits).fitness
+
+            started = time.perf_counter()
+            found = parallel.map(fitness, texts, max_workers=min(slots, population))
+            seconds = time.perf_counter() - started
+        hits = sum(call.attempts[-1].cached for call in calls if call.attempts)
+        yield Pass(name, slots, len(calls), seconds, hits, tuple(found))

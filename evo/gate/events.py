@@ -28,7 +28,7 @@ class Events:
         self.started, self.whole = started, False
         self.finish: str | None = None
         self._marks = (b'"usage"', b'"finish_reason"', *((b'"content"',) if keeps_text else ()))
-        self._said: list[str] = []
+        self._text: list[str] = []
         self._asks_usage, self._hide = asks_usage, hide
         self._usage: JsonObject | None = None
 
@@ -45,7 +45,7 @@ class Events:
     @property
     def text(self) -> str:
         """The text of the reply so far, if it is kept."""
-        return "".join(self._said)
+        return "".join(self._text)
 
     @property
     def attempt(self) -> Attempt:
@@ -81,6 +81,6 @@ class Events:
         return b"data: " + write_json(event) + b"\n" if choices else b""
 
     def _hear(self, delta: object) -> None:
-        said = delta.get("content") if isinstance(delta, dict) else None
-        if isinstance(said, str):
-            self._said.append(said)
+        piece = delta.get("content") if isinstance(delta, dict) else None
+        if isinstance(piece, str):
+            self._text.append(piece)

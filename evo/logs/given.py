@@ -126,12 +126,13 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model that scores triples by a rubric; `version` is that of the prompt's wording."""
+    """A model that scores triples by the mean over its rubrics; `version` is of the wording."""
 
     model: Model
     sampling: Sampling
     rubric: str
     version: Int = 1
+    more_rubrics: tuple[str, ...] = ()
 
 
 class ValueRecord(

@@ -24,6 +24,7 @@ from typing import BinaryIO, Generic, Self, TypeVar
 
 import msgspec
 
+from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.records import SCHEMA
 
@@ -145,7 +146,7 @@ class Reader(Generic[R]):
             if fault and not self.lines and not line.startswith(PREFIX):
                 raise self.fault(
                     f"not a {self._what}: {fault}; logs of other tools are read with "
-                    "`replay import FORMAT PATH`"
+                    f"`replay import FORMAT PATH`; {examples.LOG}"
                 )
             if fault:
                 raise self.fault(fault)

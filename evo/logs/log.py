@@ -226,6 +226,11 @@ class Log:
         return self._program(*(self.generations[-1].best if self.generations else (0, 0)))
 
     @property
+    def best_fitness(self) -> float:
+        """The best fitness, NaN where nothing is ok: the end of the trajectory."""
+        return float(self.trajectory[-1])
+
+    @property
     def best(self) -> Best:
         """The program of highest fitness in the complete generations.
 

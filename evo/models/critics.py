@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +50,11 @@ class Triple(NamedTuple):
 
 class NoScore(ValueError):  # noqa: N818
     """The critic did not answer, or its answer holds no score."""
+
+
+def rubrics_of(record: CriticRecord) -> tuple[str, ...]:
+    """Returns all rubrics of a critic; there is one call for each."""
+    return (record.rubric, *record.more_rubrics)
 
 
 def critic_messages(rubric: str, triple: Triple) -> list[dict[str, str]]:
@@ -123,18 +128,28 @@ class Scorer:
         self._known, self._turns = known, dict[str, threading.Lock]()
         model = record.model
         named = (model.name, model.id or model.name, model.version, model.extra_body)
-        self._identity = msgspec.json.encode(
-            (named, record.sampling, record.rubric, record.version), order="sorted"
-        )
+        self._identities = {
+            rubric: msgspec.json.encode(
+                (named, record.sampling, rubric, record.version), order="sorted"
+            )
+            for rubric in rubrics_of(record)
+        }
 
     def score(self, triple: Triple, *, generation: int = 0, index: int = 0) -> CriticCall:
         """Returns the call for a triple, made now unless it is known; of equal ones one is made.
 
-        It is logged under `generation` and `index`. EndpointError: the endpoint does not answer, or
-        refuses; CallCancelled: calls were cancelled, or a stop was asked for.
+        It is logged under `generation` and `index`. With several rubrics there is a logged call for
+        each, and the call that is returned has their mean score. EndpointError: the endpoint does
+        not answer, or refuses; CallCancelled: calls were cancelled, or a stop was asked for.
         """
+        calls = [
+            self._ask(rubric, triple, generation, index) for rubric in rubrics_of(self._record)
+        ]
+        return calls[0] if len(calls) == 1 else _mean_of(calls)
+
+    def _ask(self, rubric: str, triple: Triple, generation: int, index: int) -> CriticCall:
         texts = [text.encode("utf-8", "surrogatepass").hex() for text in triple]
-        content = self._identity + msgspec.json.encode(texts)
+        content = self._identities[rubric] + msgspec.json.encode(texts)
         key = hashlib.sha256(content).hexdigest()[:16]
         with self._turns.setdefault(key, threading.Lock()):
             if isinstance(known := self._known.get((key, None)), CriticCall):
@@ -142,7 +157,7 @@ class Scorer:
             if self._stopping.is_set():
                 raise CallCancelled("a stop was asked for")
             made = self._caller.call(
-                critic_messages(self._record.rubric, triple),
+                critic_messages(rubric, triple),
                 seed=int(key[:8], 16) >> 1,
                 generation=generation,
                 index=index,
@@ -156,6 +171,19 @@ class Scorer:
             if call.reply is not None:  # what failed may do better another time
                 self._known[key, None] = call
             return call
+
+
+def _mean_of(calls: Sequence[CriticCall]) -> CriticCall:
+    """Returns the calls by several rubrics as one; its score is None if one has no score."""
+    replies = [call.reply for call in calls if call.reply is not None]
+    scores = [call.score for call in calls if call.score is not None]
+    whole = len(scores) == len(calls)
+    return msgspec.structs.replace(
+        calls[0],
+        attempts=tuple(attempt for call in calls for attempt in call.attempts),
+        reply="\n\n".join(replies) if len(replies) == len(calls) else None,
+        score=sum(scores) / len(scores) if whole else None,
+    )
 
 
 def open_caller(
@@ -178,7 +206,8 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
 
     Args:
         model: Name in the registry, or a Model.
-        rubric: What it is asked to look at.
+        rubric: What it is asked to look at. With a list of rubrics it is asked once for each, and
+            the score is their mean.
         temperature: Of its sampling.
         top_p: Nucleus sampling mass in (0, 1]; None: the model's default, as for the next.
         max_tokens: Completion tokens at most.
@@ -199,7 +228,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
     def __init__(
         self,
         model: str | Model,
-        rubric: str = RUBRIC,
+        rubric: str | Sequence[str] = RUBRIC,
         *,
         temperature: float = 0.0,
         top_p: float | None = None,
@@ -212,7 +241,8 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
     ) -> None:
         if not isinstance(model, str | Model) or model == "":
             raise ValueError(f"critic: expected a model or the name of one, got {model!r}")
-        if not isinstance(rubric, str) or not rubric.strip():
+        rubrics = (rubric,) if isinstance(rubric, str) else tuple(rubric)
+        if not rubrics or not all(isinstance(each, str) and each.strip() for each in rubrics):
             raise ValueError(f"critic: expected a rubric, a text that is not empty, got {rubric!r}")
         known = find_model(model)
         if not known.is_llm and known.version == "1":
@@ -222,7 +252,9 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
             )
         chosen = {"temperature": temperature, "top_p": top_p}
         sampling = resolve_sampling(known, max_tokens=max_tokens, **chosen)
-        self.record = CriticRecord(model=known, sampling=sampling, rubric=rubric)
+        self.record = CriticRecord(
+            model=known, sampling=sampling, rubric=rubrics[0], more_rubrics=rubrics[1:]
+        )
         self.calls: list[CriticCall] = []
         self._log = None if log is None else Path(log)
         self._how = Slots(max_concurrent), timeout, retries, cache
@@ -270,7 +302,9 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Critic({self.record.model.name!r}, {self.record.rubric!r})"
+        rubrics = rubrics_of(self.record)
+        shown = rubrics[0] if len(rubrics) == 1 else [*rubrics]
+        return f"Critic({self.record.model.name!r}, {shown!r})"
 
     def _open(self) -> Scorer:
         with self._opening:

@@ -23,6 +23,10 @@ _LEAST |= {"active_parameters": 1, "context": 1}
 _POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, and what they hold
 
 
+ALIASES = {"llama-8b": "llama-3.1-8b"}
+"""Other names of shipped models, as in the paper's code; a model of the user's comes first."""
+
+
 class ModelError(ValueError):
     """An unknown model, or a mistake in a model's table."""
 
@@ -52,8 +56,8 @@ def find_model(model: str | Model) -> Model:
     if isinstance(model, Model):
         return model
     known = load_models()
-    if model in known:
-        return known[model]
+    if (name := model if model in known else ALIASES.get(model, model)) in known:
+        return known[name]
     raise ModelError(
         f"unknown model {model!r}{meant(model, known)}\n"
         f"known: {', '.join(known)}\n"

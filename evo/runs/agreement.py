@@ -67,13 +67,13 @@ def check_critic(
     text: str | None = None,
     **options: Unpack[SessionOptions],
 ) -> Agreement:
-    """Scores replies on a task that knows which are right, and says how far the critic agrees.
+    """Measures how far a critic agrees with a task that knows which replies are right.
 
     Args:
         critic: The critic, or its model.
         task: A text on a data set with an evaluator; a reply is right from a score of 0.5 on.
         model: Whose replies are scored: one to each instance.
-        text: What the model is told; None: the task's initial text.
+        text: The system prompt (default: the task's initial text).
         **options: Listed below.
 
     Raises:
@@ -90,22 +90,22 @@ def check_critic(
         )
     header = make_header(loaded, model=model)
     judging = critic if isinstance(critic, Critic) else Critic(critic)
-    said = text if text is not None else loaded.initial_program
+    prompt = text if text is not None else loaded.initial_program
     instances = read_instances(loaded.record)
     with open_resources(settings) as resources:
         evaluator = InstanceEvaluator(header, resources)
-        tried = evaluator.attempt(said, range(len(instances)), header.limits)
+        tried = evaluator.attempt(prompt, range(len(instances)), header.limits)
     known = [(t.instance, t.calls[0]) for t in tried if t.instance.score is not None]
-    triples = [(said.strip(), instances[c.index]["prompt"], c.reply or "") for _, c in known]
+    triples = [(prompt.strip(), instances[c.index]["prompt"], c.reply or "") for _, c in known]
     workers = min(len(triples), settings.max_concurrent) or None
     scores = parallel.score_batch(judging.score, triples, workers, raising=False)
     for error in scores:
         if isinstance(error, Exception) and not isinstance(error, NoScore):
             raise error
-    told = [(s, (i.score or 0) >= 0.5) for s, (i, _) in zip(scores, known, strict=True)
+    scored = [(s, (i.score or 0) >= 0.5) for s, (i, _) in zip(scores, known, strict=True)
             if not isinstance(s, NoScore)]  # fmt: skip
-    right, wrong = ([s for s, good in told if good is side] for side in (True, False))
-    return agreement_of(right, wrong, unscored=len(scores) - len(told))
+    right, wrong = ([s for s, good in scored if good is side] for side in (True, False))
+    return agreement_of(right, wrong, unscored=len(scores) - len(scored))
 
 
 def agreement_of(right: list[float], wrong: list[float], *, unscored: int = 0) -> Agreement:

@@ -133,7 +133,7 @@ class Arm:
         self.log(Initial(evaluation=plain(initial), value=initial.value, second=second))
 
     def play(self, log: Log) -> None:
-        """Keeps to what a log says of plans and of calls, failed ones included."""
+        """Takes plans and calls from a log, failed ones included."""
         self.planner.logged = log.plans
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
         self.state.replies.update(log.replies)

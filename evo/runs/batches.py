@@ -1,7 +1,7 @@
 """Growing batches of a data set: in which order, who is dropped, and the one test at the end.
 
 Batches save calls and guarantee nothing: a good text may be dropped by bad luck. What a run gained
-is said by one test of its final text against the initial one, on instances for checking that
+is decided by one test of its final text against the initial one, on instances for checking that
 nothing saw before.
 """
 
@@ -40,7 +40,7 @@ def batch_sizes(first: int, count: int) -> list[int]:
 def behind(own: Sequence[float], other: Sequence[float], left: int) -> bool:
     """Whether a text cannot catch up with another one, if any, by scores on the same instances.
 
-    It could not even by full scores on those that are left, or a paired test says it is worse.
+    Full scores on the instances left would not be enough, or a paired test finds it worse.
     """
     if not other:
         return False

@@ -185,7 +185,7 @@ class Turns:
 
     A run goes on early if even the worst case of all runs before it leaves room, and is over once
     what they have spent already leaves none; between the two it waits. So the order in which work
-    is done never changes what is done. A run is told by its name in the ledger.
+    is done never changes what is done. A run is identified by its name in the ledger.
     """
 
     def __init__(self, ledger: Ledger, runs: Sequence[tuple[Hashable, Worst]]) -> None:

@@ -218,7 +218,7 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
     raise AssertionError("there is no end of names")
 
 
-def keep_promises(paths: Iterable[Path]) -> None:
+def release_paths(paths: Iterable[Path]) -> None:
     """Promises these paths no longer: their runs have begun, or never will."""
     with _promising:
         _promised.difference_update(path.absolute() for path in paths)

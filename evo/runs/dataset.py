@@ -78,7 +78,7 @@ class Tried(NamedTuple):
 class InstanceEvaluator:
     """Evaluates programs or texts on a task's data set; many threads may share it.
 
-    Calls are logged under `generation`, told to `on_call` by the thread that made them, and wait
+    Calls are logged under `generation`, passed to `on_call` in the thread that made them, and wait
     behind its children's own calls; those that are `known`, which grow, are not made. `check` holds
     the positions of the instances that no search sees.
     """
@@ -102,8 +102,8 @@ class InstanceEvaluator:
         self._on_call = on_call
         self._workers = min(len(self._instances), resources.max_concurrent)
         # Two texts at a time keep the slots busy; more would only finish later.
-        at_once = max(2, 2 * resources.max_concurrent // self._workers)
-        self._asking = threading.Semaphore(at_once)
+        usual = max(2, 2 * resources.max_concurrent // self._workers)
+        self._asking = threading.Semaphore(resources.settings.texts_at_once or usual)
 
     def evaluate(
         self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
@@ -210,9 +210,9 @@ class InstanceEvaluator:
         else:
             score = functools.partial(self._score, self._scorer, text.strip())
             scores = dict[str, float]()
-            for call, said in zip(answered, self._at_once(score, answered), strict=True):
-                calls[call.index] = call, said
-                scores |= {} if said.score is None else {str(call.index): said.score}
+            for call, verdict in zip(answered, self._at_once(score, answered), strict=True):
+                calls[call.index] = call, verdict
+                scores |= {} if verdict.score is None else {str(call.index): verdict.score}
             scored = Evaluation(status="ok", fitness=0.0, metrics=scores)
         tried = {
             place: Tried(self._instance(place, scored, lost=made[0].reply is None), made)
@@ -291,7 +291,7 @@ class InstanceEvaluator:
         )
 
     def _instance(self, place: int, scored: Evaluation, *, lost: bool = False) -> Instance:
-        """Returns how one instance went, as the sandbox says of all."""
+        """Returns the result of one instance out of the sandbox's result for all."""
         number, id_ = scored.metrics.get(str(place)), self._instances[place]["id"]
         if number is not None and number >= 0:
             return Instance(id=id_, status="ok", score=number)

@@ -25,11 +25,11 @@ Returned = TypeVar("Returned")
 
 
 class Control(contextlib.AbstractContextManager["Control", None]):
-    """What may be wished of work under way, and what it says of itself; thread-safe.
+    """Requests to work under way, and its own report of progress; thread-safe.
 
     As a context it is that of one piece of work: an error ends what is still under way. `stopping`
     is set once no further call may begin, `ended` once what was under way was ended; `wish` is the
-    latest one; `note` says what is happening, in a few words.
+    latest one; `note` describes what is happening in a few words.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Prepared(Generic[Result]):
     """Work whose arguments were checked, and that has not begun.
 
     `paths` are the logs that it writes, `work` does it, heeding the control, and returns what the
-    verb returns; `many` says whether it is about several logs, even if there is but one, `runs`
+    verb returns; `many` tells whether it is about several logs, even if there is only one, `runs`
     which runs (header and T) it makes, as far as that is known beforehand.
     """
 

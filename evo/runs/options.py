@@ -233,6 +233,13 @@ class WorkOptions(TypedDict, total=False):
         str | None,
         Option("Defaults of concurrency and request limits: conservative, balanced or aggressive."),
     ]
+    texts_at_once: Annotated[
+        int | None,
+        Option(
+            "Of a task that evolves a text on a data set: texts evaluated at a time (default: as "
+            "many as keep all calls in flight, at least 2)."
+        ),
+    ]
     requests_per_minute: Annotated[
         int | None,
         Option("Requests per endpoint and minute at most (default: the preset's, else no limit)."),

@@ -193,9 +193,9 @@ class _Texts:
         """Returns the messages of a request."""
         header, state = self._header, self._state
         parent, *mixed = (_parent(state, place) for place in planned.parents)
-        told = ""
+        shown_feedback = ""
         if header.feedback:
-            told = feedback(
+            shown_feedback = feedback(
                 header.task, parent.evaluation, self._latest, self._instances,
                 noted=header.task.isolation == "separate" or header.prompt_version >= NOTED_VERSION,
             )  # fmt: skip
@@ -203,7 +203,7 @@ class _Texts:
             header.task, parent.program or "", parent.evaluation.fitness,
             statement=header.statement, mixed=[_shown(each) for each in mixed],
             inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
-            feedback=told, operator=planned.operator, edits=header.edits,
+            feedback=shown_feedback, operator=planned.operator, edits=header.edits,
             rules=rules_of(header),
         )  # fmt: skip
 
@@ -229,7 +229,7 @@ def _shown(entry: Entry) -> Shown:
 def asked_in(log: Log, generation: int) -> list[Prompt]:
     """Returns what the children of a logged generation were asked for, made again from the log.
 
-    Whether it is what was sent is told by the children's own `prompt_hash`.
+    The children's own `prompt_hash` shows whether it equals what was sent.
 
     Raises:
         LogError: The log holds no plan of it, though its search is not known here, or not the

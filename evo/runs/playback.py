@@ -232,7 +232,7 @@ def rescore(
 def evaluated_again(
     logged: Log, header: Header, *, metric: str | None = None, workers: int | None = None
 ) -> list[Line]:
-    """Returns the lines of a log with its programs evaluated as a header says, or by a metric."""
+    """Returns the lines of a log with its programs evaluated under a header, or by a metric."""
     first = header.task.files[header.task.program_file]
     whole = [c for c in logged.children if c.program and c.evaluation.status != "partial"]
     programs = list(dict.fromkeys([first, *(child.program or "" for child in whole)]))

@@ -61,8 +61,8 @@ class Resources:
         key = repr((of.model, of.sampling))
         with self._lock:
             if key not in self._callers:
-                told = self.settings
-                caller = open_caller(of, self.slots, told.timeout, told.retries, told.cache)
+                how = self.settings
+                caller = open_caller(of, self.slots, how.timeout, how.retries, how.cache)
                 self._callers[key] = caller
                 self.control.heed(self.control.ended, caller.cancel)
             return self._callers[key]

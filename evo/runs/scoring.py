@@ -9,7 +9,7 @@ import msgspec
 
 from evo.logs.records import TaskRecord
 
-INVALID, FAILED = -1.0, -2.0  # how the evaluator's process says that an instance has no score
+INVALID, FAILED = -1.0, -2.0  # how the evaluator's process marks an instance without a score
 
 SCORING = """
 

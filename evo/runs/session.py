@@ -20,6 +20,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
 from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
+from evo.models.critics import rubrics_of
 from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
 from evo.runs.configuration import as_begun, differences, software_versions
@@ -74,8 +75,8 @@ def bring(
     with the same ledger, and only what is new counts. Where the resources are `isolated`, the
     refusal, dead endpoint or damaged log of one run is reported in its place. Else the first error
     is raised: of the endpoint, which leaves the logs so that they can go on, of a budget in a unit
-    that is unknown, or of a log. `on_generation` is told of each generation, 0 included, once it is
-    logged, from the thread that made it.
+    that is unknown, or of a log. `on_generation` is called for each generation, 0 included, once it
+    is logged, from the thread that made it.
     """
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
@@ -191,12 +192,12 @@ class _Run:
         goal, state, before = self.job.goal, arm.state, arm.generation
         failure: Exception | None = None
         try:
-            self._told_of(arm)
+            self._report_generation(arm)
             while (reached := _reached(state, goal)) is None:
                 if not self._may_begin():
                     return
                 arm.advance(self.progress.child)
-                self._told_of(arm)
+                self._report_generation(arm)
             self.end = reached
         except Stopped:
             pass
@@ -212,10 +213,10 @@ class _Run:
                 found, paid = arm.check()
                 stats |= found
                 self.turns.add(self.place, paid)
-            said = str(failure) if failure else None
-            arm.end(End(reason=self.end, message=said, stats=stats))
+            message = str(failure) if failure else None
+            arm.end(End(reason=self.end, message=message, stats=stats))
 
-    def _told_of(self, arm: Arm) -> None:
+    def _report_generation(self, arm: Arm) -> None:
         best, goal = arm.state.best_fitness, self.job.goal.generations
         self.turns.settle(self.place, arm.state.costs)
         self.progress.generation(arm.generation, goal, best)
@@ -234,11 +235,12 @@ def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
     asked, held = calls_of_evaluation(header.task), 2 * checks_of(header.task)
     scored = asked if header.task.score == "critic" else 0
     chosen = header.drafts if header.drafts > 1 else 0
+    rubrics = len(rubrics_of(header.critic)) if header.critic else 0
     own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
     children, drafts = header.children, header.drafts
 
     def total(calls: int, scores: int) -> dict[str, float]:
-        counts = ((calls, own), (scores, critic))
+        counts = ((calls, own), (scores * rubrics, critic))
         return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
 
     return Worst(
@@ -274,7 +276,7 @@ def _untested(state: State) -> bool:
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:
-    """Returns the line that says which process goes on with a log, and to which goal, if any."""
+    """Returns the line that records which process continues a log, and to which goal, if any."""
     return Session(
         generations=goal.generations if goal else None,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -32,7 +32,7 @@ EventKind = Literal["start", "child", "generation", "end"]
 
 @dataclass(frozen=True)
 class Event:
-    """What `on_event` is told, once it is in the log.
+    """What `on_event` receives, once it is in the log.
 
         def on_event(event):
             if event.kind == "generation":
@@ -66,6 +66,8 @@ class Settings:
 
     Attributes:
         max_concurrent: Calls in flight at most, 1 works in order; None: the preset's, else 20.
+        texts_at_once: On tasks that evolve a text on a data set: texts that are evaluated at a
+            time; None: as many as keep `max_concurrent` calls in flight, at least 2.
         timeout: Seconds that one attempt may take.
         retries: Attempts beyond the first.
         workers: Evaluations at a time; None: one per core, or on a cluster one per thread of its
@@ -78,8 +80,8 @@ class Settings:
         requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
             limit.
         tokens_per_minute: Of prompts and replies, likewise; None: no limit.
-        on_event: Told of every `Event`, one at a time, from the thread that made it; what it raises
-            ends the session, resumably.
+        on_event: Called with every `Event`, one at a time, in the thread that made it; an
+            exception ends the session, which can be resumed.
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
@@ -92,6 +94,7 @@ class Settings:
     preset: str | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    texts_at_once: int | None = None
     on_event: Callable[[Event], object] | None = None
 
     def __post_init__(self) -> None:
@@ -101,7 +104,7 @@ class Settings:
         if self.requests_per_minute is None and preset:
             object.__setattr__(self, "requests_per_minute", preset.requests_per_minute)
         limits = {"max_concurrent": MOST_CONCURRENT, "retries": MOST_RETRIES}
-        limits |= {"workers": MOST_WORKERS}
+        limits |= {"workers": MOST_WORKERS, "texts_at_once": MOST_CONCURRENT}
         for name in ("requests_per_minute", "tokens_per_minute", *limits):
             if (value := getattr(self, name)) is not None:
                 at_least(name, value, int(name != "retries"), most=limits.get(name))
@@ -113,7 +116,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a run ends, none of which identifies it.
+    """When a run ends; goals are not part of its identity.
 
     Attributes:
         generations: T, at least 1.

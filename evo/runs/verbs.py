@@ -20,8 +20,8 @@ from evo.runs.configuration import (
     default_path,
     find_run,
     goal_of,
-    keep_promises,
     make_header,
+    release_paths,
     seeds_of,
     settings_of,
 )
@@ -336,7 +336,7 @@ def prepare_jobs(
             with open_resources(settings, control) as resources:
                 done = bring(jobs, resources, ledger=Ledger(limits), label=label)
         finally:
-            keep_promises(job.path for job in jobs)
+            release_paths(job.path for job in jobs)
         return Logs(
             (each.log for each in done if each.log is not None),
             [each.job.path for each in done if each.log is None],

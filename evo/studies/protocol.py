@@ -2,7 +2,7 @@
 
 A protocol is a TOML file. Its hash goes into the header of every log that is made for it, so that
 a change of the file is another protocol; only the table `result`, filled in at the end, is not part
-of it. `evo run --protocol FILE` makes what is missing, `evo protocol FILE --status` says how far
+of it. `evo run --protocol FILE` makes the missing runs, `evo protocol FILE --status` shows how far
 it is.
 """
 
@@ -20,6 +20,7 @@ from typing import Literal, Unpack, cast
 
 import msgspec
 
+from evo.logs import examples
 from evo.logs.cost import price_of_tokens
 from evo.logs.log import Log, Logs
 from evo.logs.maintenance import lines_through
@@ -40,7 +41,7 @@ SHIPPED = Path(__file__).with_name("protocols")
 
 
 class ProtocolError(ValueError):
-    """A protocol cannot be read or held; the message says what was expected."""
+    """A protocol cannot be read or held; the message states what was expected."""
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -242,7 +243,7 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
             f"no protocol {name!r}: expected a file or one of {known}{meant(name, shipped)}"
         ) from None
     except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
-        raise ProtocolError(f"{path}: {error}") from None
+        raise ProtocolError(f"{path}: {error}; {examples.minimal(examples.PROTOCOL)}") from None
 
 
 def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
@@ -351,7 +352,7 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
     dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
     lines = [
         f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
-        f"{protocol.calls} calls, of which {made} were made; {left} are left: about "
+        f"{protocol.calls} calls: {made} were made, {left} are left: about "
         f"{prompt:,.0f} prompt and {completion:,.0f} completion tokens, "
         + ("dollars unknown" if math.isnan(dollars) else f"{dollars:.2f} dollars"),
     ]

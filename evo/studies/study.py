@@ -41,7 +41,7 @@ class Study(contextlib.AbstractContextManager["Study", None]):
     Args:
         marker: The file by which the folder is recognised, see `evo.studies.folders`.
         settings: How to work.
-        control: Says when no further call may begin.
+        control: Set when no further call may begin.
         budget: Limits by unit, or the ledger of the larger study that this one is part of.
 
     Attributes:

@@ -24,6 +24,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec.structs import replace
 
+from evo.logs import examples
 from evo.logs.records import Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.plugins import meant
@@ -65,6 +66,7 @@ _UNQUOTED = re.compile(rf"{_NAMED}(?=[A-Za-z/+_.-]*\d)[\w/+.-]{{16,}}", re.IGNOR
 _CODE = frozenset({".py", ".pyi", ".c", ".cpp", ".h", ".jl", ".r", ".rs"})  # names, not values
 _SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}", re.IGNORECASE)
 _SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
+_TASK_TOML = examples.minimal(examples.TASK_TOML)
 
 
 class TaskError(ValueError):
@@ -143,7 +145,9 @@ def read_config(folder: Path) -> TaskConfig:
         for key in (key for key in table if key not in names):
             hint = meant(key, names, prefix)
             allowed = ", ".join(prefix + name for name in names)
-            raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
+            raise TaskError(
+                f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed}); {_TASK_TOML}"
+            )
     try:
         config = msgspec.convert(raw, TaskConfig)
     except (msgspec.ValidationError, ValueError, OverflowError) as error:
@@ -151,7 +155,7 @@ def read_config(folder: Path) -> TaskConfig:
             f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
             f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
         )
-        raise TaskError(f"{path}: {error} {choices}") from None
+        raise TaskError(f"{path}: {error} {choices}; {_TASK_TOML}") from None
     statement, seconds = _foreign(folder)
     if seconds is not None and "seconds" not in limits:
         config = replace(config, limits=replace(config.limits, seconds=seconds))
@@ -201,7 +205,8 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
             return isolation
     expected = " or ".join(_NEEDED[isolation] for isolation in wanted)
     raise TaskError(
-        f"{path}: expected a function {expected}, found {', '.join(sorted(names)) or 'no function'}"
+        f"{path}: expected a function {expected}, found "
+        f"{', '.join(sorted(names)) or 'no function'}; {examples.minimal(examples.EVALUATOR)}"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Isolation, Limits, TaskRecord
@@ -223,7 +224,7 @@ def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
     raise TaskError(
         f"{folder}: no {'initial program' if what == 'program' else what}: expected "
         f"{' or '.join(map(str, places))}; the folder holds {present}; "
-        f"{options.get(what, 'a key of task.toml')} names another file"
+        f"{options.get(what, 'a key of task.toml')} names another file; {examples.minimal_task()}"
     )
 
 

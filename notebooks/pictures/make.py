@@ -3,13 +3,14 @@
 python notebooks/pictures/make.py 01_depth_breadth    # what its cells show, in it
 python notebooks/pictures/make.py                     # the README's pictures alone
 
-Kept are pictures, and sentences that were made from the data (`replay.say`).
+Kept are pictures, tables, and sentences that were made from the data (`replay.say`).
 """
 
 import base64
 import hashlib
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 WANTED = json.loads((HERE / "wanted.json").read_text())
 """By name of the picture: the notebook and the id of the cell that draws it."""
 
-SENTENCES = "text/markdown"
+SENTENCES, TABLES = "text/markdown", "text/html"
+TABLE = re.compile(r'<table border="1" class="dataframe">.*</table>', re.DOTALL)
 
 
 def main() -> None:
@@ -45,8 +47,14 @@ def shown(cell: Any, kind: str) -> list[str]:
     return [data[kind] for data in every if kind in data]
 
 
+def tables(cell: Any) -> list[str]:
+    """The tables of pandas that a cell has shown, without their styles."""
+    found = (TABLE.search(text) for text in shown(cell, TABLES))
+    return [match[0] for match in found if match]
+
+
 def kept(notebook: Any) -> Any:
-    """The notebook with its pictures, small, and its sentences; nothing else of what was shown."""
+    """The notebook with its pictures, small, its tables and sentences; nothing else shown."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
@@ -57,6 +65,7 @@ def kept(notebook: Any) -> Any:
             for png in shown(cell, "image/png")
         ]
         found += [{"text/markdown": text, "text/plain": text} for text in shown(cell, SENTENCES)]
+        found += [{"text/html": text, "text/plain": "table"} for text in tables(cell)]
         cell.execution_count, cell.outputs = None, []
         cell.metadata.pop("shows", None)
         for data in found:

@@ -88,7 +88,7 @@ def judge(
         arms: K of policies; None: a fifth of the runs, at least 2.
         rounds: Pulls of policies; None: the generations of the shortest run.
         calls: Budget at which groups of runs are compared; None: the most that all have.
-        reward: What policies are told.
+        reward: The reward that policies receive.
         level: Nominal coverage of the interval.
         seed: Key of all draws.
 

@@ -4,9 +4,9 @@ Each claim is that an effect is above 0. Its verdict is `greater` (the claim hol
 5 % of null worlds show as much, `less` if fewer than 5 % show as little, both after Holm's
 correction over the whole ledger, and `undetermined` otherwise. Beside it stands the effect that so
 many runs would detect in four of five repetitions, before Holm's correction. Where the logs do not
-hold what a claim is about, it does not apply, and `why` says what is missing. The claims are those
-of "Compute Allocation in Evolutionary Search" (arXiv 2605.29268). That one holds on some logs says
-nothing about other models or tasks.
+hold what a claim is about, it does not apply, and `why` states what is missing. The claims are
+those of "Compute Allocation in Evolutionary Search" (arXiv 2605.29268). That one holds on some logs
+shows nothing about other models or tasks.
 
 - The best split is interior (or a corner): the mean of the best interior cell less that of the best
   corner of one budget.
@@ -169,7 +169,7 @@ def budgets_of(grid: Cells, half: FloatArray) -> dict[int, IntArray]:
 def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Iterator[Row]:
     """Of the N with the most runs, those as deep as half of them: what a pool, and a choice, give.
 
-    What a run still under way lacks says nothing of how well it does.
+    The generations that an unfinished run lacks are no evidence of how well it does.
     """
     pairs = [("a pool beats one run", "random", "single")]
     pairs += [(f"{name} beats random allocation", name, "random") for name in policies]

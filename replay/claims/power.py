@@ -36,7 +36,7 @@ REPLICATES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class _Pilot:
-    """What a pilot says of the effect, and how a study of n runs is drawn from it and judged.
+    """A pilot's estimate of the effect, and how a study of n runs is drawn from it and judged.
 
     A study is its estimate with the limits of its interval, NaN where there is none.
     """
@@ -67,7 +67,7 @@ def power(
     studies: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Says how probable each verdict of `judge` is, by the number of runs of a further study.
+    """Estimates the probability of each verdict of `judge` by the number of further runs.
 
     Args:
         frame: The pilot: rows of `replay.load`, of one task.
@@ -79,7 +79,7 @@ def power(
         arms: K of policies; None: as `judge` chooses for the pilot. It is the same at all `runs`.
         rounds: As in `judge`, like `calls`, `reward` and `level`.
         calls: Budget at which groups of runs are compared.
-        reward: What policies are told.
+        reward: The reward that policies receive.
         level: Nominal coverage of the interval that decides.
         band: Nominal coverage of the band.
         pooled: Whether each side has the shape of both sides together (standardised), which gives

@@ -95,10 +95,10 @@ def protocol_claims(
     Returns:
         One row a claim: claim, text, kind, measure, a, b, n_a, n_b (complete runs), planned_a,
         planned_b, effect (a less b), low, high, level, interval (what it is called), margin, null,
-        p (two-sided, or one-sided where a claim about policies says so), e_value (of protocols that
-        are stopped once settled), detectable (effect found in four of five repetitions), power (for
-        the effect that was seen), runs_needed (further single runs for a verdict if the effect
-        stays; all three before the correction), why (nothing can be said), p_holm (over the
+        p (two-sided, or one-sided where a claim about policies states it), e_value (of protocols
+        that are stopped once settled), detectable (effect found in four of five repetitions), power
+        (for the effect that was seen), runs_needed (further single runs for a verdict if the effect
+        stays; all three before the correction), why (no verdict is possible), p_holm (over the
         confirmatory ones; one over the adjusted e-value where there is one), verdict: `greater`,
         `less`, `within margin`, `undetermined`, or `descriptive`, which is none.
     """
@@ -116,7 +116,7 @@ def protocol_claims(
 def _share_error(rows: list[JsonObject], *, follow: bool) -> None:
     """Decides all claims together, in place.
 
-    A confirmatory claim has two nulls, no effect and an effect beyond the margin, of which at most
+    A confirmatory claim has two nulls, no effect and an effect beyond the margin; at most
     one is true. So each null is corrected together with one null of each other claim, the one with
     less against it.
     """
@@ -242,7 +242,7 @@ _NOTHING: JsonObject = {
     **dict.fromkeys(("e_within", "detectable", "power", "runs_needed"), math.nan),
     "interval": "", "null": "", "verdict": "undetermined",
 }  # fmt: skip
-"""A claim of which nothing can be said."""
+"""A claim without a possible verdict."""
 
 
 def _rewrites(log: Log) -> FloatArray:

@@ -12,7 +12,7 @@ from replay.logs.frames import fitness_matrix, run_lengths
 from replay.statistics.intervals import NOTHING, FloatArray
 
 _SAME = ("task", "model", "children", "search")
-"""Columns of which one side may hold one value only."""
+"""Columns in which one side may hold one value only."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,7 +169,7 @@ def _contests(
     settings: dict[str, dict[str, list[float]]],
     given: JsonObject,
 ) -> list[tuple[str, Contest]]:
-    """Policies on the group's runs of each N; a size with too few runs is left out, and said."""
+    """Policies on the group's runs of each N; sizes with too few runs are named and left out."""
     from replay.simulation.contest import LEAST_RUNS, compete, named_policies
 
     policies = named_policies(names, settings)
@@ -217,7 +217,7 @@ def plan(
     output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
 ) -> int:
-    """Says from a pilot how to spend the next budget.
+    """Recommends from a pilot how to spend the next budget.
 
     Args:
         logs: Logs, folders or glob patterns.

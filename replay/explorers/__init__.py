@@ -21,7 +21,7 @@ _loaded, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    """Returns a public name; without ipywidgets one that says how to install it when called."""
+    """Returns a public name; without ipywidgets one that explains how to install it when called."""
     if name in __all__ and importlib.util.find_spec("ipywidgets") is None:
         return _needs_ipywidgets
     return _loaded(name)

@@ -144,7 +144,7 @@ class Allocations:
             "children": choice("children N", sorted(sizes), tip="N of the runs"),
             "policies": toggles("Policies", others, most=MOST_POLICIES),
             "shown": choice("Pulls of", list(POLICIES), tip="Whose pulls"),
-            "reward": choice("Reward", list(REWARDS), tip="What a policy is told"),
+            "reward": choice("Reward", list(REWARDS), tip="What a policy receives for a pull"),
             "tau": entry(
                 "τ", start["tau"], (-1e6, 1e6), 0.005,
                 tip=f"Fitness that {100 * SHARE:g} % of the replicates reach",

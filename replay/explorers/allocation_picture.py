@@ -58,7 +58,7 @@ class AllocationPicture:
             self._set_up(view, self._width)
         if self._effects.get_xlim() != (-self._reach, self._reach):
             self._effects.set_xlim(-self._reach, self._reach)
-        for note, text in zip(self._notes, _said(view), strict=True):
+        for note, text in zip(self._notes, _headings(view), strict=True):
             style.retell(note, text)
         at = np.arange(1, view.rounds + 1)
         for (band, line), played in zip(self._lines, view.played.values(), strict=True):
@@ -143,7 +143,9 @@ class AllocationPicture:
         ax.set_xlim(0, width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
-        self._notes.append(style.head(ax, self.theme, "Best fitness over the arms", _said(view)[0]))
+        self._notes.append(
+            style.head(ax, self.theme, "Best fitness over the arms", _headings(view)[0])
+        )
         self._lines: list[tuple[FillBetweenPolyCollection, Line2D]] = []
         for name, colour in colours.items():
             dashes: LineStyleType = (
@@ -187,7 +189,7 @@ class AllocationPicture:
         ax.set_xlim(0, 1.03 * width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds", y="")
-        self._notes.append(style.head(ax, self.theme, "Rounds to reach τ", _said(view)[1]))
+        self._notes.append(style.head(ax, self.theme, "Rounds to reach τ", _headings(view)[1]))
         self._spans, self._dots = _spans(ax, every, 2.2, 0.6), _dots(ax, every, "o")
         self._arrows = _dots(ax, every, ">")
         return [self._spans, self._dots, self._arrows]
@@ -221,7 +223,7 @@ def _reach(view: AllocationView) -> float:
     return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
 
 
-def _said(view: AllocationView) -> tuple[str, str]:
+def _headings(view: AllocationView) -> tuple[str, str]:
     """What curves and threshold times are."""
     return (
         f"mean, {view.interval}, n = {view.pools.runs} runs",

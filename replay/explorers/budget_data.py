@@ -117,7 +117,7 @@ class SplitValue:
     logged: bool
 
     def words(self, generations: int, children: int) -> str:
-        """What a tooltip says."""
+        """The text of a tooltip."""
         source = "" if self.logged else ", never run: predicted"
         return (
             f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
@@ -330,7 +330,7 @@ def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], l
 
 
 def known_units(frame: pd.DataFrame) -> list[CostAxis]:
-    """Units in which every run of one task and model says what each generation cost.
+    """Units in which every run of one task and model states the cost of each generation.
 
     What is no LLM costs neither FLOPs nor dollars.
     """

@@ -115,9 +115,9 @@ class LiveView(Explorer):
         with self._lock:
             try:
                 self._ask_to_stop(Path(self._settings["log"]))
-                self._say("asked to stop: children under way get a moment to finish")
+                self._show_message("asked to stop: children under way get a moment to finish")
             except LogError as error:
-                self._say(str(error))
+                self._show_message(str(error))
 
     def close(self) -> None:
         """Stop looking at the log, not the run, and free the widgets."""

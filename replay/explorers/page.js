@@ -30,7 +30,7 @@ if (!window.replayPage) {
   });
 
   // Enter on a row chooses it; Enter or a double click on an entry of a list of files opens it: its
-  // name is told, because the kernel may hear of a choice later than of a pressed button.
+  // name is sent along, because the kernel may receive a choice later than a pressed button.
   for (const kind of ["dblclick", "keydown"]) {
     document.addEventListener(kind, (event) => {
       if (kind === "keydown" && event.key !== "Enter") return;

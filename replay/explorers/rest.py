@@ -30,7 +30,7 @@ class Rest:
 
     Args:
         lock: The explorer's.
-        work: Is given what says whether nothing has moved since.
+        work: Receives a function that returns whether nothing has moved since.
     """
 
     def __init__(

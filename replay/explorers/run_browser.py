@@ -92,7 +92,7 @@ class RunBrowser(Explorer):
         super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
         self._arrange()
         for each in (self._kind, self._search):
-            each.observe(lambda _: self._say(self._fill()), names="value")
+            each.observe(lambda _: self._show_message(self._fill()), names="value")
         self._list.observe(lambda change: self._chosen(change["new"]), names="value")
 
     @property
@@ -107,7 +107,7 @@ class RunBrowser(Explorer):
                 return False
             found = self._view.data.hop(self.place, to, step)
             if found is None:
-                self._say(f"no further {to}")
+                self._show_message(f"no further {to}")
             else:
                 self.choose(generation=found[0], index=found[1])
             return found is not None
@@ -156,16 +156,16 @@ class RunBrowser(Explorer):
                 page.value = ""
             return
         self._facts.value = texts.facts(view)
-        said, shown = texts.changes(view)
-        self._pages["Diff"].value = texts.note(said) + shown
+        text, shown = texts.changes(view)
+        self._pages["Diff"].value = texts.note(text) + shown
         for title, write in PAGES.items():
             self._pages[title].value = write(view)
-        if coarse:  # else it was said before
-            self._say(said)
+        if coarse:  # else it was shown before
+            self._show_message(text)
         self._fill()
 
     def _fill(self) -> str:
-        """Show in the list what it is asked for, and the shown program in it; says how many."""
+        """List what was asked for, with the shown program in it, and return how many there are."""
         with self._lock:
             if self._listing or not isinstance(self._view, RunView):
                 return ""

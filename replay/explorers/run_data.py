@@ -90,7 +90,7 @@ class RunData:
         )
 
     def words(self, number: int) -> str:
-        """What a tooltip says of a program."""
+        """The tooltip of a program."""
         place, fitness = self.places[number], self.fitness[number]
         found = STATUSES[self.status[number]]
         found += "" if np.isnan(fitness) else f", fitness {fitness:.6g}"

@@ -74,7 +74,7 @@ class RunPicture:
         """Show a view; the run is set up anew if it is another one or has grown."""
         fresh = self.fresh(view)
         if isinstance(view, Sentence):
-            self._say(view.words)
+            self._show_message(view.words)
             return fresh
         if fresh:
             self._set_up(view.data)
@@ -102,7 +102,7 @@ class RunPicture:
     def _failed(data: RunData) -> Any:
         return data.status != STATUSES.index("ok")
 
-    def _say(self, words: str) -> None:
+    def _show_message(self, words: str) -> None:
         self._data = None
         for ax in (self._fitness, self._failures, self._drawing):
             ax.clear()

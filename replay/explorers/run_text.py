@@ -78,8 +78,8 @@ def changes(view: RunView) -> tuple[str, str]:
         return str(error), ""
     if not added + removed:
         return f"The same text as {name(parent)}.", ""
-    said = f"{added} lines added, {removed} removed, against {name(parent)}."
-    return said, f"<div style='{_BLOCK}'>{shown}</div>"
+    text = f"{added} lines added, {removed} removed, against {name(parent)}."
+    return text, f"<div style='{_BLOCK}'>{shown}</div>"
 
 
 def _pair_of(view: RunView) -> tuple[str, str, Place] | str:
@@ -139,7 +139,7 @@ def program(view: RunView) -> str:
 
 
 def prompt(view: RunView) -> str:
-    """The messages that asked for a child, made again from the log, with what they told of."""
+    """The messages that asked for a child, made again from the log, with their context."""
     from evo.runs.planning import asked_in
 
     if view.child is None:
@@ -152,9 +152,9 @@ def prompt(view: RunView) -> str:
     except (KeyError, ValueError) as error:
         return note(f"The prompt cannot be made again: {error}")
     same = asked.hash == view.child.prompt_hash
-    said = "As it was sent" if same else "Not quite as it was sent (the log's hash is another)"
+    text = "As it was sent" if same else "Not quite as it was sent (the log's hash is another)"
     planned = asked.planned
-    parts = [f"{said}: {planned.operator} {' and '.join(map(name, planned.parents))}."]
+    parts = [f"{text}: {planned.operator} {' and '.join(map(name, planned.parents))}."]
     if planned.inspirations:
         parts.append(f"It also shows {' and '.join(map(name, planned.inspirations))}.")
     texts = [f"<b>{clean(each['role'])}</b>{_text(each['content'])}" for each in asked.messages]
@@ -167,10 +167,10 @@ def reply(view: RunView) -> str:
         return note("No call was made for the initial program.")
     if view.child.reply is None:
         return note(_no_text(view, "reply"))
-    said = _text(view.child.reply)
+    text = _text(view.child.reply)
     if view.child.reasoning:
-        said += f"<b>Reasoning</b>{_text(view.child.reasoning)}"
-    return said
+        text += f"<b>Reasoning</b>{_text(view.child.reasoning)}"
+    return text
 
 
 def attempts(view: RunView) -> str:
@@ -178,7 +178,7 @@ def attempts(view: RunView) -> str:
     if view.child is None:
         return note("No call was made for the initial program.")
     if not view.child.attempts:
-        return note("The log says nothing of the requests.")
+        return note("The log holds nothing about the requests.")
     heads = ("", "status", "seconds", "prompt", "cached", "completion", "finish", "error")
     rows = [_attempt(number, each) for number, each in enumerate(view.child.attempts, start=1)]
     return _table(heads, rows) + note("Prompt, cached and completion are tokens.")
@@ -190,8 +190,8 @@ def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:
     status = attempt.status + (f" ({attempt.http_status})" if attempt.http_status else "")
     status += " (from the response cache)" if attempt.cached else ""
     seconds = "unknown" if attempt.latency is None else f"{attempt.latency:.3g}"
-    said = attempt.finish_reason or "", attempt.error or ""
-    return (str(number), status, seconds, *counts, *said)
+    words = attempt.finish_reason or "", attempt.error or ""
+    return (str(number), status, seconds, *counts, *words)
 
 
 def _no_text(view: RunView, what: str) -> str:

@@ -73,10 +73,10 @@ class RunsView:
         ]
         if len(self.summary) == 2:
             one, other = self.summary.to_dict("records")
-            told = [
+            differing = [
                 f"{k} {one[k]} and {other[k]}" for k in one if k != "run" and one[k] != other[k]
             ]
-            text.append(f"They differ in {', '.join(told) or 'nothing but their name'}.")
+            text.append(f"They differ in {', '.join(differing) or 'nothing but their name'}.")
         return " ".join([*text, "One run is no estimate: there is no interval."])
 
     def table(self) -> pd.DataFrame:
@@ -130,10 +130,10 @@ class Runs:
         names = self.table["run"].iloc[list(numbers)[:MOST_OVERLAID]].tolist()
         sources = dict(zip(self._frame["run"], self._frame["source"].map(Path), strict=True))
         there = [path for each in names if (path := sources[each]).is_file()]
-        said = {0: HELP, 1: "Below, a run: "}.get(
+        text = {0: HELP, 1: "Below, a run: "}.get(
             len(names), f"Below, {len(names)} runs together: "
         )
-        self._words.value = spoken(said + ", ".join(names)) + page_script()
+        self._words.value = spoken(text + ", ".join(names)) + page_script()
         parts: list[object] = []
         if len(names) == 1 and there:
             self._shown = browse(there[0], theme=self._theme)
@@ -198,6 +198,6 @@ def _programs(one: Path, other: Path) -> str:
         shown, added, removed = markup.difference(*(text or "" for text in texts.values()))
     except ValueError as error:
         return spoken(str(error))
-    said = f"From the best program of {one.name} to that of {other.name}: "
-    said += f"{added} lines added, {removed} removed."
-    return f"<div class='run-browser'>{SHEET}{spoken(said)}{shown}</div>"
+    text = f"From the best program of {one.name} to that of {other.name}: "
+    text += f"{added} lines added, {removed} removed."
+    return f"<div class='run-browser'>{SHEET}{spoken(text)}{shown}</div>"

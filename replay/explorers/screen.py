@@ -12,8 +12,8 @@ from replay.plots.hits import SCRIPT
 if TYPE_CHECKING:
     from ipywidgets import DOMWidget
 
-Told = Callable[[Fields], None]
-"""Is given what the browser says: kind `click`, `zoom`, `reset` or `mounted`; see picture.js."""
+Callback = Callable[[Fields], None]
+"""Receives the browser's messages: kind `click`, `zoom`, `reset` or `mounted`; see picture.js."""
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def _widget() -> DOMWidget:
     return Screen
 
 
-def make_screen(told: Told, hears: str = "") -> DOMWidget:
+def make_screen(on_message: Callback, hears: str = "") -> DOMWidget:
     """Returns a widget to `show` pictures in."""
     made = _widget()
     if made is None:
@@ -48,7 +48,7 @@ def make_screen(told: Told, hears: str = "") -> DOMWidget:
         natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
         return ipywidgets.Image(format="png", layout=natural)
     screen = made(hears=hears)
-    screen.on_msg(lambda widget, content, buffers: told(content))
+    screen.on_msg(lambda widget, content, buffers: on_message(content))
     return screen
 
 

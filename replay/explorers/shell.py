@@ -97,7 +97,7 @@ class Explorer:
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._png = b""
-        self._screen = make_screen(self._told, subject.hears)
+        self._screen = make_screen(self._on_message, subject.hears)
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()
@@ -249,8 +249,8 @@ class Explorer:
     def pressed(self, key: str) -> None:
         """A key was pressed on the picture."""
 
-    def _told(self, message: Fields) -> None:
-        """The browser says what the mouse did, or what the page is like."""
+    def _on_message(self, message: Fields) -> None:
+        """Handles the browser's messages about the mouse and the page."""
         with self._lock:
             if "_subject" not in self.__dict__:
                 return
@@ -411,14 +411,14 @@ class Explorer:
         ]  # fmt: skip
         return row([*saves, *scrubs, self._status])
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         """Tell what a button did."""
         self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
     def _save_clicked(self, suffix: str) -> None:
         stem = "-".join([self._subject.name, *map(short, self._settings.values())])
         path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
-        self._say(f"saved {path}")
+        self._show_message(f"saved {path}")
 
     def _scrub_clicked(self, parameter: str) -> None:
         old = self._scrubbed.children

@@ -22,7 +22,7 @@ DEFAULT = "default"
 
 
 class View(Protocol):
-    """What one set of values comes to."""
+    """The view for one setting of the controls."""
 
     @property
     def words(self) -> str:
@@ -51,7 +51,7 @@ class Subject:
         clicked: From the key of a mark to the settings that a click on it changes.
         slow: Computes, beside the controls, what views at rest need for settings.
         folded: Controls that are out of sight until one asks for them.
-        hears: Keys on the picture, with spaces between, that `Explorer.pressed` is told of.
+        hears: Keys on the picture, with spaces between, that are passed to `Explorer.pressed`.
     """
 
     name: str
@@ -77,7 +77,7 @@ def call(function: str, first: str, settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A view that says why there is nothing to see."""
+    """A view that states why there is nothing to see."""
 
     words: str
 

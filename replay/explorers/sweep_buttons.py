@@ -1,4 +1,4 @@
-"""Buttons that pause, go on with and stop a sweep, and a line that says how it stands."""
+"""Buttons that pause, continue and stop a sweep, and a line with its progress."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class SweepControls:
         self.pause.disabled = self.stop.disabled = not running
         self.resume.disabled = running or summary.ended == "completed"
         lines = [str(summary), *reversed(last)]
-        said = "<br>".join(html.escape(line) for line in lines)
-        self._words.value = f"<div role='status' style='line-height:1.4'>{said}</div>"
+        text = "<br>".join(html.escape(line) for line in lines)
+        self._words.value = f"<div role='status' style='line-height:1.4'>{text}</div>"
 
     def close(self) -> None:
         """Frees the widgets; the sweep goes on."""

@@ -62,7 +62,7 @@ def several(label: str, options: Sequence[object], rows: int, *, tip: str) -> Wi
 
 
 def toggles(label: str, options: Sequence[str], *, most: int) -> Widget:
-    """Buttons of which up to `most` are down; its value is a tuple, in the order of choice."""
+    """Buttons; up to `most` can be down, and the value is a tuple in the order of choice."""
     import ipywidgets
     import traitlets
 
@@ -252,7 +252,7 @@ class Closable(Protocol):
 
 
 _open: dict[str, tuple[str, list[Closable]]] = {}
-"""What was made by cell, with the run of the cell that made them."""
+"""The explorers by cell, with the run of the cell that made them."""
 
 
 def close_previous(made: Closable) -> None:

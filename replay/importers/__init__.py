@@ -207,8 +207,8 @@ def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
     lines: list[AllocationHeader | Asked | Told] = [header]
     for k, (arm, reward, best) in enumerate(zip(pool.picks, pool.rewards, pool.best, strict=True)):
         costs = {"calls": float(arms[arm][1].header.children)}
-        told = Told(round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest="")
-        lines += [Asked(round=k, arm=arm), told]
+        completed = Told(round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest="")
+        lines += [Asked(round=k, arm=arm), completed]
     write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 
 

@@ -135,7 +135,7 @@ def read(path: Path) -> list[Imported]:
 
 
 def _read_checkpoint(file: Path, logged: _Island) -> _Island:
-    """What a checkpoint holds, with the times and settings that the text log told of."""
+    """What a checkpoint holds, with the times and settings of the text log."""
     found = load(file, package="codeevolve")
     if not isinstance(found, dict) or not {"sol_db", "evolve_state"} <= set(found):
         raise LogFormatError(f"{file}: expected a dict with sol_db and evolve_state")
@@ -179,19 +179,19 @@ def _read_log(file: Path) -> _Island:
     island = _Island(number=int(heads[0][1]))
     epoch, began = 0, None
     for head, after in zip(heads, (*heads[1:], None), strict=True):
-        said = text[head.end() : after.start() if after else len(text)].strip()
+        message = text[head.end() : after.start() if after else len(text)].strip()
         try:
             at = datetime.strptime(head[2], "%Y-%m-%d %H:%M:%S,%f")
         except ValueError as error:
             raise LogFormatError(f"{file}: {error}") from None
-        if match := _SESSION.match(said):
+        if match := _SESSION.match(message):
             epoch = int(match[1])
             _drop(island, epoch)
-        elif match := _EPOCH.match(said):
+        elif match := _EPOCH.match(message):
             epoch, began = foreign.within(int(match[1]), file, "epochs"), at
             island.epochs = max(island.epochs, epoch)
         else:
-            _hear(island, epoch, said)
+            _take_entry(island, epoch, message)
         if epoch and began is not None:
             island.seconds[epoch] = (at - began).total_seconds()
     if island.mixed is not None and island.mixed > island.epochs:
@@ -199,20 +199,20 @@ def _read_log(file: Path) -> _Island:
     return island
 
 
-def _hear(island: _Island, epoch: int, said: str) -> None:
-    """Takes what an entry says of the epoch that it stands in."""
-    if match := _TOKENS.search(said):
+def _take_entry(island: _Island, epoch: int, message: str) -> None:
+    """Takes what an entry reports about its epoch."""
+    if match := _TOKENS.search(message):
         island.add_call(epoch, int(match[1]), int(match[2]))
-    elif said.startswith("Error with SEARCH/REPLACE"):
-        island.failures[epoch] = ("no_program", said)
-    elif said.startswith("Error"):
-        in_program = said.startswith("Error in evaluating program")
-        island.failures[epoch] = (foreign.told(said) if in_program else None, said)
-    elif said.startswith(("Child solution", "EVOLVE COMPONENTS")):
-        _add_stated(island, said)
-    elif said.startswith("Migration finished") and island.mixed is None:
+    elif message.startswith("Error with SEARCH/REPLACE"):
+        island.failures[epoch] = ("no_program", message)
+    elif message.startswith("Error"):
+        in_program = message.startswith("Error in evaluating program")
+        island.failures[epoch] = (foreign.status_of(message) if in_program else None, message)
+    elif message.startswith(("Child solution", "EVOLVE COMPONENTS")):
+        _add_stated(island, message)
+    elif message.startswith("Migration finished") and island.mixed is None:
         island.mixed = epoch + 1
-    if models := _MODEL.findall(said):
+    if models := _MODEL.findall(message):
         island.models |= {name for name, _, _ in models}
         for k, name in enumerate(("temperature", "top_p"), start=1):
             island.sampling[name] = foreign.common(float(model[k]) for model in models)
@@ -232,8 +232,8 @@ def _drop(island: _Island, kept: int) -> None:
     island.epochs = min(island.epochs, kept)
 
 
-def _add_stated(island: _Island, said: str) -> None:
-    if match := _STATED.search(said):
+def _add_stated(island: _Island, message: str) -> None:
+    if match := _STATED.search(message):
         key, fitness, found, epoch, code, metrics = match.groups()
         number = foreign.finite(float(fitness)) if re.fullmatch(_NUMBER, fitness) else None
         known: Fields = {name: float(value) for name, value in _METRIC.findall(metrics)}
@@ -288,10 +288,10 @@ def _child(epoch: int, program: _Program | None, island: _Island) -> Child:
         return foreign.failed(epoch, why or (None, foreign.NOT_IN_SOURCE), attempts=attempts)
     failure: Failure | None = None
     if program.returncode != 0:
-        said = str(program.error or (why[1] if why else ""))
+        message = str(program.error or (why[1] if why else ""))
         # A program that failed without a word may have failed in any way.
-        status = foreign.told(said) or "error" if said else None
-        failure = (status, (said or foreign.NOT_IN_SOURCE)[-4000:])
+        status = foreign.status_of(message) or "error" if message else None
+        failure = (status, (message or foreign.NOT_IN_SOURCE)[-4000:])
     metrics = program.eval_metrics or {}
     seconds = foreign.finite(metrics.get("eval_time"))
     parent = island.programs.get(program.parent_id or "")

@@ -1,6 +1,6 @@
 """Other tools under a stated budget: started behind a gate, on one of our tasks, then imported.
 
-A tool runs at its own defaults, with what it needs to be told: the model, the task and where to
+A tool runs at its own defaults, and is given what it needs: the model, the task and where to
 leave its records. Programs are judged here, in our sandbox, by the task's own evaluator.
 """
 
@@ -31,7 +31,7 @@ from evo.tasks.task import Task, load_task
 from replay.importers import read, write
 
 PATIENCE = 60.0  # seconds that a tool has to end by itself once its budget is used up
-GRACE = 20.0  # seconds that it has to write what it knows once it is told to end
+GRACE = 20.0  # seconds that it has to write what it knows once it is asked to end
 
 
 class DriverError(ValueError):
@@ -141,8 +141,8 @@ def _run(
             )
             _watch(process, gate)
     if gate.account.spent["calls"] == 0:
-        said = output.read_text(errors="replace").strip().splitlines() or ["nothing"]
-        raise DriverError(f"{tool.package} made no call; {output} ends with: {said[-1]}")
+        lines = output.read_text(errors="replace").strip().splitlines() or ["nothing"]
+        raise DriverError(f"{tool.package} made no call; {output} ends with: {lines[-1]}")
     (run,) = read(folder / "out", tool.format)
     lost = [run.header.lost] if run.header.lost else []
     if silent := int(gate.account.spent["calls"]) - len(run.children):

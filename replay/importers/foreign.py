@@ -47,7 +47,7 @@ class LogFormatError(LogError):
 
 
 Failure = tuple[Status | None, str]
-"""How a child failed, None where the source does not say, and what it says in words."""
+"""How a child failed (None if the source does not tell), and the source's message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Pool:
     policy: str  # as the source calls it
     seed: int
     picks: Sequence[int]  # the arm of each round
-    rewards: Sequence[float]  # what the policy was told, by round
+    rewards: Sequence[float]  # what the policy received, by round
     best: Sequence[float | None]  # over the arms so far; None while nothing is ok
 
 
@@ -68,7 +68,7 @@ class Imported:
 
     source: Path  # file or folder that it was read from
     name: str  # for its log, unique among the runs of one import; `/` makes folders
-    header: Header  # its `lost` says in one line what the source did not hold
+    header: Header  # its `lost` states in one line what the source did not hold
     initial: Initial | None
     children: tuple[Child, ...]  # by generation; a call that left nothing is there as a failure
     generations: tuple[Generation, ...]  # all complete
@@ -235,14 +235,14 @@ def born(
         program=text(program),
         reply=text(reply),
         reasoning=text(reasoning) or None,
-        prompt=tuple((role, said) for role, said in prompt if isinstance(said, str) and said),
+        prompt=tuple((role, text) for role, text in prompt if isinstance(text, str) and text),
     )
 
 
 def failed(
     generation: int, failure: Failure, *, index: int = 0, attempts: tuple[Attempt, ...] = ()
 ) -> Child:
-    """A child of which the source says at most why it failed."""
+    """A child without a result; the source states at most why it failed."""
     evaluation = Evaluation(status=failure[0], error=failure[1], seconds=None)
     return born(generation, evaluation, index=index, attempts=attempts)
 
@@ -257,8 +257,8 @@ def mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def told(words: str) -> Status | None:
-    """How a program failed, as far as what was said of it tells."""
+def status_of(words: str) -> Status | None:
+    """Classifies a failure from the tool's recorded message."""
     if re.search(r"\btimed? ?out\b|TimeoutError|TimeoutExpired", words, re.IGNORECASE):
         return "timeout"
     return "error" if re.search(r"Traceback|\w(Error|Exception)\b", words) else None
@@ -282,7 +282,7 @@ def judged(
     metrics: Mapping[str, object] | None = None,
     seconds: float | None = None,
 ) -> Evaluation:
-    """An evaluation from what a source says; of the metrics finite numbers are kept.
+    """An evaluation from the fields of a source; finite metrics are kept.
 
     The fitness counts only without a failure, and is `invalid` if it is no finite number.
     """

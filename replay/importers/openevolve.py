@@ -3,7 +3,7 @@
 One iteration is one call with one child, so N = 1 and a generation is a call, in the order in
 which they were made. A checkpoint holds only the programs alive then, and a trace leaves out
 children whose parent was already gone: the run is the union of all of them. Iterations found
-nowhere are failed calls; where the text log lies beside, it says why, and what tokens they took.
+nowhere are failed calls; a text log beside them states why, and how many tokens they took.
 A resumed run makes the iterations after its checkpoint again: all calls were paid, and count.
 SkyDiscover writes the same checkpoints, in which code is called `solution`, and one line an
 iteration into `adaevolve_iteration_stats_<time>.jsonl`.
@@ -125,10 +125,10 @@ class _Found:
 
     programs: dict[str, _Program] = field(default_factory=dict)
     parents: dict[str, tuple[dict[str, object] | None, str | None]] = field(default_factory=dict)
-    copies: dict[str, str] = field(default_factory=dict)  # migrants: of which program
+    copies: dict[str, str] = field(default_factory=dict)  # migrants: the program each copies
     seconds: dict[str, float | None] = field(default_factory=dict)
     sessions: list[_Session] = field(default_factory=list)  # where text logs tell them
-    failures: dict[int, Child] = field(default_factory=dict)  # where no session is told
+    failures: dict[int, Child] = field(default_factory=dict)  # where no session is known
     last: int = 0
     notes: list[str] = field(default_factory=list)  # what went wrong on the way
 
@@ -227,8 +227,8 @@ def _add_trace(path: Path, found: _Found) -> None:
             parent_id=trace.parent_id, timestamp=trace.timestamp, metadata=metadata,
         )  # fmt: skip
         child = found.programs.setdefault(trace.child_id, made)
-        said = {} if trace.llm_response is None else {"responses": [trace.llm_response]}
-        child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **said}}
+        responses = {} if trace.llm_response is None else {"responses": [trace.llm_response]}
+        child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **responses}}
 
 
 def _add_log(path: Path, found: _Found) -> None:
@@ -338,10 +338,10 @@ def _initial(found: _Found) -> Child | None:
         for program in found.programs.values()
         if program.is_initial and "seeded_to_island" not in program.known
     ]
-    told = [known for key, known in found.parents.items() if key not in found.programs]
-    if not roots and not told:
+    stated = [known for key, known in found.parents.items() if key not in found.programs]
+    if not roots and not stated:
         return None
-    metrics, code = min(roots)[1:] if roots else told[0]
+    metrics, code = min(roots)[1:] if roots else stated[0]
     return foreign.born(0, evaluation(metrics), program=code)
 
 
@@ -379,7 +379,7 @@ def evaluation(metrics: Mapping[str, object] | None) -> Evaluation:
     if metrics.get("timeout") is True:
         failure = ("timeout", "timed out")
     elif isinstance(error, str) and error:
-        failure = (foreign.told(error) or "error", error)
+        failure = (foreign.status_of(error) or "error", error)
     elif "combined_score" not in metrics and "error" in metrics:
         failure = ("error", "the source does not say why")
     elif not metrics:

@@ -8,6 +8,7 @@ a failure or a legal zero.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -206,22 +207,47 @@ def export_paper(log: Log, folder: Path) -> Path:
 def export_bandit(journal: Path, folder: Path) -> Path:
     """Writes `<folder>/bandit/<task>/<model>/<algo>_C<C>_T<T>_K<K>_seed<seed>.json`.
 
-    `journal` is the allocation.jsonl of an allocation, whose arms' logs lie where it says.
+    `journal` is the allocation.jsonl of an allocation; it names the logs of the arms.
     """
     found = read_journal(journal)
-    header, told = found.header, [found.told[k] for k in sorted(found.told)]
+    header, rounds = found.header, [found.told[k] for k in sorted(found.told)]
     arms = [_greedy(read_log(journal.parent / arm.log)) for arm in header.arms]
-    pulls, n = [each.arm for each in told], arms[0]["N"]
+    pulls, n = [each.arm for each in rounds], arms[0]["N"]
+    finals = [arm["final_fitness"] for arm in arms]
+    best = max((each for each in finals if each is not None), default=None)
+    per_round = _flops_by_round(pulls, arms)
     bandit = {
         "algo": header.policy, "task": arms[0]["task"], "model": arms[0]["model"],
-        "T_total": len(told), "N": n, "n_arms": len(arms), "seed": header.seed,
+        "T_total": len(rounds), "N": n, "n_arms": len(arms), "seed": header.seed,
         "arm_seeds": [arm.seed for arm in header.arms], "selections": pulls,
-        "rewards": [each.reward for each in told],
-        "running_best": [each.best_fitness for each in told],
-        "arm_pulls": [pulls.count(arm) for arm in range(len(arms))], "arm_results": arms,
+        "rewards": [each.reward for each in rounds],
+        "running_best": [each.best_fitness for each in rounds],
+        "arm_pulls": [pulls.count(arm) for arm in range(len(arms))], "C": len(rounds) * n,
+        "final_best_fitness": best, "arm_final_fitness": finals,
+        "best_arm_seed": None if best is None else header.arms[finals.index(best)].seed,
+        "flops_per_round": per_round, "cumulative_flops": _running_sum(per_round),
+        "total_flops_worst_case": _running_sum([_worst(arm) for arm in arms])[-1],
+        "arm_results": arms,
     }  # fmt: skip
-    name = f"{header.policy}_C{len(told) * n}_T{len(told)}_K{len(arms)}_seed{header.seed}.json"
+    name = f"{header.policy}_C{len(rounds) * n}_T{len(rounds)}_K{len(arms)}_seed{header.seed}.json"
     return _write(bandit, folder / "bandit", name)
+
+
+def _worst(arm: JsonObject) -> float | None:
+    total: float | None = arm["flops"]["worst_case"]["total_flops"]
+    return total
+
+
+def _flops_by_round(pulls: list[int], arms: list[JsonObject]) -> list[float | None]:
+    """Returns the FLOPs of the generation that each round revealed; None where unknown."""
+    left = [iter(arm["flops_per_generation"]) for arm in arms]
+    return [next(left[arm], None) for arm in pulls]
+
+
+def _running_sum(values: list[float | None]) -> list[float | None]:
+    """Returns sums of the first values; None from the first unknown value on."""
+    known = (math.nan if value is None else value for value in values)
+    return [None if math.isnan(each) else each for each in itertools.accumulate(known)]
 
 
 def _write(result: JsonObject, folder: Path, name: str) -> Path:

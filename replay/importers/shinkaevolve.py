@@ -1,7 +1,7 @@
 """Logs of ShinkaEvolve: its SQLite database of programs.
 
 A generation of its own is one work item, numbered from 0, so N = 1. Fitness counts only where
-`correct` is 1. Work items without a program are failed proposals, of which newer databases keep an
+`correct` is 1. Work items without a program are failed proposals; newer databases keep their
 account in `attempt_log`.
 """
 
@@ -141,9 +141,9 @@ def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
     costs = [known for name in _COSTS if (known := foreign.finite(metadata.get(name))) is not None]
     failure: Failure | None = None
     if row["correct"] != 1:
-        said = [row.get("text_feedback"), metadata.get("stderr_log")]
-        words = "; ".join(each.strip()[-2000:] for each in said if isinstance(each, str) and each)
-        failure = (foreign.told(words), words or "not correct; the source does not say why")
+        texts = [row.get("text_feedback"), metadata.get("stderr_log")]
+        words = "; ".join(each.strip()[-2000:] for each in texts if isinstance(each, str) and each)
+        failure = (foreign.status_of(words), words or "not correct; the source does not say why")
     seconds = foreign.finite(metadata.get("compute_time"))
     return foreign.born(
         row["generation"],

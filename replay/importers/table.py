@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
+from evo.logs import examples
 from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, Status
 from evo.logs.types import Fields
@@ -95,7 +96,7 @@ def read(
         if "fitness" not in known or not {"generation", "order"} & known.keys():
             raise LogFormatError(
                 f"{path}:1: expected columns 'generation' (or 'order') and 'fitness', missing in "
-                f"{sorted(known)}"
+                f"{sorted(known)}; {examples.minimal(examples.TABLE)}"
             )
         known["status"] = "ok" if (word := known.get("status")) in ok else word
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}

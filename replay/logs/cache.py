@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLOW = 1.0
-"""Seconds of reading above which tables are kept where nobody says whether they are."""
+"""Tables that take longer to read than this many seconds are cached by default."""
 
 MOST_BYTES = 2**30
 """Size of all entries together; beyond it those that were not used for longest are removed."""
@@ -79,7 +79,7 @@ def marks_of(paths: Sequence[Path]) -> Marks | None:
 def name_of(what: str, marks: Marks) -> str:
     """Name of the entry of tables of these logs, by their paths alone.
 
-    `what` says which tables, under which settings.
+    `what` names the tables and their settings.
     """
     paths = [(path, os.path.realpath(path)) for path, *_ in marks]
     stated = msgspec.json.encode((_code(), what, paths))

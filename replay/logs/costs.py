@@ -131,18 +131,18 @@ class Calls:
 
 
 def _stated(usages: Sequence[JsonObject], name: str, other: str) -> list[Any]:
-    """What usage says under either name; None where it says nothing."""
+    """The counts in usage under either name; None where there is none."""
     return [usage[name] if name in usage else usage.get(other) for usage in usages]
 
 
 def _counts(usages: Sequence[JsonObject], name: str, other: str) -> Floats:
     """Token counts under either name; NaN where unknown or no count."""
-    said = _stated(usages, name, other)
-    if not {*map(type, said)} <= _COUNTS:
-        said = [n if type(n) in _COUNTS else None for n in said]
+    counts_in_usage = _stated(usages, name, other)
+    if not {*map(type, counts_in_usage)} <= _COUNTS:
+        counts_in_usage = [n if type(n) in _COUNTS else None for n in counts_in_usage]
     try:
-        counts = np.array(said, dtype=np.float64)  # NaN for None
+        counts = np.array(counts_in_usage, dtype=np.float64)  # NaN for None
     except OverflowError:
-        counts = floats(None if n is None or abs(n) >= MOST_TOKENS else n for n in said)
+        counts = floats(None if n is None or abs(n) >= MOST_TOKENS else n for n in counts_in_usage)
     counts[(counts < 0) | (counts >= MOST_TOKENS)] = np.nan
     return counts

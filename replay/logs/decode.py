@@ -52,8 +52,8 @@ class LeanRun:
         calls: Calls that evaluations made on instances, calls of the critic, and drafts that were
             not evaluated.
         tests: Of rivals against their parents on fresh draws.
-        fresh: What the last session said of the first and the final program on draws that no
-            decision saw, by name; empty where it said nothing.
+        fresh: The last session's values of the first and the final program on draws that no
+            decision saw, by name; empty without any.
         key: Hash of the header's line: with the path, what the run is known by.
     """
 
@@ -74,7 +74,7 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
 
     A folder stands for all logs below it; an allocation's folder, and its allocation.jsonl, for
     its arms in their order, wherever they lie. What other tools wrote there is left out, with a
-    warning that says how to read it.
+    warning that states how to read it.
 
     Raises:
         LogError: A path does not exist, or a folder or pattern holds no log.
@@ -153,7 +153,7 @@ def _is_ours(path: Path, left: dict[str, str]) -> bool:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
             head = file.read(80)
     except (OSError, EOFError, zlib.error):
-        return True  # reading it says what is wrong
+        return True  # reading it reports what is wrong
     if head and b'"crc"' not in head[:80]:
         left[str(path)] = _FOREIGN
         return False

@@ -31,13 +31,13 @@ class ReplayWarning(UserWarning):
 
 
 class Brief:
-    """A dataclass of tables and arrays of which the repr says their shapes."""
+    """A dataclass of tables and arrays whose repr shows their shapes."""
 
     def __repr__(self) -> str:
         """Render as `Replay(pulls=(1000, 64), ...)`."""
         shown = [each.name for each in fields(self) if each.repr]  # type: ignore[arg-type]
-        told = (f"{name}={_shape_of(getattr(self, name))!r}" for name in shown)
-        return f"{type(self).__name__}({', '.join(told)})"
+        shapes = (f"{name}={_shape_of(getattr(self, name))!r}" for name in shown)
+        return f"{type(self).__name__}({', '.join(shapes)})"
 
 
 def _shape_of(value: object) -> object:

@@ -28,7 +28,7 @@ _SUMMED = (
 
 
 def identity(calls: Calls) -> Rows:
-    """What every row says of its run."""
+    """The columns of every row that describe its run."""
     run, header, fork = calls.run, calls.run.header, calls.run.header.fork
     return {
         "run": run.name,
@@ -65,7 +65,7 @@ _SETTINGS = (
 
 
 def programs_of(header: Header) -> str:
-    """What says how a run's programs were made, and nothing of how they were evaluated."""
+    """The fields that decide how a run's programs were made, without those of their evaluation."""
     fork = (header.fork.through, header.fork.copy) if header.fork else None
     search = (getattr(header, name) for name in _SETTINGS if name not in _EVALUATION)
     return repr((header.task.hash, header.model.id, header.children, header.seed, fork, *search))
@@ -157,7 +157,7 @@ def _total(name: str, values: Floats) -> float:
 
 
 def _parent_fitness(run: LeanRun, fitness: Floats, before: Floats) -> Floats:
-    """Fitness of what each child rewrote: as its line says, under greedy the best so far."""
+    """Fitness of what each child rewrote: as its line states, under greedy the best so far."""
     first = run.initial.evaluation.fitness if run.initial else None
     known = {(0, 0): np.nan if first is None else first}
     places = ((child.generation, child.index) for child in run.children)

@@ -48,7 +48,7 @@ class Diagnosis:
         runs: Number of runs, n.
         rounds: Generations T of the shortest run, at which all are compared.
         spread: Standard deviation of the final fitness over runs.
-        initial: Mean fitness of the initial programs, of which `spread` is no part.
+        initial: Mean fitness of the initial programs; `spread` does not include them.
         persistence: One row per generation t: correlation (Spearman's, of the ranks at t with those
             at T) and lasts (how often the better of two runs at t is still the better one at T, a
             tie at T counting half), each with `_low` and `_high`; NaN where no run has moved.
@@ -130,7 +130,7 @@ def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
     n, rounds = len(fitness), int(lengths.min())
     if n < LEAST or rounds < 3:
         raise ValueError(
-            f"expected at least {LEAST} runs of 3 generations or more, got {n} runs of which the "
+            f"expected at least {LEAST} runs of 3 generations or more, got {n} runs; the "
             f"shortest has {rounds}"
         )
     if np.isnan(fitness).all():

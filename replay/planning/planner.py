@@ -41,7 +41,7 @@ _OPTIONS = (
     *("p_tau", "ahead", "margin", "p_best", "tied"),
 )
 RUNS = 25
-"""Searches that are simulated in each world unless told."""
+"""The default number of searches that are simulated in each world."""
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
 
@@ -73,8 +73,8 @@ class Choice:
         if self.arms == 1:
             return f"one run of T = {self.generations} generations of N = {self.children} children"
         return (
-            f"K = {self.arms} arms of N = {self.children} children under {self.policy}, told the "
-            f"rank, {self.generations} rounds"
+            f"K = {self.arms} arms of N = {self.children} children under {self.policy} "
+            f"(reward: the rank), {self.generations} rounds"
         )
 
 
@@ -214,7 +214,7 @@ def plan(
         best: The best known fitness of the task, on the scale of the frame; None: 1, where that is
             not far from what was reached (`replay.planning.grid.best_known`).
         arms: Numbers of arms to try beside a single run; empty for none.
-        policies: Policies to try on them; they are told the rank.
+        policies: Policies to try on them; their reward is the rank.
         kernels: Resampled kernels, the states of the world that the plan is averaged over.
         seed: Key of the generator.
 
@@ -279,7 +279,7 @@ def affordable(budget: float, costs: Costs) -> dict[int, int]:
 def simulate_choice(
     worlds: Sequence[Kernel], choice: Choice, *, rounds: int, runs: int = RUNS, seed: int = 0
 ) -> FloatArray:
-    """Best fitness so far of searches that spend as `choice` says, (kernels * runs, rounds).
+    """Best fitness so far of searches that spend as in `choice`, (kernels * runs, rounds).
 
     All arms of a search live in one world; `runs` searches are made in each. Minus infinity while
     nothing is ok.

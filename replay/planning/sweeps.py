@@ -48,7 +48,7 @@ from replay.statistics.intervals import interval as interval_of
 Missing = Literal["drop", "stop"]
 
 CHILDREN = 16
-"""N where nothing says otherwise, as in `evo.run`."""
+"""The default N, as in `evo.run`."""
 
 MOST_LEVELS = 8
 """A field with more values is cut into classes."""
@@ -150,7 +150,7 @@ def swept_fields(frame: pd.DataFrame) -> list[str]:
 
 
 def completed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose run is over, of which there must be some."""
+    """Rows whose run is over; there must be some."""
     if "status" not in frame:
         raise ValueError("expected a frame as replay.load_sweep makes it: no column 'status'")
     rows = frame[frame["status"] == "completed"]
@@ -408,6 +408,6 @@ def _common(present: Bools, missing: Missing) -> tuple[Bools, Ints]:
             "no sample is common to all configurations; leave out those of few samples"
         )
     if lost := int((~common).sum()):
-        said = f"{lost} of {common.size} samples are not of all configurations and are left out"
-        warnings.warn(said, stacklevel=5)
+        message = f"{lost} of {common.size} samples are not of all configurations and are left out"
+        warnings.warn(message, stacklevel=5)
     return common, sizes

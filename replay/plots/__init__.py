@@ -1,7 +1,7 @@
 """Figures: tables in, matplotlib Axes out.
 
 Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
-Each figure says what its intervals are and on how many runs it rests. It draws on `ax`, or on a
+Each figure states its kind of interval and the number of runs. It draws on `ax`, or on a
 figure of its own, in one of the themes of `replay.plots.style`, and returns the Axes. `facets`
 draws the same for several names side by side. `FIGURES` lists those that reports, sites and
 `overview` show; a figure of your own that is added there joins them.

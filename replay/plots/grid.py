@@ -237,12 +237,12 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     figure, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.2)
     for ax in axes:
         style.prepare(ax, theme)
-    told = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
-    told += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
+    heading = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
+    heading += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
     if count > 1:
         size, ink = style.text_size(axes[0]) + 2, THEMES[theme].text
-        figure.suptitle(told, x=0.01, ha="left", color=ink, fontsize=size, fontweight="bold")
-    _draw_splits(axes[0], plan, theme, "" if count > 1 else f"{told}. ")
+        figure.suptitle(heading, x=0.01, ha="left", color=ink, fontsize=size, fontweight="bold")
+    _draw_splits(axes[0], plan, theme, "" if count > 1 else f"{heading}. ")
     if plan.inside:
         _draw_outcomes(axes[1], plan, theme)
     if plan.inside and plan.tau is not None:
@@ -250,7 +250,7 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     return axes
 
 
-def _draw_splits(ax: Axes, plan: Plan, theme: Theme, told: str) -> None:
+def _draw_splits(ax: Axes, plan: Plan, theme: Theme, heading: str) -> None:
     """How far each N is ahead of the split nearest to T = N, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
     N, ahead, margin = (table[name].to_numpy(float) for name in ("children", "ahead", "margin"))
@@ -265,7 +265,7 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme, told: str) -> None:
     style.label_axes(
         ax, theme, x="children per generation N", y="fitness ahead of the split nearest to T = N"
     )
-    text = f"{told}Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
+    text = f"{heading}Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
     text += "." if plan.inside else f". {NO_FORECAST}"
     style.head(ax, theme, "Splits in one run", text)
 

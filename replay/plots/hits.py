@@ -1,7 +1,7 @@
 """Where everything lies in a picture, for the mouse: marks and curves in logical pixels.
 
-A plot says in the coordinates of its axes what can be pointed at; `pack` puts it into the pixels of
-the figure as it is laid out. Keys stay in Python: the browser sends back a mark's number.
+A plot states in the coordinates of its axes what can be pointed at; `pack` puts it into the pixels
+of the figure as it is laid out. Keys stay in Python: the browser sends back a mark's number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Mark:
     Attributes:
         axes: The axes it lies in.
         box: x0, y0, x1, y1 in the coordinates of the axes; equal ends make a point.
-        text: What the tooltip says.
+        text: The tooltip.
         key: What a click on it means; None: nothing.
     """
 
@@ -55,7 +55,7 @@ class Curve:
         axes: The axes it lies in.
         x: (places,), in the coordinates of the axes.
         y: (places,).
-        texts: What the tooltip says at each place, behind the label.
+        texts: The tooltip at each place, after the label.
         label: Begins the text.
     """
 
@@ -86,7 +86,7 @@ class Hits:
 
 
 def hits_of(figure: Figure) -> Hits:
-    """What the drawings on a figure have said can be pointed at; they may add to it."""
+    """The places on a figure that have tooltips; drawings may add to them."""
     found: Hits = vars(figure).setdefault("replay_hits", Hits())
     return found
 

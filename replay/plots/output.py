@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
-    """Write a figure; the suffix of `path` says how: .png, .svg or .pdf.
+    """Write a figure; the suffix of `path` decides how: .png, .svg or .pdf.
 
     The same figure gives the same bytes. A PDF holds its fonts, and its texts can be searched.
     """

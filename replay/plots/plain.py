@@ -20,7 +20,7 @@ _POWER = re.compile(r"\$\\mathdefault\{-?[\d.]+(\^\{-?\d+\})?\}\$")
 
 
 class PlainFigure(Figure):
-    """A figure that never parses its texts, most of which hold names of tasks, models and runs."""
+    """A figure that never parses its texts, since most hold names of tasks, models and runs."""
 
     def draw(self, renderer: RendererBase) -> None:
         """Draws the figure."""

@@ -40,7 +40,7 @@ def policy_curves(
     """Draw best fitness over the arms against the number of pulls, one line and band per policy.
 
     `curves` has a row per policy and round: policy, round (from 1), value (the `statistic`), low,
-    high and n, the logged runs (replicates are no runs). `of` says what the runs are of.
+    high and n, the logged runs (replicates are no runs). `of` names their task and model.
     """
     style.require(curves, "policy", "round", "value", "low", "high", "n")
     if curves["value"].isna().all():

@@ -50,7 +50,7 @@ def figures() -> dict[str, GroupFigure]:
 
 
 def draw(figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
-    """Draws a figure on axes, or the sentence that says why it cannot be drawn."""
+    """Draws a figure on axes, or the reason why it cannot be drawn."""
     import textwrap
 
     try:

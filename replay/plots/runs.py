@@ -145,10 +145,10 @@ def worth(
         best_fitness=after["best_fitness"] - start["best_fitness"],
     )
     ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
-    said = vars(ax)["said"]
-    said["title"] = said["title"].replace("Best so far", "What the next calls are worth", 1)
+    heading = vars(ax)["heading"]
+    heading["title"] = heading["title"].replace("Best so far", "What the next calls are worth", 1)
     for run, copy in (("runs", "copies"), ("run", "copy")):
-        said["subtitle"] = said["subtitle"].replace(run, copy)
+        heading["subtitle"] = heading["subtitle"].replace(run, copy)
     vars(ax)["fit_head"]()
     ax.set_xlabel(f"{ax.get_xlabel().removesuffix(' so far')} from the fork on")
     ax.set_ylabel("gain over the state of the fork")
@@ -158,7 +158,7 @@ def worth(
 def pulls(
     allocation: Allocation, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw which arm a live allocation pulled in each round; `of` says whose it is."""
+    """Draw which arm a live allocation pulled in each round; `of` names the allocation."""
     made = allocation.pulls[allocation.pulls >= 0]
     arms = len(allocation.arms)
     ax = style.prepare(ax, theme)
@@ -229,7 +229,7 @@ def _beyond(position: FloatArray) -> FloatArray:
 
 
 def _held(values: object) -> FloatArray:
-    """Values, the last of which holds for one position more."""
+    """Values; the last one holds for one position more."""
     held = np.asarray(values, dtype=np.float64)
     return np.append(held, held[-1:])
 

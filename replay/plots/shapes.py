@@ -32,7 +32,7 @@ def facets(
     width: float = 12.0,
     height: float = 4.2,
 ) -> Figure:
-    """Draw the same figure for each name side by side; what all say alike is said once.
+    """Draw the same figure for each name side by side; what they have in common is written once.
 
     Example:
         >>> plots.facets(tasks, lambda task, ax: plots.heatmap(grid, task=task, ax=ax))
@@ -210,7 +210,7 @@ def draw_heat(
 ) -> Colorbar | None:
     """Draw splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
 
-    NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` says what colours
+    NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` names what colours
     mean; `predicted` cells are round; narrow ones have the decimals alone. Returns the colour bar;
     None where nothing is known.
     """

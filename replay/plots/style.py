@@ -1,8 +1,8 @@
 """How figures look: themes, colours, titles and labels.
 
-Colours are told apart by colour-blind readers too (Okabe and Ito 2008), and lines are labelled
-where they end. Nothing here touches pyplot or matplotlib's global settings for longer than a call,
-so figures can be made on any thread and without a display.
+Colours can be distinguished by colour-blind readers too (Okabe and Ito 2008), and lines are
+labelled where they end. Nothing here touches pyplot or matplotlib's global settings for longer than
+a call, so figures can be made on any thread and without a display.
 """
 
 from __future__ import annotations
@@ -150,27 +150,27 @@ def head(
     )  # fmt: skip
 
     shown = (title, subtitle) if captions.get() else ("", "")
-    said: JsonObject = {"title": shown[0], "subtitle": shown[1], "base": base}
+    heading: JsonObject = {"title": shown[0], "subtitle": shown[1], "base": base}
 
     def fit() -> bool:
-        """Wrap to the axes' width; says whether that changed anything."""
+        """Wrap to the axes' width, and return whether that changed anything."""
         width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
-        lines = _wrapped(ax, said["subtitle"])
-        words = "\n".join(textwrap.wrap(said["title"], max(20, int(width / ((size + 2) * 0.6)))))
+        lines = _wrapped(ax, heading["subtitle"])
+        words = "\n".join(textwrap.wrap(heading["title"], max(20, int(width / ((size + 2) * 0.6)))))
         before = note.get_text(), ax.get_title(loc="left")
         if note not in ax.texts or before == ("\n".join(lines), words):
             return False
         note.set_text("\n".join(lines))
-        note.xyann = (0, said["base"])
+        note.xyann = (0, heading["base"])
         # An explicit y keeps matplotlib from moving the title after the layout.
         ax.set_title(
-            words, loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
+            words, loc="left", y=1.0, pad=heading["base"] + 3 + line * len(lines),
             color=ink, fontsize=size + 2, fontweight="bold",
         )  # fmt: skip
         return True
 
     fit()
-    vars(ax).update(fit_head=fit, said=said)
+    vars(ax).update(fit_head=fit, heading=heading)
     return note
 
 
@@ -185,7 +185,7 @@ def _wrapped(ax: Axes, subtitle: str) -> list[str]:
 
 
 def arrange(figure: Figure) -> None:
-    """Lay a figure out, its subtitles wrapped to the width that their axes come to have."""
+    """Lay a figure out, its subtitles wrapped to the final width of their axes."""
     _lay_out(figure)
     fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
     if sum(fit() for fit in fits):
@@ -205,13 +205,13 @@ def _lay_out(figure: Figure) -> None:
 
 def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
     """Lift what all titles share over the figure, and what all subtitles share below it."""
-    said = [vars(ax).get("said", {"title": "", "subtitle": ""}) for ax in axes]
-    parts = [each["title"].replace(": ", ", ", 1).split(", ") for each in said]
-    sentences = [each["subtitle"].removesuffix(".").split(". ") for each in said]
+    heading = [vars(ax).get("heading", {"title": "", "subtitle": ""}) for ax in axes]
+    parts = [each["title"].replace(": ", ", ", 1).split(", ") for each in heading]
+    sentences = [each["subtitle"].removesuffix(".").split(". ") for each in heading]
     title, about = (_shared(each) for each in (parts, sentences))
-    for name, each, own, told in zip(names, said, parts, sentences, strict=True):
+    for name, each, own, parts_of in zip(names, heading, parts, sentences, strict=True):
         each["title"] = ", ".join(part for part in own if part not in title) or name
-        each["subtitle"] = ". ".join(part for part in told if part not in about)
+        each["subtitle"] = ". ".join(part for part in parts_of if part not in about)
     ink, size = axes[0].xaxis.label.get_color(), text_size(axes[0])
     figure.suptitle(
         ", ".join(title), x=0.01, ha="left", color=ink, fontsize=size + 2, fontweight="bold"
@@ -225,7 +225,7 @@ def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None
             cast("Any", legends[0].legend_handles), _words(legends[0]), loc="outside upper right",
             ncols=len(_words(legends[0])), frameon=False, fontsize=size, labelcolor=ink,
         )  # fmt: skip
-        for each, legend in zip(said, legends, strict=True):
+        for each, legend in zip(heading, legends, strict=True):
             cast("Legend", legend).remove()
             each["base"] = 5.0
     rows = vars(axes[0]).get("rows")

@@ -1,7 +1,7 @@
 """Sweeps: what each field does, all configurations at once, the best for their cost.
 
 Intervals are over seeds, which the configurations of a sweep share; with one seed there are none,
-and the figure says so.
+and the figure states it.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def cost_and_fitness(
 
 
 def _words(row: pd.Series[Any], fields: Sequence[str]) -> str:
-    """What a tooltip says of a configuration."""
+    """The tooltip of a configuration."""
     asked = [f"{name} = {short(row[name])}" for name in fields if row[name] == row[name]]
     mean = ranged(row["fitness"], row["fitness_low"], row["fitness_high"])
     return "\n".join([*asked, f"mean fitness {mean}, n = {row['n']}"])

@@ -28,7 +28,7 @@ PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
 
 
 class Construction(NamedTuple):
-    """What the best program of a group returned, and how the task says to draw it."""
+    """What the best program of a group returned, and how the task draws it."""
 
     picture: str
     value: object

@@ -78,7 +78,7 @@ def write_findings(
 
 
 def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
-    """Returns a paragraph that says how a protocol's runs were made and judged."""
+    """Returns a paragraph about how a protocol's runs were made and judged."""
     made = "; ".join(
         f"{each.name}: {len(each.numbers)} runs of T = {each.generations} generations with "
         f"N = {each.children} children on {each.task}"
@@ -163,7 +163,7 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
         holm = "" if math.isnan(row["p_holm"]) else f", Holm's {row['p_holm']:.3g}"
         yield "p", f"{row['p']:.3g}{holm} (null: {row['null']})"
     found = f"{row['detectable']:.3g} in four of five repetitions"
-    yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
+    yield "detectable", "unknown" if math.isnan(row["detectable"]) else found
     if not math.isnan(row["power"]):
         yield "power for the effect that was seen", f"{row['power']:.0%}"
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
@@ -192,7 +192,7 @@ def _sections(
     claims: pd.DataFrame,
     logs: Sequence[Log],
 ) -> Iterator[Section]:
-    """The claims, the best of n rewrites, and what a report says of the runs."""
+    """The claims, the best of n rewrites, and a report's tables of the runs."""
     is_llm, model = all(log.header.model.is_llm for log in logs), protocol.options.get("model", "")
     common: JsonObject = {
         "task": ", ".join(protocol.tasks), "model": str(model), "is_llm": is_llm

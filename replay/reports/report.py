@@ -1,4 +1,4 @@
-"""What a report says of runs and of policies, as tables: see `replay.reports.tables`."""
+"""The tables of a report about runs and policies: see `replay.reports.tables`."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def fitness_section(group: Group, tau: float | None) -> Section:
 def status_section(group: Group, tau: float | None) -> Section:
     """What became of the children."""
     partial = int((group.tables.children["status"] == "partial").sum())
-    said = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
-    notes = (SHARES, REPEATS, FAILURES, *([said] if partial else []))
+    message = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+    notes = (SHARES, REPEATS, FAILURES, *([message] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)
 
 

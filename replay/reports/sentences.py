@@ -89,7 +89,7 @@ def say(
         'mmd: 10 runs, best 0.988.'
 
     Args:
-        template: What is said, with names in braces.
+        template: The sentence, with names in braces.
         table: Rows, whose columns are names too; their texts follow each other, a line each. None:
             there is one text.
         values: What the names stand for; a column of the table goes before.

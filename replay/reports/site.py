@@ -109,7 +109,7 @@ def _sums(tables: Tables) -> str:
     """What all runs are together, in large numbers."""
     runs, children = tables.runs, tables.children
     tokens = runs[["prompt_tokens", "completion_tokens"]].sum().sum()
-    told = [
+    facts = [
         ("runs", f"{len(runs):,}"),
         ("calls", f"{int(runs['n_calls'].sum()):,}"),
         ("children ok", f"{100 * (children['status'] == 'ok').mean():.0f} %"
@@ -117,7 +117,7 @@ def _sums(tables: Tables) -> str:
         ("tokens reported", in_digits(tokens)),
         ("models", ", ".join(dict.fromkeys(runs["model"]))),
     ]  # fmt: skip
-    boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in told)
+    boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in facts)
     note = "" if runs["is_llm"].all() else f'<p class="muted">Here {OFFLINE_NOTE}.</p>'
     return f'<div class="sums">{boxes}</div>{note}'
 
@@ -244,7 +244,7 @@ def _six(value: float) -> float:
 
 
 def _parents(log: Log) -> dict[Place, Place]:
-    """Which program each child rewrote, as far as the log says."""
+    """The program that each child rewrote, as far as the log tells."""
     found = {
         (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
         for o in log.outcomes

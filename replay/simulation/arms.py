@@ -77,17 +77,17 @@ class Schedule:
 
     def __init__(self, arms: Ints) -> None:
         self.arms = arms
-        self.told = 0
+        self.completed = 0
 
     def ask(self, open_arms: Bools) -> Ints:
         """The scheduled arm of each replicate."""
-        arm = self.arms[:, self.told]
+        arm = self.arms[:, self.completed]
         is_open = open_arms[np.arange(len(arm)), arm]
         return np.where(is_open, arm, open_arms.argmax(axis=1))
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats) -> None:
         """Go on to the next round."""
-        self.told += 1
+        self.completed += 1
 
 
 class LoggedArms:
@@ -162,7 +162,7 @@ def pool_of(
 ) -> tuple[Floats, Ints]:
     """Runs of one task, model and N as arms: best fitness by generation, and their lengths.
 
-    `what` says what they are wanted for. Forks are left out, with a warning, unless lengths are
+    `what` names their purpose. Forks are left out, with a warning, unless lengths are
     given. Of each run `lengths` generations are used; None: all up to the one from which it took
     programs of other runs (column `mixed`), with a warning.
     """
@@ -175,7 +175,7 @@ def pool_of(
         if (cut := alone < own).any():
             warnings.warn(
                 f"{cut.sum()} of {len(own)} runs exchange programs with others from generation "
-                f"{mixed[cut].min():g} on and are replayed up to there; lengths= says otherwise",
+                f"{mixed[cut].min():g} on and are replayed up to there; lengths= changes that",
                 stacklevel=3,
             )
         own = alone
@@ -231,7 +231,7 @@ def checked(
 
 
 def default_arms(runs: int) -> int:
-    """K where arms are drawn and nobody says how many: a fifth of the runs, at least 2.
+    """The default K where arms are drawn: a fifth of the runs, at least 2.
 
     Intervals over runs were measured to hold best for pools of up to a fifth of them. There are
     never more arms than runs.

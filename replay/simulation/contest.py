@@ -46,7 +46,7 @@ class Contest(Brief):
         arms: K, runs drawn as arms of each replicate, without replacement.
         rounds: Pulls of each replicate.
         replicates: Number of replicates.
-        reward: What the policies are told.
+        reward: The reward that policies receive.
         tau: The fitness to reach; None if many replicates find nothing at all.
         curves: policy, round, value, low, high, n, coverage: mean best fitness over the arms.
         finals: The same after all rounds.

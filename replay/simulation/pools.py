@@ -57,7 +57,7 @@ class Pools:
 
     @property
     def off_scale(self) -> bool:
-        """Whether policies are told raw fitness although it leaves [0, 1]."""
+        """Whether policies receive raw fitness although it leaves [0, 1]."""
         low, high = np.fmin.reduce(self.fitness, axis=None), np.fmax.reduce(self.fitness, axis=None)
         return self.reward == "best_fitness" and bool(low < 0 or high > 1)
 
@@ -90,7 +90,7 @@ class Pools:
     def permuted(self, policy: str, batch: int) -> FloatArray:
         """Mean end of a policy in each of WORLDS where increments go to any arm, (worlds,).
 
-        What an arm gained before then says nothing of what it gains next, which is all that a
+        What an arm gained before then does not predict what it gains next, which is all that a
         choice among arms can use.
         """
         if (policy, batch) not in self._permuted:

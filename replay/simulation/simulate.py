@@ -47,9 +47,9 @@ class Replay(Brief):
         pulls: (replicates, rounds) int, row of `fitness` pulled; -1 once the replicate is over.
         best_fitness: (replicates, rounds), best over the arms so far, initial program included,
             carried on once over; NaN while nothing is ok. With several rounds in flight, after so
-            many rounds were told, as is `spent`.
+            many rounds were completed, as is `spent`.
         arms: (replicates, K) int, which rows served as arms.
-        rewards: (replicates, rounds), what the policy was told; NaN once over.
+        rewards: (replicates, rounds), what the policy received; NaN once over.
         spent: By unit of `costs`, (replicates, rounds), spent so far; carried on once over.
     """
 
@@ -111,11 +111,12 @@ def simulate(
         lengths: (runs,), last logged generation of each row, for rows without any number. Of a
             frame, how many generations of each run are used; None: all, but none from which a run
             took programs of others (column `mixed`), with a warning.
-        in_flight: Rounds in flight: the policy is asked for round r before it is told of round
-            r - in_flight + 1, as if every pull took as long. An arm has one in flight at most, so
-            more than there are open arms are never in flight. With 1 nothing is delayed. Where
-            runs end early, replicates that have to wait for it are simulated one by one: slowly.
-        told: Rounds in the order told instead, as a live allocation states them; after its end
+        in_flight: Rounds in flight: the policy is asked for round r before it learns the reward of
+            round r - in_flight + 1, as if every pull took as long. An arm has one in flight at
+            most, so more than there are open arms are never in flight. With 1 nothing is delayed.
+            Where runs end early, replicates that have to wait for it are simulated one by one:
+            slowly.
+        told: Rounds in the order of completion instead, as in `Allocation.told`; after its end
             the oldest in flight comes first.
 
     Raises:

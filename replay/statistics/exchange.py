@@ -167,7 +167,7 @@ class Exchanges:
     def limit(self, alpha: float, sign: int) -> float:
         """Largest effect below the value that is rejected at `alpha`; for `sign` 1 the least above.
 
-        It lies on the same side of zero as the test of no effect says. Infinite if nothing is
+        It lies on the side of zero that agrees with the test of no effect. Infinite if nothing is
         rejected.
         """
 

@@ -113,7 +113,8 @@ def interval(
         statistic: `mean`, `median`, `share` (of zeros and ones), a number in (0, 1) for
             that quantile.
         level: Nominal coverage, in (0, 1).
-        method: None: as the module's head says. `betting`: for a mean of values in [0, 1].
+        method: None: chosen as the module's docstring describes. `betting`: for a mean of values in
+            [0, 1].
         missing: What NaN means. `raise`: an error. `omit`: this run has no value in this column.
             Where runs are missing because they did badly, that flatters the rest.
 
@@ -122,7 +123,7 @@ def interval(
 
     Raises:
         ValueError: A setting or shape is not as above, a value is missing, or a mean was asked of
-            runs of which some found nothing.
+            runs where some found nothing.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in {1, 2}:
@@ -365,5 +366,5 @@ def check_columns(columns: FloatArray, level: float, missing: str, *, ordered: b
         raise ValueError(NOTHING)
     if missing == "raise" and np.isnan(columns).any():
         lost = int(np.isnan(columns).any(axis=1).sum())
-        said = "runs have NaN, that is no value; drop them or pass missing='omit'"
-        raise ValueError(f"{lost} of {len(columns)} {said}")
+        reason = "runs have NaN, that is no value; drop them or pass missing='omit'"
+        raise ValueError(f"{lost} of {len(columns)} {reason}")

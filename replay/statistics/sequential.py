@@ -121,7 +121,7 @@ def e_process(
 
 
 def _limit(d: FloatArray, half_range: float | None, threshold: float) -> float:
-    """Largest effect below the mean that is rejected, on the side of zero that its e-value says."""
+    """Largest effect below the mean that is rejected, on the side of zero of its e-value."""
 
     def rejected(effect: float) -> bool:
         return bool(e_process(d, half_range, effect)[-1] >= threshold)

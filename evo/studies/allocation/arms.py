@@ -79,7 +79,7 @@ class LiveArms:
     cap: int | None  # generations of an arm at most
     initial: bool  # whether generation 0 is charged, at an arm's first pull
     control: Control
-    stopped: bool = False  # whether an arm gave up its generation because the control says so
+    stopped: bool = False  # whether an arm gave up its generation because a stop was requested
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,9 +135,9 @@ class Threads(InOrder):
     """Arms advance on a pool's threads, if there is one; rounds land as they are complete."""
 
     def __init__(
-        self, arms: LiveArms, pool: ThreadPoolExecutor | None, told: Iterable[int]
+        self, arms: LiveArms, pool: ThreadPoolExecutor | None, order: Iterable[int]
     ) -> None:
-        super().__init__(told)
+        super().__init__(order)
         self.arms, self.pool = arms, pool
         self.pulls: dict[int, Future[None]] = {}
 
@@ -168,11 +168,11 @@ class Threads(InOrder):
 
 
 @contextlib.contextmanager
-def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generator[Threads]:
+def open_threads(arms: LiveArms, order: Iterable[int], in_flight: int) -> Generator[Threads]:
     """Yields the flights of live arms, and ends what is still in flight."""
     pool = ThreadPoolExecutor(in_flight, "pull") if in_flight > 1 else None
     with pool or contextlib.nullcontext():
-        threads = Threads(arms, pool, told)
+        threads = Threads(arms, pool, order)
         try:
             yield threads
         finally:

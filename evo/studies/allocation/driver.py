@@ -64,12 +64,12 @@ class Allocation:
 
     Attributes:
         pulls: (rounds,), the arm pulled; -1 once the budget was spent or a stop was asked for.
-        rewards: (rounds,), what the policy was told; NaN once over.
+        rewards: (rounds,), the rewards that the policy received; NaN once over.
         best_fitness: (rounds,), best over the arms, the initial program included, after so many
-            rounds were told.
-        spent: By unit, (rounds,), what was spent after so many rounds were told.
-        told: Rounds in the order told: with several in flight, a replay repeats the allocation if
-            it is given this order.
+            rounds were completed.
+        spent: By unit, (rounds,), what was spent after so many rounds were completed.
+        told: Rounds in the order of completion: with several in flight, a replay repeats the
+            allocation if it is given this order.
         arms: The arms' logs.
         path: Folder of the allocation.
     """
@@ -121,7 +121,7 @@ def prepare_allocation(
         rounds: Pulls at most.
         children: N of each arm.
         seed: Of the policy; apart from those of the arms.
-        arm_seed: Arm k is the run with seed arm_seed + k, unless it says otherwise.
+        arm_seed: Arm k is the run with seed arm_seed + k, unless it names another one.
         cap: Generations of an arm at most.
         reward: Name out of `evo.rewards.REWARDS`; None: `best_fitness` where the task declares
             the scale [0, 1], as the shipped ones do, else `rank`.
@@ -281,7 +281,7 @@ def _arm_sources(
 
 
 def _judged(task: TaskRecord) -> TaskRecord:
-    """Returns all of a task but what the prompt says of it: fitness compares where it is equal."""
+    """Returns all of a task but its wording in the prompt: where it is equal, fitness compares."""
     files = {name: text for name, text in task.files.items() if name != "task.toml"}
     return msgspec.structs.replace(task, name="", hash="", statement="", files=files)
 

@@ -1,4 +1,4 @@
-"""The journal of a live allocation, allocation.jsonl: each round when asked and when told."""
+"""The journal of a live allocation, allocation.jsonl: each round asked, and each completed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
         rounds: Rounds planned; policies may depend on it.
         seed: Seed of the policy.
         cap: Generations of an arm at most; None: no cap.
-        in_flight: Rounds asked and not yet told at most.
+        in_flight: Rounds asked and not yet completed at most.
         initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
     """
 
@@ -87,7 +87,7 @@ _WHAT = "journal of an allocation"
 
 
 class Journal:
-    """What allocation.jsonl holds: its header, the arm asked and what was told, by round."""
+    """What allocation.jsonl holds: its header, the arm asked and the completed pull, by round."""
 
     def __init__(self, records: Sequence[AllocationLine]) -> None:
         header = records[0]
@@ -141,12 +141,12 @@ class JournalWatcher:
                 f"now picks arm {picked}: it, or the arms' logs, have changed since"
             )
 
-    def told(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
+    def completed(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
         """The policy knows the reward."""
         after = float(outcome.after[0])
         if not math.isnan(after):
             self._best = after if self._best is None else max(self._best, after)
-        told = Told(
+        line = Told(
             round=round_index,
             arm=int(outcome.arm[0]),
             reward=float(reward[0]),
@@ -156,10 +156,10 @@ class JournalWatcher:
         )
         logged = self._journal.told.get(round_index)
         if logged is None:
-            self._writer.append(told)
+            self._writer.append(line)
             self._writer.sync()
         else:
-            self._compare(logged, told)
+            self._compare(logged, line)
         self._bar.update(1)
         best = "none" if self._best is None else f"{self._best:.4f}"
         self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")

@@ -1,8 +1,8 @@
 """The one loop: a policy pulls arms within a budget, live or over logs.
 
 With several rounds in flight the policy is asked again before earlier rewards are in. It is asked
-whenever fewer are in flight than may be, so the order in which rounds are told settles everything:
-a replay that tells in the order of a live allocation repeats it.
+whenever fewer are in flight than may be, so the order in which rounds are completed determines
+everything: a replay that tells in the order of a live allocation repeats it.
 """
 
 from __future__ import annotations
@@ -55,38 +55,38 @@ class Arms(Protocol):
     def pull(self, arm: Ints, active: Bools) -> PullOutcome:
         """Advance these arms by one generation; replicates not active stay as they are.
 
-        Called when the round is told, so that nothing of a pull in flight is known before.
+        Called when the round is completed, so that nothing of a pull in flight is known before.
         """
 
 
 class Watcher(Protocol):
-    """Is told of every round, for a log or a progress bar."""
+    """Receives every round, for a log or a progress bar."""
 
     def asked(self, round_index: int, arm: Ints) -> None:
         """The policy picked these arms, (replicates,); nothing was spent yet."""
 
-    def told(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
-        """The policy was told the rewards, (replicates,), and its state now includes them."""
+    def completed(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
+        """The policy has received the rewards, (replicates,), and its state includes them."""
 
 
 class InOrder:
-    """Carries the pulls in flight, and says which of them is told next.
+    """Carries the pulls in flight, and decides which of them is completed next.
 
     Rounds land in an order laid down, then in the order asked: as if each took as long.
     """
 
-    def __init__(self, told: Iterable[int] = ()) -> None:
-        self._told = deque(told)
+    def __init__(self, order: Iterable[int] = ()) -> None:
+        self._order = deque(order)
 
     def begin(self, round_index: int, arm: Ints) -> None:
         """The policy asked for these arms, (replicates,): their work may begin."""
 
     def land(self, flying: Sequence[int]) -> int:
-        """The round to be told next, out of those in flight in the order asked; waits for it."""
-        index = self._told.popleft() if self._told else self.first(flying)
+        """The round to complete next, out of those in flight in the order asked; waits for it."""
+        index = self._order.popleft() if self._order else self.first(flying)
         if index not in flying:
             raise ValueError(
-                f"round {index} is to be told next, but only rounds {list(flying)} are in flight: "
+                f"round {index} is to be completed next, but only {list(flying)} are in flight: "
                 f"an order of another allocation, or of another number in flight"
             )
         return index
@@ -98,15 +98,15 @@ class InOrder:
 
 @dataclass(frozen=True)
 class Allocations:
-    """The pulls of each replicate. Arrays are (replicates, rounds) unless said otherwise.
+    """The pulls of each replicate. Arrays are (replicates, rounds) unless stated otherwise.
 
     Attributes:
         pulls: By round asked: the arm pulled; -1 once the replicate is over.
-        rewards: By round asked: what the policy was told; NaN once over.
-        best_fitness: After so many rounds were told: best over the arms so far, the initial
+        rewards: By round asked: the reward the policy received; NaN once over.
+        best_fitness: After so many completed rounds: best over the arms so far, the initial
             program included; carried on once over, NaN while nothing is ok.
-        spent: By unit, after so many rounds were told: what was spent; carried on once over.
-        told: (rounds told,), rounds in the order told.
+        spent: By unit, after so many completed rounds: what was spent; carried on once over.
+        told: (completed rounds,), rounds in the order of completion.
         apart: (replicates,), True where a replicate had to wait for a pull while others could go
             on. From there on it is not simulated: it needs an allocation of its own.
     """
@@ -138,8 +138,8 @@ def allocate(
     all arms open, so that the draws of the others do not depend on it, and its answer is not used.
 
     An arm has one pull in flight at most: to the policy it is closed meanwhile. Where all open
-    arms are in flight, or what is in flight might use up the budget, one has to be told before the
-    policy is asked again: so at most one pull exceeds a budget.
+    arms are in flight, or what is in flight might use up the budget, one has to be completed before
+    the policy is asked again: so at most one pull exceeds a budget.
 
     Args:
         policy: Made for `arms.shape`.
@@ -147,12 +147,12 @@ def allocate(
         rounds: Pulls of each replicate at most.
         budget: Limits by unit of the arms' costs; or a ledger, which these pulls may share with
             others.
-        cost_unit: Unit of the cost that the policy is told. None: the first one of the limits; for
+        cost_unit: Unit of the cost that the policy receives. None: the first one of the limits; for
             a ledger, or without limits, a pull costs 1.
         reward: Name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
-        in_flight: Rounds asked and not yet told at most; with 1 a round ends before the next.
+        in_flight: Rounds asked and not yet completed at most; with 1 a round ends before the next.
         flights: What carries them; None: each takes as long as any other.
-        watcher: Told of every round.
+        watcher: Receives every round.
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")
@@ -168,10 +168,10 @@ def allocate(
             _tell(game, flights.land(tuple(game.flying)))
         else:
             break
-    told = len(game.told)
-    game.bests[told:] = game.best  # rounds that no replicate played carry on what was reached
+    played = len(game.told)
+    game.bests[played:] = game.best  # rounds that no replicate played carry on what was reached
     for unit, amounts in game.spent.items():
-        amounts[told:] = game.ledger.spent[unit]
+        amounts[played:] = game.ledger.spent[unit]
     return Allocations(
         pulls=game.pulls.T,
         rewards=game.rewards.T,
@@ -187,9 +187,9 @@ class _Game:
     """An allocation under way.
 
     `alive` (replicates,) may be asked for another pull; `flying` are by round the arms asked for,
-    and in which replicates; `best` and `lowest` (replicates,) are the best fitness told, and the
-    lowest generation 0 known, of the arms that are `seen` (None: all). What `Allocations` gives has
-    a row for each round.
+    and in which replicates; `best` and `lowest` (replicates,) are the best fitness received, and
+    the lowest generation 0 known, of the arms that are `seen` (None: all). What `Allocations` gives
+    has a row for each round.
     """
 
     policy: Policy
@@ -220,7 +220,7 @@ class _Game:
 
 
 def _ask(game: _Game) -> Ints | None:
-    """Asks for the next round; None if no replicate can go on before another pull is told."""
+    """Asks for the next round; None if no replicate can go on before another pull is completed."""
     if game.asked == game.rounds:
         return None
     open_arms = game.arms.open_arms()
@@ -300,7 +300,7 @@ def _tell(game: _Game, index: int) -> None:
         game.spent[unit][row] = amount
     game.told.append(index)
     if game.watcher:
-        game.watcher.told(index, value, outcome)
+        game.watcher.completed(index, value, outcome)
 
 
 def state_digest(policy: Policy) -> str:

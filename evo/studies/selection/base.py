@@ -74,7 +74,7 @@ class BaseSelector(ABC):
     """Finds the best configuration by ask and tell, in many independent replicates at once.
 
     Sample number i of every configuration belongs to the same seed, or problem: samples are paired.
-    A selector of your own says how many samples each configuration shall have next:
+    A selector of your own decides how many samples each configuration gets next:
 
         class Pairs(BaseSelector):
             '''Gives the two best the same number of further samples until one beats the other.'''
@@ -94,7 +94,7 @@ class BaseSelector(ABC):
         rng: Where it draws from.
 
     Attributes:
-        count: (replicates, configurations), samples told.
+        count: (replicates, configurations), samples observed.
         total: Likewise: their sum, in units in which the least reward is 0 and the largest 1.
         cost: Likewise: what they cost together; breaks ties.
         alive: Likewise: False once retired.
@@ -145,7 +145,7 @@ class BaseSelector(ABC):
         return np.asarray(np.maximum(wanted - self.count, 0))
 
     def tell(self, take: Ints, values: Floats, cost: Floats) -> None:
-        """Learn the samples, of which there may be fewer than were asked for, then retire."""
+        """Learn the samples, which may be fewer than were asked for, then retire."""
         low, high = self.terms.low, self.terms.high
         taken = np.arange(values.shape[2]) < take[:, :, None]
         outside = taken & ~((values >= low) & (values <= high))

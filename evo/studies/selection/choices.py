@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evo.studies.study import Study
 
 Given = Sequence[Fields] | Fields
-"""Choices, or a space of which the grid is taken."""
+"""Choices, or a space whose grid is taken."""
 
 SampleKey = tuple[int, int]
 """A choice and the number of one of its samples."""
@@ -65,7 +65,7 @@ class Scoring:
 class Choices(ABC):
     """Choices, and samples of them that are made when asked for: see `race.Samples`.
 
-    A kind of sample says what identifies it, opens what it needs, and makes samples. `values` are
+    A kind of sample states its identity, opens what it needs, and makes samples. `values` are
     the fields of each choice, `ids` what identifies each, `sampled` in order the seeds, or the
     positions of problems or rows, `more` what else identifies the selection. Once it has begun,
     `outcomes` is (choices, size), NaN for a failure, or what is not sampled yet.
@@ -155,7 +155,7 @@ class Choices(ABC):
 def configured(
     values: Sequence[JsonObject], task: str | os.PathLike[str] | Task | None
 ) -> list[Configuration]:
-    """Returns what the fields of each choice come to; its task is named in them."""
+    """Returns the configuration of each choice, which names its task."""
     if not values:
         raise ValueError("choices: expected at least one")
     tasks: dict[str, Task] = {}

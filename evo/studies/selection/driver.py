@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import msgspec
 import numpy as np
 
+from evo.logs import examples
 from evo.logs.journal import LogError, Writer, unused
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import meant
@@ -46,7 +47,7 @@ from evo.tasks.task import Task
 if TYPE_CHECKING:
     from evo.studies.selection.samples import Agent
 
-SEEDS = "40:60"  # where nothing says otherwise
+SEEDS = "40:60"  # by default
 LABEL = 60  # characters of a value, which may be a whole text
 
 
@@ -74,25 +75,26 @@ def prepare_selection(
     log_dir: str | os.PathLike[str] | None = None,
     generations: int | None = None,
     base: Fields | None = None,
+    parallel: bool = True,
     **options: Unpack[StudyOptions],
 ) -> Prepared[Selection]:
     """Finds which choice does best on average, in few samples.
 
     A sample is one run: the best fitness after its last generation. Sample i of every
     configuration has the same seed. Configurations that differ in `generations` alone share their
-    logs. Where a text is told to a model that is asked a data set, a sample may instead be one
-    problem, and its outcome the score of the reply: a text is known in far fewer calls than its
-    fitness would take. With `evaluate`, a sample is whatever that makes of a row of `data`.
+    logs. If a task evolves a system prompt on a data set, a sample may instead be one problem,
+    and its outcome the score of the reply, which takes far fewer calls than a whole run. With
+    `evaluate`, a sample is whatever that makes of a row of `data`.
 
-    All samples of a round fly at once; `max_concurrent` says how many of their calls. Called again
+    All samples of a round are in flight at once; `max_concurrent` limits their calls. Called again
     with the same arguments and folder, a selection goes on where it was killed: no logged call is
     made twice.
 
     Args:
         choices: Fields of each configuration, such as {"children": 4, "temperature": 0.6}; or a
             space as for `evo.sweep`, whose grid is taken. For problems, `text` is one: what the
-            model is told (by default the task's initial text), or a Log whose best text is taken.
-            For `evaluate`, its keyword arguments, or values for each, whose product is taken.
+            model gets as system prompt (default: the task's initial text), or a Log, for its best
+            text. For `evaluate`, its keyword arguments, or values for each, whose product is taken.
         task: Name, alias, folder or Task, where the configurations do not say.
         evaluate: agent(row, **choice) -> score, or (score, cost); a coroutine function will do,
             and a score of None is a failure. What it raises ends the selection, resumably.
@@ -104,7 +106,7 @@ def prepare_selection(
         seeds: In the order in which they are run; as many as brute force would run.
         delta: Probability with which the winner may be wrong.
         batch: Samples of a choice in a round, at least; None: 1 run, or as many problems or rows
-            as the preset says, else 10.
+            as the preset has, else 10.
         bounds: Least and largest outcome there is; the closer, the fewer samples. What lies beyond
             is clipped and counted in `clipped`. None: [0, 1], which tasks have to declare, and in
             which most scores of an agent have to lie.
@@ -118,6 +120,7 @@ def prepare_selection(
         log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
         generations: T, where the choices do not say; None: 8.
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
+        parallel: False works in order, one call at a time, as `max_concurrent=1` does.
         **options: Listed below.
 
     Raises:
@@ -126,7 +129,7 @@ def prepare_selection(
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
     check_names(StudyOptions, options)
-    settings = settings_of(options)
+    settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
     found: Choices
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
@@ -231,7 +234,7 @@ def _bounds_of(found: Choices) -> tuple[float, float]:
 
 
 def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | None) -> int:
-    """Returns the batch with which a folder's selection began, whatever the preset says now."""
+    """Returns the batch with which a folder's selection began, whatever the preset is now."""
     if folder is not None and (path := Path(folder) / SELECTION).exists():
         return at_least("batch", _read(path).get("batch", 1), 1)
     usual = find_preset(settings.preset or "conservative").problems_per_batch
@@ -242,15 +245,15 @@ def _read(path: Path) -> JsonObject:
     try:
         return msgspec.json.decode(path.read_bytes(), type=JsonObject)
     except ValueError as error:
-        raise LogError(f"{path}: not a selection: {error}") from None
+        raise LogError(f"{path}: not a selection: {error}; {examples.SELECTION}") from None
 
 
 def _keep(
     path: Path, identity: Mapping[str, object], found: Choices, varied: Sequence[Fields]
 ) -> None:
     """Writes what identifies a selection, or checks it against what stands there."""
-    told = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
-    choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, told, strict=True)]
+    plain = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
+    choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, plain, strict=True)]
     whole = {**identity, found.kind: list(found.sampled), "configurations": choices, **found.more}
     text = json.dumps(whole, indent=1, default=str)
     keep_identity(path, "a selection", json.loads(text), text.encode() + b"\n", _read)

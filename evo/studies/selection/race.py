@@ -24,10 +24,10 @@ ENDS: tuple[End, ...] = ("certain", "exhausted", "budget")
 
 @dataclass(frozen=True)
 class Taken:
-    """Samples of one round; arrays are (replicates, configurations) unless said otherwise."""
+    """Samples of one round; arrays are (replicates, configurations) unless stated otherwise."""
 
     number: Ints  # how many there are, fewer than asked for where the budget ended
-    values: Floats  # (replicates, configurations, width), of which the first `number` count
+    values: Floats  # (replicates, configurations, width); the first `number` count
     costs: Mapping[str, Floats]  # by unit; what two configurations share counts once
     prices: Floats  # what each would cost by itself; breaks ties
 
@@ -119,7 +119,7 @@ class LoggedSamples:
     """Rows of logged rewards as the samples of many replicates; see `Samples`.
 
     The rewards are (replicates, configurations, samples), or without the first for all replicates;
-    `sizes` says how many samples there are of each configuration (None: as many as columns),
+    `sizes` holds the number of samples of each configuration (None: as many as columns),
     `costs` go by unit, (configurations, samples) or what is broadcast to it.
     """
 
@@ -179,7 +179,7 @@ def rewards_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What a selection found. Arrays are (configurations,) unless said otherwise.
+    """What a selection found. Arrays are (configurations,) unless stated otherwise.
 
     Attributes:
         winner: Place of the winning configuration; None if none is left.

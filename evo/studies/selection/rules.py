@@ -223,7 +223,7 @@ class TopTwo(_Duels):
 class HillClimbing(BaseSelector):
     """Races a configuration against its neighbours, goes on from the winner, and starts again.
 
-    `Terms.neighbours` says which configurations are next to each other. A race is one of arm
+    `Terms.neighbours` lists the configurations next to each other. A race is one of arm
     elimination, with the largest mean as winner where the samples run out. At a top, the winner is
     raced against a random configuration that was not tried yet (several, of more than 64), as often
     as there are `restarts`. With None all are tried in the end and the winner is right as in arm

@@ -331,10 +331,10 @@ class RowSamples(Choices):
         row = self.sampled[i]
         if (line := self._known.get((k, row))) is None:
             began = time.monotonic()
-            said = self._agent(self._rows[row], **self.values[k])
-            if inspect.iscoroutine(said):
-                said = asyncio.run(said)
-            score, cost = _score_and_cost(said)
+            result = self._agent(self._rows[row], **self.values[k])
+            if inspect.iscoroutine(result):
+                result = asyncio.run(result)
+            score, cost = _score_and_cost(result)
             known, seconds = score if math.isfinite(score) else None, time.monotonic() - began
             line = Scored(choice=k, row=row, score=known, cost=cost, seconds=seconds)
             self._writer.append(line)
@@ -342,23 +342,23 @@ class RowSamples(Choices):
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
 
 
-def _score_and_cost(said: object) -> tuple[float, float]:
-    """What an agent said, as numbers; NaN for no score."""
+def _score_and_cost(result: object) -> tuple[float, float]:
+    """Returns an agent's result as numbers; NaN for no score."""
     try:
-        score, cost = said if isinstance(said, tuple) else (said, 0.0)
+        score, cost = result if isinstance(result, tuple) else (result, 0.0)
         score, cost = math.nan if score is None else float(score), float(cost)
     except (TypeError, ValueError):
         score, cost = math.nan, math.nan
     if not 0.0 <= cost < math.inf:
         raise ValueError(
             "evaluate: expected the agent to return a score, None for none, or (score, cost) with "
-            f"a cost of at least 0, got {said!r}"
+            f"a cost of at least 0, got {result!r}"
         )
     return score, cost
 
 
 def _with_text(header: Header, text: str | None) -> Configuration:
-    """Returns a configuration of which a sample is a problem: its text, and no generations."""
+    """Returns a configuration whose samples are problems: its text, and no generations."""
     task = header.task
     if not (task.asks_model and task.instances_file):
         raise ValueError(
@@ -366,7 +366,7 @@ def _with_text(header: Header, text: str | None) -> Configuration:
             "programs are scored on all problems at once, see replay.instances"
         )
     if text is not None and (not isinstance(text, str) or not text.strip()):
-        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
+        raise ValueError(f"text: expected a system prompt, got {text!r}")
     if text is not None and text.strip() != task.files[task.program_file].strip():
         task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
         task = msgspec.structs.replace(task, hash=hash_of_task(task))

@@ -1,4 +1,4 @@
-"""What a sweep is: sweep.json, of which only the number of trials ever changes."""
+"""The design of a sweep, sweep.json; only its number of trials may change later."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.logs import examples
 from evo.logs.journal import LogError, check_folder
 from evo.logs.records import Limits, Record, TaskRecord
 from evo.logs.types import JsonObject
@@ -56,7 +57,7 @@ class Design(Record, frozen=True, kw_only=True):
         return parse_space(self.space)
 
     def build_strategy(self) -> RandomTrials:
-        """Returns the strategy, with nothing told."""
+        """Returns the strategy before its first trial."""
         return build_strategy(
             self.strategy, self.options, self.parsed_space(), seed=self.seed, trials=self.trials
         )
@@ -155,7 +156,9 @@ def read_toml(path: Path) -> dict[str, object]:
         known = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SweepFile)
     except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
         known_keys = ", ".join(SweepFile.__struct_fields__)
-        raise ValueError(f"{path}: no sweep: {error} (known: {known_keys})") from None
+        raise ValueError(
+            f"{path}: no sweep: {error} (known: {known_keys}); {examples.minimal(examples.SWEEP)}"
+        ) from None
     except OSError as error:
         raise ValueError(f"{path}: cannot read it: {error.strerror}") from None
     given = {

@@ -226,11 +226,19 @@ class _Sweeping:
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
         try:
-            self._events.append(event, **more)
+            self._events.append(event, **more, **self._counts(event, run))
         except BaseException as error:
             self._unheard = self._unheard or error
             self._control.stop()
             raise
+
+    def _counts(self, event: str, run: RunKey | None) -> dict[str, int]:
+        """Returns how many runs are completed after an event, and how many there are in all."""
+        state = self._events.state
+        left = max(0, self._strategy.planned - len(state.trials))
+        total = (len(state.configurations) + left) * len(self._design.seeds)
+        new = event == "run_completed" and run not in state.completed
+        return {"completed": len(state.completed) + new, "total": total}
 
     def _served(self, job: Job) -> list[RunKey]:
         """Returns the runs of configurations that a log serves."""
@@ -308,7 +316,7 @@ def prepare_sweep(
     run of it is an allocation as of `evo.allocate_live`, the k-th of whose K arms has the seed
     K times the run's plus k, so that policies are compared over the same arms.
 
-    The sweep says how it stands, `.summary`; `replay.load_sweep(...)` makes a frame of it.
+    `.summary` of the sweep shows its progress; `replay.load_sweep(...)` makes a table of it.
 
     Args:
         space: Fields and values, see `evo.studies.sweep.space`; or a sweep.toml; or a folder,
@@ -324,7 +332,7 @@ def prepare_sweep(
             time); what earlier sessions spent counts. Runs come out as if served one after
             another. None: as before, or none.
         log_dir: Folder; None: a new one in logs/local.
-        on_event: Told of every event, see `evo.studies.sweep.events`.
+        on_event: Called with every event, see `evo.studies.sweep.events`.
         base: Further fields beside those of the space, such as {"limits.seconds": 5}.
         generations: T, where the space does not say; None: 8.
         arms: K of allocations, where the space does not say; None: 10.
@@ -376,10 +384,10 @@ def _plan(
 ) -> Prepared[Sweep]:
     """Checks that the sweep can be made, or gone on with, and writes sweep.json.
 
-    Where the design is not the caller's own, but what a folder says, calls go to models of theirs.
+    If the design is not the caller's own but a folder's, calls go to the caller's own models.
     """
     if is_sweep(folder):
-        design = keep_design(folder, design)  # it says first what differs
+        design = keep_design(folder, design)  # reports a difference first
     events = EventLog(folder, on_event)
     planned, count = design.build_strategy().planned, len(events.state.trials)
     if planned < count:

@@ -51,6 +51,8 @@ class SweepEvent(Record, frozen=True, kw_only=True):
     log: str | None = None  # of a run, relative to the folder of the sweep
     message: str | None = None
     data: dict[str, float | None] = msgspec.field(default_factory=dict)  # `measure`, or the budget
+    completed: int | None = None  # runs completed so far, this one included
+    total: int | None = None  # runs in all, as many as are planned now
 
 
 _decoder = msgspec.json.Decoder(SweepEvent)
@@ -120,7 +122,7 @@ class SweepState:
 class EventLog:
     """The events of a sweep that were read or written so far, and their state; thread-safe.
 
-    Where there is a listener, it is told of each event that is written here, one at a time.
+    A listener is called with each event that is written here, one at a time.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from evo.runs.options import VariedOptions, entries
 from evo.runs.settings import at_least
 from evo.tasks.task import Task, load_task
 
-GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # where nothing says otherwise, as in the verbs
+GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # defaults, as in the verbs
 
 POOL = {"policy": object, "arms": int, "rounds": int, "reward": str}
 """What makes an allocation of a configuration: see `evo.allocate_live`, whose defaults hold."""
@@ -58,7 +58,7 @@ def canonical(name: str) -> str:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What one set of values comes to.
+    """The configuration of one set of values.
 
     `run` is the hash of what identifies its runs but the seed: configurations that differ in T
     alone share it, and by the prefix property their logs.

@@ -32,7 +32,7 @@ LARGEST_GRID = 100_000
 
 
 class SpaceError(ValueError):
-    """A space has a mistake; the message says what was expected."""
+    """A space has a mistake; the message states what was expected."""
 
 
 class _Spec(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -131,14 +131,14 @@ class OptunaTrials(RandomTrials):
         try:
             sampler = optuna.samplers.TPESampler(seed=key)
             study = optuna.create_study(direction="maximize", sampler=sampler)
-            study.add_trials([self._told(trial) for trial in history])
+            study.add_trials([self._finished(trial) for trial in history])
             count = max(0, min(self._batch, self.planned - first))
             asked = (functools.partial(_suggested, study.ask()) for _ in range(count))
             return [self._space.complete(each) for each in asked]
         finally:
             optuna.logging.set_verbosity(before)
 
-    def _told(self, trial: Trial) -> optuna.trial.FrozenTrial:
+    def _finished(self, trial: Trial) -> optuna.trial.FrozenTrial:
         made = _import_optuna().trial
         state = made.TrialState.FAIL if trial.fitness is None else made.TrialState.COMPLETE
         params, distributions = {}, {}

@@ -1,4 +1,4 @@
-"""How a sweep stands, from its files alone."""
+"""The progress of a sweep, from its files alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from evo.studies.sweep.events import EventLog
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep stands.
+    """The progress of a sweep.
 
-    `ended` says why the last session did: completed, stopped, paused, budget, interrupted (by an
+    `ended` is why the last session ended: completed, stopped, paused, budget, interrupted (by an
     error); running: it goes on, or was killed; not begun: nothing has.
     """
 
@@ -54,6 +54,36 @@ class Sweep:
     def summary(self) -> Summary:
         """How it stands now."""
         return summarise(self.folder)
+
+    @property
+    def total_runs(self) -> int:
+        """Number of runs in all."""
+        return self.summary.total
+
+    @property
+    def completed_runs(self) -> int:
+        """Number of runs that are complete."""
+        return self.summary.completed
+
+    @property
+    def failed_runs(self) -> int:
+        """Number of runs that cannot be made."""
+        return self.summary.failed
+
+    @property
+    def total_tokens_in(self) -> float | None:
+        """Prompt tokens of all calls; None where unknown."""
+        return self.summary.prompt_tokens
+
+    @property
+    def total_tokens_out(self) -> float | None:
+        """Completion tokens of all calls; None where unknown."""
+        return self.summary.completion_tokens
+
+    @property
+    def stopped_reason(self) -> str:
+        """Why the last session ended: completed, stopped, paused, budget or interrupted."""
+        return self.summary.ended
 
     def __fspath__(self) -> str:
         return str(self.folder)

@@ -105,7 +105,7 @@ def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
     number = next(k for k, key in enumerate(keys) if key != best and key["generation"])
     key = keys[number]
     for said in (True, False):
-        view._told({"kind": "click", "serial": view._serial, "mark": number})
+        view._on_message({"kind": "click", "serial": view._serial, "mark": number})
         shown = f"Shown: child {key['index']} of generation {key['generation']}, "
         assert (shown in view.words) == said
     assert f"Best so far: child {log.best.index}" in view.words

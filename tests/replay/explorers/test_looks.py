@@ -46,7 +46,7 @@ def made(tmp_path_factory):
 def test_all_that_is_written_can_be_read(made, dark, width):
     found = {}
     for name, each in made.items():
-        each._told({"kind": "mounted", "dark": dark, "ratio": 1.0, "width": width})
+        each._on_message({"kind": "mounted", "dark": dark, "ratio": 1.0, "width": width})
         each.settle()
         if wrong := complaints(each._canvas.picture.figure):
             found[name] = wrong
@@ -55,7 +55,7 @@ def test_all_that_is_written_can_be_read(made, dark, width):
 
 def test_everything_drawn_can_be_pointed_at(made):
     for name, each in made.items():
-        each._told({"kind": "mounted", "dark": False, "ratio": 1.0, "width": 810})
+        each._on_message({"kind": "mounted", "dark": False, "ratio": 1.0, "width": 810})
         each.settle()
         figure = each._canvas.picture.figure
         assert bool(each._hits.marks or each._hits.curves) == (name != "nothing"), name

@@ -35,7 +35,7 @@ def browser(log):
 
 
 def press(browser, key):
-    browser._told({"kind": "key", "key": key})
+    browser._on_message({"kind": "key", "key": key})
 
 
 def test_it_begins_at_the_best(browser, log):
@@ -76,12 +76,14 @@ def test_a_click_on_a_point_shows_its_program(browser, log):
     for number in random.Random(1).sample(range(len(data.places)), 8):
         browser.settle()
         text = browser._hits.marks[number].text
-        browser._told({"kind": "click", "serial": browser._serial, "mark": number})
+        browser._on_message({"kind": "click", "serial": browser._serial, "mark": number})
         assert browser.place == data.places[number]
         assert text.lower().startswith(browser.words.partition(":")[0].lower())
     before = browser.place
     browser.settle()
-    browser._told({"kind": "click", "serial": browser._serial - 1, "mark": 0})  # of an old picture
+    browser._on_message(
+        {"kind": "click", "serial": browser._serial - 1, "mark": 0}
+    )  # of an old picture
     assert browser.place == before
 
 

@@ -51,7 +51,7 @@ def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame, name):
     make = getattr(explorers, f"explore_{name}")
     page = {"kind": "mounted", "dark": False, "ratio": 1, "width": 900}
     made = make(frame)
-    made._told(page)
+    made._on_message(page)
     moves = {"budget": [("generations", 16), ("calls", 16), ("generations", 8), ("tau", 0.8)]}
     for control, value in moves.get(
         name, [("arms", 3), ("c", 2.0), ("rounds", 2), ("rounds", 4), ("arms", 2), ("c", 0.1)]
@@ -61,7 +61,7 @@ def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame, name):
         made._rest.soon()
         made._rest.thread.join(60)  # the next steps are drawn, too
         anew = make(frame, **made.settings)
-        anew._told(page)
+        anew._on_message(page)
         anew.settle()
         pixels = [np.asarray(Image.open(io.BytesIO(each.png))).astype(int) for each in (made, anew)]
         assert made.words == anew.words
@@ -115,7 +115,7 @@ def clicked(explorer, text):
     """Click on the mark whose tooltip begins so."""
     explorer.settle()
     [number] = [k for k, each in enumerate(explorer._hits.marks) if each.text.startswith(text)]
-    explorer._told({"kind": "click", "serial": explorer._serial, "mark": number})
+    explorer._on_message({"kind": "click", "serial": explorer._serial, "mark": number})
 
 
 def test_a_click_on_a_cell_sets_the_split(explorer):
@@ -123,7 +123,7 @@ def test_a_click_on_a_cell_sets_the_split(explorer):
     assert [explorer.controls[n].value for n in ("generations", "children", "calls")] == [2, 4, 8]
     assert "T = 2 generations of N = 4" in explorer.words
     stale = {"kind": "click", "serial": explorer._serial - 1, "mark": 0}
-    explorer._told(stale)
+    explorer._on_message(stale)
     assert explorer.settings["calls"] == 8
 
 
@@ -142,15 +142,15 @@ def test_dragging_zooms_and_a_double_click_shows_all_again(explorer):
     axes = [ax for ax in explorer._canvas.picture.figure.axes if ax.axison]
     before = axes[1].get_xlim()
     told = {"serial": explorer._serial, "kind": "zoom", "axes": 1, "x": [2.0, 5.0]}
-    explorer._told(told)
+    explorer._on_message(told)
     assert axes[1].get_xlim() == (2.0, 5.0)
-    explorer._told({"kind": "reset", "serial": explorer._serial})
+    explorer._on_message({"kind": "reset", "serial": explorer._serial})
     assert axes[1].get_xlim() == before
 
 
 def test_the_picture_is_drawn_for_the_page(explorer):
     for dark, ratio, width in ((False, 1, 1100), (True, 2, 700)):
-        explorer._told({"kind": "mounted", "dark": dark, "ratio": ratio, "width": width})
+        explorer._on_message({"kind": "mounted", "dark": dark, "ratio": ratio, "width": width})
         pixels = np.asarray(Image.open(io.BytesIO(explorer.png)))
         assert pixels.shape[1] == ratio * width
         assert (pixels[0, 0, :3].mean() < 40) == dark

@@ -121,7 +121,7 @@ def test_the_order_told_repeats_an_allocation_whatever_its_latencies(name: str) 
 
 
 def test_an_order_of_another_allocation_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"round 3 is to be told next, but only rounds \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"round 3 is to be completed next, but only \[0, 1\]"):
         play("random", trajectories(4, 9), rounds=9, in_flight=2, flights=InOrder([3]))
 
 

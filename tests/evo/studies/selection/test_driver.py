@@ -369,7 +369,7 @@ TEXT = (evo.select_best, CHOICES, PROBLEMS)
         (RUNS, {"bounds": (1.0, 0.0)}, "bounds"),
         (TEXT, {"task": "cp"}, "only where a model is asked a data set"),
         (TEXT, {"choices": [{"text": "a", "children": 4}]}, "children: nothing evolves"),
-        (TEXT, {"choices": [{"text": " "}]}, "expected what the model shall be told, got ' '"),
+        (TEXT, {"choices": [{"text": " "}]}, "expected a system prompt, got ' '"),
         (TEXT, {"samples": "problem"}, "expected 'seeds' or 'problems'"),
         (TEXT, {"choices": [{}, {"text": WP.initial_program}]}, "0 and 1 are the same"),
         (TEXT, {"choices": [{"texts": "a"}]}, "unknown field 'texts'"),

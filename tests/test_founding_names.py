@@ -1,0 +1,280 @@
+"""Every row of the guide's table of names runs: what is promised there happens here."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evo
+from evo import parallel
+from evo.models.critics import rubrics_of
+from evo.models.registry import find_model
+from evo.runs.concurrency import PRESETS
+from evo.searches import Population
+from evo.studies.sweep.strategies import STRATEGIES
+
+PAGE = Path(__file__).resolve().parents[1] / "notebooks" / "guide" / "names.md"
+PROMPTS = ["Think step by step.", "Be brief.", "Check your answer.", "Answer with a number."]
+QUERY = "Problem: what is 3 plus 4?"
+
+
+class Agent:
+    """Counts how many of its calls are in flight."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, row: int, *, skill: float) -> float:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.001)
+        with self._lock:
+            self.now -= 1
+        return skill if row % 2 else skill / 2
+
+
+def test_select_best_parallel_and_max_concurrent(tmp_path: Path) -> None:
+    choices = [{"skill": 0.2}, {"skill": 0.9}]
+    found, agents = [], []
+    for name, how in {
+        "default": {},
+        "bounded": {"parallel": True, "max_concurrent": 3},
+        "in order": {"parallel": False},
+    }.items():
+        agents.append(Agent())
+        found.append(
+            evo.select_best(
+                choices, evaluate=agents[-1], data=range(12), selector="brute_force",
+                log_dir=tmp_path / name, progress=False, **how,
+            )
+        )  # fmt: skip
+    assert [each.configurations[each.winner] for each in found] == [{"skill": 0.9}] * 3
+    assert agents[0].most <= 20
+    assert agents[1].most <= 3
+    assert agents[2].most == 1
+
+
+def test_the_two_level_split_of_plan_concurrency() -> None:
+    asked = [(20, 5), (20, 100), (20, 1), (10, 10)]
+    assert [evo.plan_concurrency(*each) for each in asked] == [(4, 5), (1, 20), (20, 1), (1, 10)]
+
+
+def test_every_way_to_choose_is_a_selector() -> None:
+    named = {
+        "brute_force", "random_search", "hill_climbing", "arm_elimination", "threshold",
+        "epsilon_lucb", "bayesian",
+    }  # fmt: skip
+    assert named <= set(evo.SELECTORS), sorted(evo.SELECTORS)
+
+
+def test_the_fields_of_the_evolution_configuration(tmp_path: Path) -> None:
+    log = evo.run(
+        "word_problems",
+        model="offline-2",
+        search=Population(size=4),  # population_size
+        generations=2,  # max_generations
+        children=3,
+        batches=8,  # async_batch_size: problems of the first batch
+        max_concurrent=10,  # max_concurrent_requests, enable_async_evaluation
+        texts_at_once=2,  # max_concurrent_genomes
+        requests_per_minute=60_000,  # rate_limit_per_minute
+        log=tmp_path / "run.jsonl",
+        progress=False,
+        workers=1,
+    )
+    assert log.best_fitness == log.trajectory[-1]  # results["best_fitness"]
+    assert log.seconds is not None  # results["total_time"]
+    assert log.seconds > 0
+
+
+def test_the_presets() -> None:
+    stated = {name: (p.max_concurrent, p.problems_per_batch) for name, p in PRESETS.items()}
+    assert stated == {"conservative": (5, 10), "balanced": (10, 20), "aggressive": (15, 30)}
+    per_minute = {p.requests_per_minute for p in PRESETS.values()}
+    assert per_minute == {2000, 3500}
+    assert [p.configurations_per_batch for p in PRESETS.values()] == [5, 10, 15]
+    assert [p.configurations_in_flight for p in PRESETS.values()] == [3, 5, 8]
+
+
+def test_the_benchmark_compares_sequential_with_concurrent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from evo.cli.entry import main
+
+    asked = ["--population", "3", "--problems", "4", "--latency", "0.005,0"]
+    assert main(["bench", "--compare", "--model", "offline-2", *asked]) == 0
+    _, *passes, last = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in passes] == [
+        "sequential",
+        "concurrent",
+        "from the cache",
+    ]
+    assert all(" problems/s " in line and " x " in line and " s " in line for line in passes)
+    assert [int(line.split()[-6]) for line in passes][:2] == [0, 0]
+    hits, every = passes[2].split()[-6], passes[2].split()[-4]
+    assert hits == every != "0"
+    assert "the same fitness" in last
+
+
+def test_one_call_at_a_time_gives_the_same_results(tmp_path: Path) -> None:
+    runs = [
+        evo.run("mmd", generations=2, children=3, max_concurrent=most, progress=False, workers=1,
+                log=tmp_path / f"{most}.jsonl")
+        for most in (1, 20)
+    ]  # fmt: skip
+    assert np.array_equal(runs[0].trajectory, runs[1].trajectory)
+    assert [c.program for c in runs[0].children] == [c.program for c in runs[1].children]
+
+
+def test_candidates_for_k_system_prompts_come_in_order() -> None:
+    replies = parallel.generate_candidates_parallel("offline-2", PROMPTS, QUERY)
+    assert replies == parallel.generate_candidates_parallel("offline-2", PROMPTS, QUERY, 1)
+    assert replies == parallel.generate_candidates("offline-2", PROMPTS, QUERY)
+    assert len(replies) == len(PROMPTS)
+    assert parallel.MOST_WORKERS == 4  # threads where max_workers is None, or fewer: min(K, 4)
+
+
+def test_map_run_and_score_keep_the_order() -> None:
+    assert parallel.map_parallel(len, ["a", "bb", "ccc"]) == [1, 2, 3]
+    assert parallel.map_parallel(len, ["a", "bb"], max_workers=1) == [1, 2]
+    assert parallel.run_parallel(pow, [(2, 3), (3, 2)]) == [8, 9]
+    triples = [("system", "query", "r" * k) for k in (3, 1, 2)]
+    scores = parallel.score_batch_parallel(lambda s, q, r: len(r) / 10, triples, max_workers=2)
+    assert scores == [0.3, 0.1, 0.2]
+
+
+def test_several_rubrics_and_several_critics_are_averaged(tmp_path: Path) -> None:
+    triples = [("Add.", QUERY, "3 + 4 = 7. Answer: 7"), ("Add.", QUERY, "Answer: 9")]
+    rubrics = ["Is the answer right?", "Is the reply complete?"]
+    alone = []
+    for rubric in rubrics:
+        with evo.Critic("offline-2", rubric) as critic:
+            alone.append(parallel.score_batch_parallel(critic.score, triples))
+    with evo.Critic("offline-2", rubrics) as both:
+        scores = parallel.score_batch_parallel(both.score, triples)
+        assert len(both.calls) == 4
+    means = [pytest.approx(sum(each) / 2) for each in zip(*alone, strict=True)]
+    assert scores == means
+    with evo.Critic("offline-2", rubrics[0]) as one, evo.Critic("offline-2", rubrics[1]) as other:
+        mean = parallel.average([one.score, other.score])
+        assert parallel.score_batch_parallel(mean, triples) == means
+    log = evo.run(
+        "mmd", search="population", model="offline-2", drafts=2,
+        critic=evo.Critic("offline-2", rubrics), generations=1, children=2,
+        log=tmp_path / "run.jsonl", progress=False, workers=1,
+    )  # fmt: skip  # an actor-critic step: K prompts, replies, a critic, fitness
+    assert len(log.children) == 2
+    again = evo.read_log(log.path)
+    assert again.header.critic is not None
+    assert rubrics_of(again.header.critic) == tuple(rubrics)
+    assert len({call.program for call in again.critic_calls}) % 2 == 0
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[Any]]:
+    events: list[Any] = []
+    sweep = evo.sweep(
+        {"children": [1, 2], "temperature": {"min": 0.5, "max": 1.0, "step": 0.5}},
+        task="mmd", generations=1, seeds=[40], strategy="grid", on_event=events.append,
+        log_dir=tmp_path_factory.mktemp("sweeps") / "sweep", progress=False, workers=1,
+    )  # fmt: skip
+    return sweep, events
+
+
+def test_a_sweep_states_its_figures(swept: tuple[evo.Sweep, list[Any]]) -> None:
+    sweep, _ = swept
+    assert (sweep.total_runs, sweep.completed_runs, sweep.failed_runs) == (4, 4, 0)
+    assert sweep.total_tokens_in is not None
+    assert sweep.total_tokens_out is not None
+    logs = [evo.read_log(path) for path in (sweep.folder / "runs").glob("*.jsonl")]
+    used = [a.usage or {} for log in logs for child in log.children for a in child.attempts]
+    assert sweep.total_tokens_in == sum(each["prompt_tokens"] for each in used)
+    assert sweep.total_tokens_out == sum(each["completion_tokens"] for each in used)
+    assert sweep.stopped_reason == "completed"
+
+
+def test_every_event_of_a_sweep_has_completed_and_total(
+    swept: tuple[evo.Sweep, list[Any]],
+) -> None:
+    sweep, events = swept
+    assert {event.total for event in events} == {4}
+    runs = [event.completed for event in events if event.event == "run_completed"]
+    assert runs == [1, 2, 3, 4]
+    last = json.loads((sweep.folder / "events.jsonl").read_text().splitlines()[-1])
+    assert (last["completed"], last["total"]) == (4, 4)
+
+
+def test_the_kinds_of_sweeps_and_a_budget_in_tokens(tmp_path: Path) -> None:
+    assert {"grid", "random", "guided"} <= set(STRATEGIES)
+    sweep = evo.sweep(
+        {"children": [1, 2]}, task="mmd", generations=2, seeds=[40], trials=2,
+        strategy={"name": "guided", "top_k": 5, "explore_ratio": 0.3}, budget={"tokens": 1},
+        log_dir=tmp_path / "sweep", progress=False, workers=1,
+    )  # fmt: skip
+    assert sweep.stopped_reason == "budget"
+
+
+def test_a_sweep_is_paused_and_goes_on(tmp_path: Path) -> None:
+    first, asked = threading.Event(), threading.Event()
+    arguments: dict[str, Any] = {
+        "task": "mmd", "generations": 1, "seeds": range(40, 43), "progress": False,
+        "max_concurrent": 1, "log_dir": tmp_path / "sweep",
+    }  # fmt: skip
+
+    def listen(event: Any) -> None:
+        if event.event == "run_completed":
+            first.set()
+            asked.wait(60)
+
+    handle = evo.start_sweep({"children": [1]}, on_event=listen, **arguments)
+    assert first.wait(60)
+    handle.pause()
+    asked.set()
+    assert handle.wait(60).stopped_reason == "paused"
+    assert evo.sweep({"children": [1]}, **arguments).stopped_reason == "completed"
+
+
+def test_the_model_of_the_greedy_script() -> None:
+    assert find_model("llama-8b") == find_model("llama-3.1-8b")
+
+
+def test_the_bandit_script_and_its_file(tmp_path: Path) -> None:
+    from evo.cli.entry import main as evo_main
+    from replay.cli.entry import main as replay_main
+
+    live = tmp_path / "live"
+    command = (
+        "allocate mmd --policy ucb --arms 2 --rounds 4 -N 2 --workers 1 --seed 40 -q --log-dir"
+    )
+    assert evo_main([*command.split(), str(live)]) == 0
+    assert replay_main(["export", "paper", str(live), "-o", str(tmp_path / "paper")]) == 0
+    (path,) = (tmp_path / "paper" / "bandit").rglob("*.json")
+    bandit = json.loads(path.read_text())
+    spent = bandit["flops_per_round"]
+    assert len(spent) == bandit["T_total"] == 4
+    assert bandit["cumulative_flops"] == pytest.approx(np.cumsum(spent))
+    worst = [arm["flops"]["worst_case"]["total_flops"] for arm in bandit["arm_results"]]
+    assert bandit["total_flops_worst_case"] == pytest.approx(sum(worst))
+    assert sum(spent) == pytest.approx(sum(worst))
+    assert bandit["C"] == 4 * 2
+    assert bandit["arm_final_fitness"] == [arm["final_fitness"] for arm in bandit["arm_results"]]
+    assert bandit["final_best_fitness"] == max(bandit["arm_final_fitness"])
+    best = bandit["arm_final_fitness"].index(bandit["final_best_fitness"])
+    assert bandit["best_arm_seed"] == bandit["arm_seeds"][best]
+
+
+def test_the_page_names_what_runs_here() -> None:
+    text = PAGE.read_text()
+    for name in (
+        "select_best", "plan_concurrency", "SELECTORS", "texts_at_once", "--preset",
+        "best_fitness", "bench --compare", "generate_candidates_parallel", "map_parallel",
+        "run_parallel", "score_batch_parallel", "parallel.average", "total_tokens_in",
+        "stopped_reason", "flops_per_round", "llama-8b",
+    ):  # fmt: skip
+        assert name in text, name
