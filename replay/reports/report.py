@@ -110,7 +110,9 @@ def fitness_section(group: Group, tau: float | None) -> Section:
 def status_section(group: Group, tau: float | None) -> Section:
     """What became of the children."""
     partial = int((group.tables.children["status"] == "partial").sum())
-    message = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+    message = (
+        f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+    )
     notes = (SHARES, REPEATS, FAILURES, *([message] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)
 
