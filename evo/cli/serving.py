@@ -30,7 +30,6 @@ def serve(
     cache: Path | None = None,
     timeout: float = 600.0,
     request_log: Path | None = None,
-    faults: str | None = None,
     latency: str | None = None,
 ) -> int:
     """Serves a model for other tools, counted and limited; by default the offline one (no LLM).
@@ -46,7 +45,6 @@ def serve(
         cache: File of answers: the k-th time that a client sends a body it gets the k-th answer.
         timeout: Seconds for a whole request to the model's endpoint.
         request_log: The offline model's file for a JSON line per request.
-        faults: The offline model's, such as rate_limit:0.1,server_error:0.05.
         latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
     """
     import msgspec
@@ -56,21 +54,19 @@ def serve(
     from evo.models.offline import OFFLINE_MODELS
     from evo.models.registry import find_model
 
-    found, simulated = find_model(model), (request_log, faults, latency)
+    found, simulated = find_model(model), (request_log, latency)
     offline = found.name in OFFLINE_MODELS and found.base_url is None
-    if not offline and simulated != (None, None, None):
-        raise ValueError("--request-log, --faults and --latency go with the offline model alone")
+    if not offline and simulated != (None, None):
+        raise ValueError("--request-log and --latency go with the offline model alone")
     counted = (budget, requests_per_minute, tokens_per_minute, log, cache)
     plain = offline and model == "offline" and not any(counted)
-    inner = functools.partial(
-        OfflineServer, latency=_latency(latency), faults=faults, request_log=request_log
-    )
+    inner = functools.partial(OfflineServer, latency=_latency(latency), request_log=request_log)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
         server: OfflineServer | Gate
         if plain:
             server = inner(host, port)
         else:
-            if simulated != (None, None, None):
+            if simulated != (None, None):
                 url = opened.enter_context(inner()).url
                 found = msgspec.structs.replace(found, base_url=url)
             server = Gate(

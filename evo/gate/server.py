@@ -1,58 +1,27 @@
 """The offline model over HTTP, for any tool that speaks the chat-completions protocol.
 
-It can be slow and fail as endpoints do, each in a seeded way, and it logs what it saw.
+It can be slow, in a seeded way, and it logs what it saw.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
-import random
 import socket
 import threading
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import BinaryIO, Literal, get_args
+from typing import BinaryIO
 
 import msgspec
 
 from evo.keyed import KeyedStream
-from evo.models.listening import Listener, Request, Response, error_response, has_left
+from evo.models.listening import Listener, Request, Response, has_left
 from evo.models.offline.endpoint import respond
 from evo.models.recorded import prompt_hash
-
-Fault = Literal["rate_limit", "server_error", "hang", "drop"]
-"""`rate_limit`: 429 with Retry-After; `server_error`: 500; `hang`: no answer until the client
-gives up; `drop`: the connection is closed without an answer."""
-FAULTS: tuple[Fault, ...] = get_args(Fault)
-
-LONGEST_HANG = 3600.0
-SIMULATED_WAIT = 0.2  # seconds of Retry-After of a simulated rate limit
-
-
-def parse_faults(text: str | None) -> dict[Fault, float]:
-    """Parses `rate_limit:0.1,drop:0.05`: the probability of each fault; ValueError otherwise."""
-    found: dict[Fault, float] = {}
-    for part in filter(str.strip, (text or "").split(",")):
-        name, _, number = part.strip().partition(":")
-        try:
-            fault, probability = FAULTS[FAULTS.index(name)], float(number)
-            if not 0 <= probability <= 1:
-                raise ValueError
-        except ValueError:
-            raise ValueError(
-                f"faults: expected NAME:PROBABILITY with a name out of {', '.join(FAULTS)} and a "
-                f"probability from 0 to 1, got {part!r}"
-            ) from None
-        found[fault] = probability
-    if sum(found.values()) > 1:
-        raise ValueError(f"faults: the probabilities add up to more than 1 in {text!r}")
-    return found
 
 
 @dataclass(frozen=True)
@@ -79,11 +48,9 @@ class OfflineServer(Listener):
         with OfflineServer() as server:
             openai.OpenAI(base_url=server.url, api_key="none")
 
-    Faults are such as `rate_limit:0.1,server_error:0.05`; a request that is repeated draws anew, so
-    that a retry can succeed. The file `request_log` gets one JSON line per POST just before it is
-    answered: `received` and `answered` (seconds since the server began), `status` (HTTP; 0: no
-    answer, or nobody there to take it), `seed`, `prompt_hash` (SHA-256 of the messages), `usage`,
-    `in_flight` (when received).
+    The file `request_log` gets one JSON line per POST just before it is answered: `received` and
+    `answered` (seconds since the server began), `status` (HTTP; 0: no answer, or nobody there to
+    take it), `seed`, `prompt_hash` (SHA-256 of the messages), `usage`, `in_flight` (when received).
     """
 
     def __init__(
@@ -92,17 +59,14 @@ class OfflineServer(Listener):
         port: int = 0,
         *,
         latency: Latency | None = None,
-        faults: str | None = None,
         request_log: Path | None = None,
     ) -> None:
         super().__init__(host, port)
-        self._faults = parse_faults(faults)
         self._latency = latency
         self._request_log = request_log
         self._log_file: BinaryIO | None = None
         self._lock = threading.Lock()
         self._in_flight = 0
-        self._occurrences: Counter[bytes] = Counter()
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Opens the request log."""
@@ -111,7 +75,7 @@ class OfflineServer(Listener):
             self._log_file = opened.enter_context(self._request_log.open("ab", buffering=0))
 
     def respond(self, request: Request) -> Response | None:
-        """Answers as the offline model, with its faults and latency."""
+        """Answers as the offline model, with its latency."""
         if request.method != "POST":
             return respond(request.method, request.path, request.body)
         received, response = time.monotonic(), None
@@ -119,7 +83,7 @@ class OfflineServer(Listener):
             self._in_flight += 1
             in_flight = self._in_flight
         try:
-            answer, wait = self._answer(request.path, request.body)
+            answer, wait = self.answer(request.path, request.body)
             if _wait(wait, request.connection):
                 response = answer
         finally:
@@ -128,33 +92,10 @@ class OfflineServer(Listener):
                 self._log(request.body, response, received, in_flight)
         return response
 
-    def _answer(self, path: str, body: bytes) -> tuple[Response | None, float]:
+    def answer(self, path: str, body: bytes) -> tuple[Response | None, float]:
         """Returns an answer, None to close the connection, and the seconds to wait first."""
-        fault = self._draw_fault(body)
-        if fault in {"hang", "drop"}:
-            return None, LONGEST_HANG if fault == "hang" else 0.0
-        if fault == "server_error":
-            return error_response(500, "a simulated error of the server", "server_error"), 0.0
-        if fault == "rate_limit":
-            text = f"a simulated rate limit; retry in {SIMULATED_WAIT} s"
-            code, wait = "rate_limit_exceeded", SIMULATED_WAIT
-            return error_response(429, text, code, retry_after=wait), 0.0
         seconds = self._latency.seconds(body) if self._latency else 0.0
         return respond("POST", path, body), seconds
-
-    def _draw_fault(self, body: bytes) -> Fault | None:
-        if not self._faults:
-            return None
-        digest = hashlib.sha256(body).digest()
-        with self._lock:
-            occurrence = self._occurrences[digest]
-            self._occurrences[digest] += 1
-        point = random.Random(digest + str(occurrence).encode()).random()
-        for fault, probability in self._faults.items():
-            point -= probability
-            if point < 0:
-                return fault
-        return None
 
     def _log(self, body: bytes, sent: Response | None, received: float, in_flight: int) -> None:
         """Writes the line of a request; the lock is held."""

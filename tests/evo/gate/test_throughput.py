@@ -5,8 +5,8 @@ import json
 
 import pytest
 from endpoints import together
+from faulty_server import FaultyServer
 
-from evo.gate.server import OfflineServer
 from evo.logs.records import Model, Sampling
 from evo.models.client import ModelClient
 from evo.models.limits import Slots
@@ -20,8 +20,7 @@ def test_all_calls_are_answered_within_the_limits_despite_faults(tmp_path, limit
     log, window = tmp_path / "requests.jsonl", 1.0
     rpm, tpm = (15, 100_000) if limit == "requests" else (1000, 9000)
     slots = Slots(10, requests_per_minute=rpm, tokens_per_minute=tpm, window=window)
-    faults = "rate_limit:0.1,server_error:0.05"
-    with OfflineServer(faults=faults, request_log=log) as server:
+    with FaultyServer({"rate_limit": 0.1, "server_error": 0.05}, log) as server:
         client = ModelClient(Model(name="offline", base_url=server.url), SAMPLING, slots=slots)
 
         with contextlib.closing(client):
