@@ -306,6 +306,14 @@ def sees(page, words) -> None:
     page.get_by_role("status").filter(has_text=words).first.wait_for()
 
 
+def expect(locator):
+    """Playwright's assertions about a part of the page, which wait as long as everything here."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE)
+    return expect(locator)
+
+
 def point(page, text: str) -> tuple[float, float]:
     """Where on the page the first mark lies whose tooltip says so, once the page is at rest."""
     rest(page)
