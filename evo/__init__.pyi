@@ -7,6 +7,11 @@ from . import protocols as protocols
 from . import rewards as rewards
 from . import searches as searches
 from .filters import FILTERS as FILTERS
+from .gate.engines.job import Engine as Engine
+from .gate.engines.job import Job as Job
+from .gate.engines.registry import ENGINES as ENGINES
+from .gate.engines.registry import EngineError as EngineError
+from .gate.engines.registry import register_engine as register_engine
 from .logs.journal import LogError as LogError
 from .logs.log import Log as Log
 from .logs.log import read_log as read_log
@@ -49,6 +54,7 @@ from .runs.verbs import (
 )
 from .runs.verification import verify as verify
 from .searches import SEARCHES as SEARCHES
+from .studies.allocation.drive import drive as drive
 from .studies.allocation.driver import (
     Allocation as Allocation,
 )

@@ -7,6 +7,7 @@
 | `evo.policies` | a policy class |
 | `evo.searches` | a search class |
 | `evo.filters` | a filter class |
+| `evo.engines` | an `evo.Engine` |
 | `replay.importers` | a function from a path to a list of imported runs |
 | `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
 | `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |

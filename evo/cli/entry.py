@@ -52,7 +52,7 @@ COMMANDS = {
     },
     "Serve": {
         "serve": "evo.cli.serving:serve",
-        "drive": "replay.cli.commands:drive",  # by name: evo itself imports nothing of replay
+        "drive": "evo.cli.studies:drive",
         "bench": "evo.cli.serving:bench",
     },
 }
@@ -64,6 +64,7 @@ GOES_ON = {
     "fork": "stopped; `evo resume LOG` goes on where a fork was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
+    "drive": "stopped; the same command goes on where it was, as far as the engine can",
     "select": "stopped; `evo select` with the same arguments and --log-dir goes on",
     "sweep": "paused; the same command goes on where it was",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -107,9 +108,12 @@ def allocate(
     pulls = allocation.pulls.tolist()
     rows = []
     for k, log in enumerate(allocation.arms):
-        arm = (k, log.header.model.name, log.header.children, log.header.seed)
+        header = log.header
+        search = header.search.name if header.search is not None else "greedy"
+        made_by = search if header.source == "evo" else header.source
+        arm = (k, header.model.name, made_by, header.children, header.seed)
         rows.append((*arm, pulls.count(k), f"{log.trajectory[-1]:.5f}", log.path))
-    print(table(rows, ("arm", "model", "N", "seed", "pulls", "best fitness", "log")))
+    print(table(rows, ("arm", "model", "search", "N", "seed", "pulls", "best fitness", "log")))
     spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())
     print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
     return 0
@@ -291,6 +295,42 @@ def _text(path: Path) -> str | Log:
     from evo.logs.log import read_log
 
     return read_log(path) if path.name.endswith((".jsonl", ".jsonl.gz")) else read_text(path)
+
+
+def drive(
+    engine: str,
+    task: str,
+    *,
+    calls: Annotated[Count, Parameter(required=True)] = None,
+    seeds: Seeds = None,
+    python: Path = Path(sys.executable),
+    model: str = "offline",
+    log_dir: Path = Path("logs/local"),
+    quiet: Annotated[Flag, Parameter(name=("-q", "--quiet"))] = False,
+) -> int:
+    """Runs another tool at a budget of calls, on one of our tasks.
+
+    Args:
+        engine: openevolve, shinka, or an engine of an installed package.
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
+        calls: Requests to the model that each run may make.
+        seeds: Such as 40:45; a run each, 40 by default.
+        python: The Python in whose environment the engine is installed.
+        model: One of `evo models`.
+        log_dir: Folder for a folder of each run, with its log and the engine's own files.
+        quiet: Show no progress bar.
+    """
+    from evo.studies.allocation.drive import drive as run
+
+    logs = run(
+        engine, task, calls=calls or 1, seeds=seeds or [40], python=python, model=model,
+        log_dir=log_dir, progress=not quiet,
+    )  # fmt: skip
+    rows = [
+        (log.header.seed, len(log.outcomes), f"{log.trajectory[-1]:.5g}", log.path) for log in logs
+    ]
+    print(table(rows, ("seed", "calls", "best fitness", "log")))
+    return 0
 
 
 def pause(folders: Annotated[list[Path], Parameter(name="DIR", negative=())]) -> int:

@@ -27,6 +27,7 @@ Edits = Literal["rewrite", "diff"]
 EDITS: tuple[Edits, ...] = get_args(Edits)
 
 EndReason = Literal[
-    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
+    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused", "over"
 ]
-"""Why a session ended; `refused`: all children of a generation failed for one permanent reason."""
+"""Why a session ended; `refused`: all children of a generation failed for one permanent reason;
+`over`: the engine that made the children ended, so that no further generation can be made."""

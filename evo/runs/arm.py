@@ -65,8 +65,11 @@ class Arm:
         draws: Evaluates programs as the generation under way does.
         instances: Evaluates on the task's data set, if it has one.
         kept: What the test at the end is expected to cost, by unit.
+        over: Why no further generation can be made; empty while one can.
+        abandoned: Whether what made its children ended with an earlier session.
     """
 
+    over, abandoned = "", False
     draws: Draws
     _steps: Steps
     _evaluate: Evaluate
@@ -151,15 +154,19 @@ class Arm:
         """
         self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
         self._enter(self.generation + 1)
+        self.make()
+        self._evaluate.forget()
+
+    def make(self) -> None:
+        """Makes the children of the next generation and logs them; see `evo.runs.loop`."""
         try:
             advance(self.state, self._steps, self.log, self._workers.each)
         except EvaluatorClosed:
             raise Stopped from None
-        self._evaluate.forget()
 
-    def log(self, line: Line) -> None:
-        """Appends a line to the log, folds it into the state, and calls who listens."""
-        lines: list[Line] = [line, *self._tick()] if isinstance(line, Child) else [line]
+    def log(self, line: Line, *more: Line) -> None:
+        """Appends lines to the log at once, folds them into the state, and calls who listens."""
+        lines: list[Line] = [line, *more, *(self._tick() if isinstance(line, Child) else ())]
         with self._logging:
             self._writer.append(*lines)
             for each in lines:
@@ -239,6 +246,9 @@ class Arm:
             with contextlib.suppress(CallCancelled, EvaluatorClosed, EndpointError, SandboxError):
                 found = self.instances.certify(initial, final, state.checks + 1)
         return found, {unit: cost - before[unit] for unit, cost in state.costs[-1].items()}
+
+    def close(self) -> None:
+        """Lets go of whatever it started; the log's writer is not its own."""
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with figures of its calls."""

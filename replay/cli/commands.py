@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from evo.cli.options import Costs, Count, Flag, Needed, Number, Seed, Seeds, many
+from evo.cli.options import Costs, Count, Flag, Needed, Number, Seed, many
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
 
@@ -340,37 +340,4 @@ def samples(folder: Path) -> int:
     from replay.logs.samples import copy_samples
 
     print(f"{len(copy_samples(folder))} logs in {folder}; try `replay report {folder}`")
-    return 0
-
-
-def drive(
-    tool: Literal["openevolve", "shinka"],
-    task: str,
-    *,
-    calls: Annotated[Count, Parameter(required=True)] = None,
-    seeds: Seeds = None,
-    python: Path = Path(sys.executable),
-    model: str = "offline",
-    log_dir: Path = Path("logs/local"),
-) -> int:
-    """Runs another tool at a budget of calls, on one of our tasks, and imports what it left.
-
-    Args:
-        tool: openevolve or shinka.
-        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
-        calls: Requests to the model that each run may make.
-        seeds: Such as 40:45; a run each, 40 by default.
-        python: The Python in whose environment the tool is installed.
-        model: One of `evo models`.
-        log_dir: Folder of the logs and of the tool's own files.
-    """
-    from replay.importers.drivers import drive as run
-
-    frame = run(
-        tool, task, calls=calls or 1, seeds=seeds or [40], python=python, model=model,
-        log_dir=log_dir,
-    )  # fmt: skip
-    last = frame.groupby("run", sort=False).last()
-    rows = [(r.Index, r.generation, f"{r.best_fitness:.5g}", r.source) for r in last.itertuples()]
-    print(table(rows, ("run", "generations", "best fitness", "log")))
     return 0

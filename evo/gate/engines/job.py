@@ -1,4 +1,4 @@
-"""One run of another tool, whose programs our sandbox judges: its evaluator asks here."""
+"""What an engine is told: the task, the model, and whom to ask what a program is worth."""
 
 from __future__ import annotations
 
@@ -12,37 +12,74 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evo.keyed import KeyedStream
-from evo.models.listening import Listener, Request, Response
+from evo.logs.records import Evaluation
+from evo.models.listening import Listener, Request, Response, error_response
+from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
 
 if TYPE_CHECKING:
     import httpx2
 
+FOREVER = 10**7
+"""Seconds for the timeouts of engines, whose requests wait at the gate between pulls."""
+
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a tool, which leaves its records in `folder / "out"`."""
+    """One run of an engine.
+
+    Attributes:
+        folder: Its own, in which it is started; `judging.py` lies there.
+        python: The Python in whose environment the engine is installed.
+        task: The task.
+        model: Name of the model, to call it by.
+        endpoint: Base URL of the gate.
+        judge: URL to which a program is posted; the answer is JSON with its `status`, `fitness`
+            and `error`.
+        calls: The most calls that it can be granted.
+        children: Calls that a pull grants.
+        seed: Of the run.
+    """
 
     folder: Path
+    python: str
     task: Task
-    model: str  # its name, to call it by
-    endpoint: str  # base URL of the gate
+    model: str
+    endpoint: str
+    judge: str
     calls: int
+    children: int
     seed: int
 
 
 @dataclass(frozen=True)
-class Tool:
-    """A tool: `prepare` writes what it needs, and returns the arguments of its Python."""
+class Engine:
+    """A tool that evolves programs, known by its name once it is registered.
 
-    package: str
-    module: str
-    format: str  # of the importer
+    Attributes:
+        name: Its name.
+        prepare: Writes what the engine needs into the folder of a job and returns the command that
+            starts it there.
+        package: The package to install; empty if it needs none.
+        module: What the engine's Python must be able to import; empty if nothing.
+        parent: Regular expression whose group 1 is, in the engine's prompts, the program to be
+            rewritten; empty if they do not say. Blank lines and indentation around it do not count.
+        resumes: Whether `prepare` returns a command that goes on from what the engine itself left
+            in the folder. An engine that cannot is over once its process has ended.
+        overlaps: Whether it asks for the next reply while a program is still to be judged.
+    """
+
+    name: str
     prepare: Callable[[Job], list[str]]
+    package: str = ""
+    module: str = ""
+    parent: str = ""
+    resumes: bool = False
+    overlaps: bool = False
 
 
 ASK = '''\
-"""Asks the driver what a program is worth."""
+"""Asks what a program is worth."""
 
 import json
 import urllib.request
@@ -54,7 +91,7 @@ def judge(program_path):
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
 '''
-"""A module for the tool's own Python, with the URL of the judge to be filled in."""
+"""A module for the engine's own Python, with the URL of the judge to be filled in."""
 
 
 def in_block(program: str) -> str:
@@ -64,16 +101,26 @@ def in_block(program: str) -> str:
     return f"# EVOLVE-BLOCK-START\n{program.rstrip()}\n# EVOLVE-BLOCK-END\n"
 
 
-def resampled(seed: int) -> httpx2.BaseTransport:
+def plain_lines(program: str) -> str:
+    """A program's text without marks of what may be rewritten, which engines add and take away."""
+    lines = (line.rstrip() for line in program.strip().splitlines())
+    return "\n".join(line for line in lines if line and "EVOLVE-BLOCK-" not in line)
+
+
+def resampled(seed: int, first: int = 0) -> httpx2.BaseTransport:
     """Returns a way to the offline model on which each request draws anew, as of a sampled model.
 
     It answers equal requests alike, and tools send one seed with all of theirs, or none.
+
+    Args:
+        seed: Seed of the run.
+        first: Number of the first request.
     """
     import httpx2
 
     from evo.models.network import OfflineTransport
 
-    numbers = itertools.count()
+    numbers = itertools.count(first)
 
     class Resampled(OfflineTransport):
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -86,23 +133,26 @@ def resampled(seed: int) -> httpx2.BaseTransport:
 
 
 class Judge(Listener):
-    """Scores what is posted to it, as long as the context lasts.
+    """Says what programs that are posted to it are worth, as long as the context lasts.
 
-    What the task keeps private is left out: the tool may show a model whatever it receives.
+    What the task keeps private is left out: the engine may show a model whatever it receives.
+
+    Args:
+        evaluate: Evaluates a program.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, evaluate: Callable[[str], Evaluation]) -> None:
         super().__init__("127.0.0.1", 0)
-        self._task = task
+        self._evaluate = evaluate
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Needs nothing."""
 
     def respond(self, request: Request) -> Response:
         """Returns status, fitness and error of a program."""
-        import evo
-
-        program = request.body.decode("utf-8", "replace")
-        evaluation = evo.evaluate(self._task, program)
+        try:
+            evaluation = self._evaluate(request.body.decode("utf-8", "replace"))
+        except (EvaluatorClosed, SandboxError) as error:
+            return error_response(503, f"nothing is judged any more: {error}", "judge")
         found = {name: getattr(evaluation, name) for name in ("status", "fitness", "error")}
         return Response(200, msgspec.json.encode(found))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from evo.gate.engines.job import Job, Tool, in_block
+from evo.gate.engines.job import FOREVER, Engine, Job, in_block
 
 _EVALUATOR = """\
 from judging import judge
@@ -18,28 +19,48 @@ def evaluate(program_path):
     return {"error": 0.0} | ({"timeout": True} if found["status"] == "timeout" else {})
 """
 
+MOST_CHECKPOINTS = 64
+"""Each holds all programs; as long as there are no more pulls than this, every pull has one."""
+
 
 def prepare(job: Job) -> list[str]:
-    """Writes program, evaluator and configuration; returns the arguments of its Python."""
-    every = next(n for n in range(max(1, job.calls // 8), 0, -1) if job.calls % n == 0)
+    """Writes program, evaluator and configuration; goes on from the latest checkpoint, if any."""
     settings = {
         "random_seed": job.seed,
         "max_iterations": job.calls,
-        "checkpoint_interval": every,  # the last checkpoint is that of the last iteration
+        "checkpoint_interval": job.children * -(-job.calls // (job.children * MOST_CHECKPOINTS)),
         "evolution_trace": {"enabled": True, "include_code": True, "buffer_size": 1},
         "prompt": {"system_message": job.task.statement},
         "llm": {
             "api_base": job.endpoint,
             "api_key": f"openevolve-s{job.seed}",
             "primary_model": job.model,
+            "timeout": FOREVER,
         },
+        "evaluator": {"timeout": FOREVER},
     }
     (job.folder / "initial_program.py").write_text(in_block(job.task.initial_program))
     (job.folder / "evaluator.py").write_text(_EVALUATOR)
     (job.folder / "config.yaml").write_text(json.dumps(settings, indent=1))  # JSON is YAML
     start = "import sys; from openevolve.cli import main; sys.exit(main())"
     files = ["initial_program.py", "evaluator.py", "--config", "config.yaml", "--output", "out"]
-    return ["-c", start, *files]
+    found = _latest(job.folder / "out" / "checkpoints")
+    goes_on = [] if found is None else ["--checkpoint", str(found)]
+    return [job.python, "-c", start, *files, *goes_on]
 
 
-TOOL = Tool("openevolve", "openevolve", "openevolve", prepare)
+def _latest(folder: Path) -> Path | None:
+    """Returns the latest checkpoint that was written to its end: its best program comes last."""
+    whole = [each.parent for each in folder.glob("checkpoint_*/best_program_info.json")]
+    numbered = [each for each in whole if each.name.rpartition("_")[2].isdecimal()]
+    return max(numbered, key=lambda each: int(each.name.rpartition("_")[2]), default=None)
+
+
+ENGINE = Engine(
+    name="openevolve",
+    package="openevolve",
+    module="openevolve",
+    prepare=prepare,
+    parent=r"# Current Program\n```\w*\n(.*?)\n```",
+    resumes=True,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from evo.gate.engines.job import Job, Tool, in_block
+from evo.gate.engines.job import FOREVER, Engine, Job, in_block
 
 _EVALUATE = """\
 import argparse
@@ -38,6 +38,7 @@ import random
 from pathlib import Path
 
 import numpy
+import shinka.llm.client
 from shinka.core import EvolutionConfig, ShinkaEvolveRunner
 from shinka.database import DatabaseConfig
 from shinka.launch import LocalJobConfig
@@ -45,16 +46,21 @@ from shinka.launch import LocalJobConfig
 settings = json.loads(Path("settings.json").read_text())
 random.seed(settings["seed"])
 numpy.random.seed(settings["seed"])
-ShinkaEvolveRunner(
+shinka.llm.client.TIMEOUT = settings["timeout"]
+runner = ShinkaEvolveRunner(
     evo_config=EvolutionConfig(**settings["evolution"]),
     job_config=LocalJobConfig(eval_program_path="evaluate.py"),
     db_config=DatabaseConfig(db_path="programs.sqlite"),
-).run()
+    max_evaluation_jobs=1,
+    max_proposal_jobs=1,
+)
+runner.stuck_detection_timeout = settings["timeout"]
+runner.run()
 """
 
 
 def prepare(job: Job) -> list[str]:
-    """Writes program, evaluator and a script; returns the arguments of its Python."""
+    """Writes program, evaluator and a script, which goes on from its own database, if any."""
     evolution = {
         "num_generations": job.calls + 1,  # the gate ends it: a generation takes a call or more
         "llm_models": [f"local/{job.model}@{job.endpoint}"],
@@ -63,12 +69,20 @@ def prepare(job: Job) -> list[str]:
         "task_sys_msg": job.task.statement,
         "results_dir": "out",
     }
-    settings = {"seed": job.seed, "evolution": evolution}
+    settings = {"seed": job.seed, "timeout": FOREVER, "evolution": evolution}
     (job.folder / "initial.py").write_text(in_block(job.task.initial_program))
     (job.folder / "evaluate.py").write_text(_EVALUATE)
     (job.folder / "settings.json").write_text(json.dumps(settings, indent=1))
     (job.folder / "run.py").write_text(_RUN)
-    return ["run.py"]
+    return [job.python, "run.py"]
 
 
-TOOL = Tool("shinka-evolve", "shinka", "shinkaevolve", prepare)
+ENGINE = Engine(
+    name="shinka",
+    package="shinka-evolve",
+    module="shinka",
+    prepare=prepare,
+    parent=r"# Current program\n.*?```\w*\n(.*?)\n```",
+    resumes=True,
+    overlaps=True,
+)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from evo.gate.engines.runs import EngineRun
+from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
-from evo.logs.records import End, Header
+from evo.logs.records import End
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.arm import Arm
 from evo.runs.configuration import as_begun
@@ -21,7 +24,9 @@ from evo.runs.session import open_log, session_line, worst_of
 from evo.runs.state import costs_of_log
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
+from evo.studies.allocation.journal import Closed, Journal
 from evo.studies.allocation.loop import InOrder, PullOutcome
+from evo.studies.allocation.sources import Source, header_of
 from evo.studies.study import Study
 from evo.tasks.task import calls_of_evaluation
 
@@ -33,7 +38,7 @@ class LiveArm:
     fitness: list[float]  # best so far after each logged generation, NaN while nothing is ok
     costs: list[dict[str, float]]  # by unit, of each generation from 0 on
     free: int  # generations, 0 included, that were paid for before the allocation
-    run: Arm | None  # None for a compact log, which ends where it ends
+    run: Arm | None  # None for a log that ends where it ends: a compact one, or another tool's
     log: Log | None  # what it goes on from, until it has begun
     begun: bool  # whether generation 0 is known: where it costs calls, not before the first pull
     most: tuple[int, int]  # calls that generation 0 and each other one cost at most
@@ -42,7 +47,7 @@ class LiveArm:
     @property
     def open(self) -> bool:
         """Whether it has a next generation."""
-        return self.run is not None or self.ready
+        return (self.run is not None and not self.run.over) or self.ready
 
     @property
     def ready(self) -> bool:
@@ -80,6 +85,8 @@ class LiveArms:
     initial: bool  # whether generation 0 is charged, at an arm's first pull
     control: Control
     stopped: bool = False  # whether an arm gave up its generation because a stop was requested
+    asked: int = 0  # rounds that the policy was asked for
+    closed: dict[int, int] = field(default_factory=dict)  # by arm, the round from which on it is
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,7 +96,22 @@ class LiveArms:
     def open_arms(self) -> Bools:
         """(1, arms), the arms below their cap that can go on."""
         cap = np.inf if self.cap is None else self.cap
-        return np.array([[arm.open and arm.played < cap for arm in self.arms]])
+        return np.array(
+            [
+                [
+                    arm.open and arm.played < cap and self.asked < self.closed.get(k, np.inf)
+                    for k, arm in enumerate(self.arms)
+                ]
+            ]
+        )
+
+    def close_abandoned(self, journal: Journal, writer: Writer) -> None:
+        """Closes arms whose engine ended with an earlier session, once all its rounds are asked."""
+        self.closed = dict(journal.closed)
+        for k, arm in enumerate(self.arms):
+            if arm.run is not None and arm.run.abandoned and k not in self.closed:
+                self.closed[k] = len(journal.asked)
+                writer.append(Closed(round=self.closed[k], arm=k))
 
     def fitness(self) -> Floats:
         """(1, arms), each arm's fitness so far; NaN before the first pull where that costs."""
@@ -143,6 +165,7 @@ class Threads(InOrder):
 
     def begin(self, round_index: int, arm: Ints) -> None:
         """Advances the arm, if there is a thread for it."""
+        self.arms.asked = round_index + 1
         if self.pool is None:
             self.arms.advance(int(arm[0]))
         else:
@@ -182,7 +205,7 @@ def open_threads(arms: LiveArms, order: Iterable[int], in_flight: int) -> Genera
 
 
 def open_arm(
-    path: Path, header: Header, resources: Resources, study: Study, *, free: int
+    path: Path, source: Source, resources: Resources, study: Study, *, free: int
 ) -> LiveArm:
     """Opens an arm's log for writing, new or old; what costs no calls is known at once.
 
@@ -191,18 +214,33 @@ def open_arm(
     Raises:
         LogError: The log is damaged, busy or of another run.
     """
+    header = header_of(source)
     asked = calls_of_evaluation(header.task)
     worst = worst_of(header, 1, retries=0)
     most = (int(worst.initial["calls"]), int(worst.generation["calls"]))
     free = free + 1 if free else 0
-    if header.compact:
+    driven = source if isinstance(source, EngineRun) else None
+    if header.compact or (driven is None and header.source != "evo"):
         log = read_log(path)
         return LiveArm(log.trajectory.tolist(), costs_of_log(log), free, None, None, True, most)
     writer, known = open_log(path, header, session_line(resources, None))
     study.at_end(writer.close)
     study.heed(path)
-    arm = LiveArm([], [], free, Arm(writer, as_begun(header, known), resources), known, False, most)
+    if driven is None:
+        run = Arm(writer, as_begun(header, known), resources)
+    else:
+        begun = dataclasses.replace(driven, header=as_begun(header, known))
+        run = _driven(writer, begun, resources)
+    study.at_end(run.close)
+    arm = LiveArm([], [], free, run, known, False, most)
     if not asked:
         with contextlib.suppress(EvaluatorClosed):  # stopped: the first pull then finds that out
             arm.begin()
     return arm
+
+
+def _driven(writer: Writer, driven: EngineRun, resources: Resources) -> Arm:
+    """Returns the run of an engine."""
+    from evo.gate.engines.arm import EngineArm
+
+    return EngineArm(writer, driven, resources)

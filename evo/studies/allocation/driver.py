@@ -17,15 +17,11 @@ import msgspec
 
 from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import require_whole
-from evo.logs.records import Header, TaskRecord
-from evo.logs.types import Fields, JsonObject
-from evo.models.registry import own_models
 from evo.plugins import name_in
 from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
-from evo.runs.configuration import LOCAL, make_header, settings_of
+from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import (
     AllocationOptions,
@@ -36,16 +32,21 @@ from evo.runs.options import (
 )
 from evo.runs.resources import Resources
 from evo.runs.settings import at_least
-from evo.searches.registry import known_search
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.journal import (
     AllocationHeader,
-    ArmRecord,
     JournalWatcher,
     open_journal,
     read_journal,
 )
 from evo.studies.allocation.loop import allocate
+from evo.studies.allocation.sources import (
+    ArmSource,
+    Source,
+    arm_record,
+    arm_sources,
+    header_of,
+)
 from evo.studies.folders import ALLOCATION, require_finite
 from evo.studies.study import Study
 from evo.tasks.task import Task, load_task
@@ -53,9 +54,6 @@ from evo.tasks.task import Task, load_task
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-ArmSource = int | str | os.PathLike[str] | Fields
-"""An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +116,8 @@ def prepare_allocation(
         arms: K, or a list of seeds, logs to go on from, or configurations: fields of
             `make_header` that differ for that arm, such as model, temperature or children, or a
             `task` with another statement. A generation that a log holds already costs nothing.
+            `{"engine": NAME, "python": PATH}` is a run of another tool, see `evo.ENGINES`: a pull
+            grants it N calls, and its log is that of its programs.
         rounds: Pulls at most.
         children: N of each arm.
         seed: Of the policy; apart from those of the arms.
@@ -142,12 +142,13 @@ def prepare_allocation(
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
-    sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
+    common = {"children": children, **configuration}
+    sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, stem)
-    limits = check_budget(budget, [_header_of(source) for source in sources])
+    limits = check_budget(budget, [header_of(source) for source in sources])
     # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
-    first, *others = sorted(map(_header_of, sources), key=lambda each: -each.children)
+    first, *others = sorted(map(header_of, sources), key=lambda each: -each.children)
     runs = [(first, rounds), *((each, 0) for each in others)]
     header, chosen = describe(
         folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
@@ -169,7 +170,7 @@ start_allocation = verb("start_allocation", prepare_allocation, begin, Handle[Al
 def describe(
     folder: Path,
     build: PolicyClass,
-    sources: Sequence[Header | Log],
+    sources: Sequence[Source],
     *,
     rounds: int,
     seed: int,
@@ -183,7 +184,7 @@ def describe(
     policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
     known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
     if reward is None:
-        task = _header_of(sources[0]).task
+        task = header_of(sources[0]).task
         reward = default_reward(task) if known is None else known.reward
     find_reward(reward)
     if known is not None and known.policy == name_in({}, build).lower():  # as it was once called
@@ -198,7 +199,7 @@ def describe(
         cap=None if cap is None else at_least("cap", cap, 1),
         in_flight=at_least("in_flight", in_flight, 1),
         initial=known is None or known.initial,
-        arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
+        arms=tuple(arm_record(folder, k, source) for k, source in enumerate(sources)),
     )
     require_finite(msgspec.structs.asdict(header))
     return header, policy
@@ -208,7 +209,7 @@ def play(
     study: Study,
     header: AllocationHeader,
     policy: Policy,
-    sources: Sequence[Header | Log],
+    sources: Sequence[Source],
     resources: Resources,
 ) -> Allocation:
     """Opens the journal and the arms of a study, and lets the policy pull the arms."""
@@ -217,8 +218,9 @@ def play(
     header = journal.header
     live = LiveArms([], header.cap, header.initial, study.control)
     for source, record in zip(sources, header.arms, strict=True):
-        path, run = folder / record.log, _header_of(source)
-        live.arms.append(open_arm(path, run, resources, study, free=record.logged))
+        path = folder / record.log
+        live.arms.append(open_arm(path, source, resources, study, free=record.logged))
+    live.close_abandoned(journal, writer)
     initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
     bar = study.progress(header.rounds, "round", "allocate")
     best = max(initial, default=None)
@@ -239,59 +241,3 @@ def play(
         arms=[read_log(folder / record.log) for record in header.arms],
         path=folder,
     )
-
-
-def _arm_sources(
-    task: Task, arms: int | Sequence[ArmSource], arm_seed: int, common: JsonObject
-) -> list[Header | Log]:
-    """Returns each arm's configuration, or the log it goes on from."""
-    if isinstance(arms, int):
-        at_least("arms (K)", arms, 1)
-        arms = range(arm_seed, arm_seed + arms)
-    if len(arms) == 0:
-        raise ValueError("arms: expected at least one")
-    sources: list[Header | Log] = []
-    for k, arm in enumerate(arms):
-        if isinstance(arm, Log | str | os.PathLike):
-            log = read_log(arm)
-            if _judged(log.header.task) != _judged(task.record):
-                raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
-            if any(isinstance(each, Log) and each.path == log.path for each in sources):
-                raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
-            require_whole(log)
-            header = own_models(log.header, log.path)
-            log.header = header if header.compact else known_search(header)
-            sources.append(log)
-        elif isinstance(arm, Mapping):
-            fields = dict(arm)
-            of_arm = load_task(fields.pop("task", task))
-            if _judged(of_arm.record) != _judged(task.record):
-                raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
-            check_names(ConfigurationOptions, fields)
-            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
-        else:
-            sources.append(make_header(task, seed=arm, **common))
-    for k, source in enumerate(sources):
-        if isinstance(source, Header) and (first := sources.index(source)) < k:
-            raise ValueError(
-                f"arms: arm {first} and arm {k} are the same run, of seed {source.seed}; give each "
-                "arm a seed or a configuration of its own"
-            )
-    return sources
-
-
-def _judged(task: TaskRecord) -> TaskRecord:
-    """Returns all of a task but its wording in the prompt: where it is equal, fitness compares."""
-    files = {name: text for name, text in task.files.items() if name != "task.toml"}
-    return msgspec.structs.replace(task, name="", hash="", statement="", files=files)
-
-
-def _header_of(source: Header | Log) -> Header:
-    return source.header if isinstance(source, Log) else source
-
-
-def _arm_record(folder: Path, k: int, source: Header | Log) -> ArmRecord:
-    if isinstance(source, Header):
-        return ArmRecord(log=f"arm-{k:02}.jsonl", seed=source.seed)
-    place = os.path.relpath(source.path, folder)
-    return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))

@@ -81,13 +81,23 @@ class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
     digest: str
 
 
-AllocationLine = AllocationHeader | Asked | Told
+class Closed(Record, frozen=True, kw_only=True, tag_field="kind", tag="closed"):
+    """An arm whose engine ended with a session and cannot go on is closed from a round on."""
+
+    round: int
+    arm: int
+
+
+AllocationLine = AllocationHeader | Asked | Told | Closed
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 _WHAT = "journal of an allocation"
 
 
 class Journal:
-    """What allocation.jsonl holds: its header, the arm asked and the completed pull, by round."""
+    """What allocation.jsonl holds: its header, the arm asked and the completed pull, by round.
+
+    `closed` has the round from which on an arm is closed, by arm.
+    """
 
     def __init__(self, records: Sequence[AllocationLine]) -> None:
         header = records[0]
@@ -95,6 +105,7 @@ class Journal:
         self.header = header
         self.asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
         self.told = {each.round: each for each in records if isinstance(each, Told)}
+        self.closed = {each.arm: each.round for each in records if isinstance(each, Closed)}
 
 
 def read_journal(path: Path) -> Journal:

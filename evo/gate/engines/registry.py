@@ -1,0 +1,65 @@
+"""The engines that are known by name.
+
+    register_engine(Engine("mine", prepare))       # `{"engine": "mine"}` is an arm from now on
+
+An installed package may add engines by entry points of the group `evo.engines`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from evo.gate.engines import openevolve, shinka
+from evo.gate.engines.job import Engine
+from evo.plugins import meant, plugged_in
+
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE)}
+"""Name -> engine."""
+
+_SHIPPED = frozenset(ENGINES)
+
+
+class EngineError(ValueError):
+    """An engine is unknown, not installed, or did not run."""
+
+
+def register_engine(engine: Engine) -> None:
+    """Makes an engine known by its name; one of the same name is replaced.
+
+    Raises:
+        ValueError: The name is empty, that of a shipped engine, or `evo`.
+    """
+    taken = _SHIPPED | {"evo"}
+    if not engine.name or engine.name in taken:
+        raise ValueError(
+            f"name: expected one that is none of {', '.join(sorted(taken))}, got {engine.name!r}"
+        )
+    ENGINES[engine.name] = engine
+
+
+def find_engine(name: str) -> Engine:
+    """Returns the engine of a name; EngineError if there is none."""
+    known = {**plugged_in("evo.engines"), **ENGINES}
+    if name not in known:
+        hint = meant(str(name), known)
+        listed = ", ".join(sorted(known))
+        raise EngineError(f"engine: expected one of {listed}, got {name!r}{hint}")
+    found: Engine = known[name]
+    return found
+
+
+def check_installed(python: Path, engine: Engine) -> None:
+    """Raises EngineError, with what to do, unless a Python has what an engine needs."""
+    asked = [str(python), "-c", f"import {engine.module}" if engine.module else "pass"]
+    try:
+        done = subprocess.run(asked, capture_output=True, check=False, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(f"python {python}: cannot be run: {error}") from None
+    if done.returncode != 0:
+        package = engine.package or engine.module
+        raise EngineError(
+            f"{python} has no package {package}: make an environment for it "
+            f"(python -m venv FOLDER; FOLDER/bin/pip install {package}) and give "
+            "python=FOLDER/bin/python"
+        )

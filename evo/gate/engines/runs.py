@@ -1,0 +1,89 @@
+"""The run of an engine: what identifies it, and how its process is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from evo.gate.engines.job import Engine
+from evo.gate.engines.registry import EngineError, check_installed, find_engine
+from evo.logs.records import Header, Sampling
+from evo.logs.types import Fields
+from evo.models.client import find_endpoint
+from evo.runs.configuration import make_header
+from evo.tasks.task import Task
+
+PATIENCE = 300.0
+"""Seconds without any sign of life after which an engine is taken to hang."""
+
+HEEDED = (
+    *("model", "children", "seed", "limits", "evaluation_timeout", "min_improvement", "draws"),
+    *("protocol", "condition"),
+)
+"""Fields of `make_header` that mean something for the run of an engine."""
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """A run whose children an engine makes.
+
+    Attributes:
+        header: What identifies it; its `source` is the engine's name.
+        task: The task.
+        engine: The engine.
+        python: The Python in whose environment the engine is installed.
+        calls: The most calls that it can be granted.
+        patience: Seconds without any sign of life after which it is taken to hang.
+    """
+
+    header: Header
+    task: Task
+    engine: Engine
+    python: str
+    calls: int
+    patience: float = PATIENCE
+
+
+def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> EngineRun:
+    """Returns the run of an engine, once all was checked.
+
+    Args:
+        task: The task.
+        fields: `engine`, a name; optionally `python`, `patience` and fields of `make_header`.
+        common: Fields that all runs share; those that mean nothing for an engine are left out.
+        pulls: The most generations that it can be asked for.
+
+    Raises:
+        EngineError: The engine is unknown or not installed, or cannot work on the task.
+        ValueError: A field is unknown or out of range.
+    """
+    own = dict(fields)
+    engine = find_engine(own.pop("engine"))
+    python, patience = own.pop("python", sys.executable), own.pop("patience", PATIENCE)
+    if strange := own.keys() - set(HEEDED):
+        raise ValueError(
+            f"arm of engine {engine.name}: {sorted(strange)[0]!r} means nothing for an engine, "
+            f"which has settings of its own; expected engine, python, patience, {', '.join(HEEDED)}"
+        )
+    if task.record.evolves != "python" or task.record.asks_model:
+        raise EngineError(f"{task.name}: engines expect a task whose programs are Python")
+    if isinstance(patience, bool) or not isinstance(patience, int | float) or not patience > 0:
+        raise ValueError(f"patience: expected seconds above 0, got {patience!r}")
+    # The link that an environment's Python is must not be followed: it names the environment.
+    place = str(Path(os.fspath(python)).absolute())
+    check_installed(Path(place), engine)
+    shared = {name: value for name, value in common.items() if name in HEEDED}
+    header = msgspec.structs.replace(
+        make_header(task, **{**shared, **own}),
+        source=engine.name,
+        sampling=Sampling(temperature=None, top_p=None, max_tokens=None),
+        prompt_version=0,
+        lost="the engine's own settings and database, which lie in the folder beside the log",
+    )
+    find_endpoint(header.model)
+    calls = min(pulls * header.children, 10**9)
+    return EngineRun(header, task, engine, place, calls, float(patience))

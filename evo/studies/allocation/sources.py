@@ -1,0 +1,96 @@
+"""What the arms of an allocation are made from: configurations, logs and engines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from evo.gate.engines.runs import EngineRun, engine_run
+from evo.logs.log import Log, read_log
+from evo.logs.maintenance import require_whole
+from evo.logs.records import Header, TaskRecord
+from evo.logs.types import Fields, JsonObject
+from evo.models.registry import own_models
+from evo.runs.configuration import make_header
+from evo.runs.options import ConfigurationOptions, check_names
+from evo.runs.settings import at_least
+from evo.searches.registry import known_search
+from evo.studies.allocation.journal import ArmRecord
+from evo.tasks.task import Task, load_task
+
+ArmSource = int | str | os.PathLike[str] | Fields
+"""An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
+
+Source = Header | Log | EngineRun
+"""An arm once its arguments were checked."""
+
+
+def arm_sources(
+    task: Task,
+    arms: int | Sequence[ArmSource],
+    arm_seed: int,
+    common: JsonObject,
+    *,
+    rounds: int,
+) -> list[Source]:
+    """Returns each arm's configuration, the log it goes on from, or the run of its engine."""
+    if isinstance(arms, int):
+        at_least("arms (K)", arms, 1)
+        arms = range(arm_seed, arm_seed + arms)
+    if len(arms) == 0:
+        raise ValueError("arms: expected at least one")
+    sources: list[Source] = []
+    for k, arm in enumerate(arms):
+        if isinstance(arm, Log | str | os.PathLike):
+            log = read_log(arm)
+            if _judged(log.header.task) != _judged(task.record):
+                raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
+            if any(isinstance(each, Log) and each.path == log.path for each in sources):
+                raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
+            require_whole(log)
+            header = own_models(log.header, log.path)
+            log.header = header if header.compact else known_search(header)
+            sources.append(log)
+        elif isinstance(arm, Mapping):
+            fields = dict(arm)
+            of_arm = load_task(fields.pop("task", task))
+            if _judged(of_arm.record) != _judged(task.record):
+                raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
+            if "engine" in fields:
+                own = {"seed": arm_seed + k, **fields}
+                sources.append(engine_run(of_arm, own, common, pulls=rounds))
+                continue
+            check_names(ConfigurationOptions, fields)
+            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
+        else:
+            sources.append(make_header(task, seed=arm, **common))
+    runs = [None if isinstance(each, Log) else header_of(each) for each in sources]
+    for k, run in enumerate(runs):
+        if run is not None and (first := runs.index(run)) < k:
+            raise ValueError(
+                f"arms: arm {first} and arm {k} are the same run, of seed {run.seed}; give each "
+                "arm a seed or a configuration of its own"
+            )
+    return sources
+
+
+def _judged(task: TaskRecord) -> TaskRecord:
+    """Returns all of a task but its wording in the prompt: where it is equal, fitness compares."""
+    files = {name: text for name, text in task.files.items() if name != "task.toml"}
+    return msgspec.structs.replace(task, name="", hash="", statement="", files=files)
+
+
+def header_of(source: Source) -> Header:
+    """Returns what identifies the run of an arm."""
+    return source if isinstance(source, Header) else source.header
+
+
+def arm_record(folder: Path, k: int, source: Source) -> ArmRecord:
+    """Returns an arm as the journal in a folder names it."""
+    if not isinstance(source, Log):
+        return ArmRecord(log=f"arm-{k:02}.jsonl", seed=header_of(source).seed)
+    place = os.path.relpath(source.path, folder)
+    return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))

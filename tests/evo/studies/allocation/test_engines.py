@@ -1,0 +1,340 @@
+"""Engines as arms: exact counts at the gate, closed arms, kills, and replays of what was logged."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toy_engine import toy
+
+import evo
+import evo.gate.engines.arm
+import replay
+from evo.cli.entry import main
+from evo.gate.engines.process import Process
+from evo.gate.log import read_gate_log
+from evo.runs.verification import verify
+from evo.studies.allocation.journal import read_journal
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["evo.studies.allocation.driver", "evo.gate.engines.arm"])
+QUIET: dict[str, Any] = {"progress": False, "max_concurrent": 1}
+
+
+def calls_at(folder: Path, arm: int) -> int:
+    """Calls that the gate of an arm has sent."""
+    path = folder / f"arm-{arm:02}" / "gate.jsonl"
+    return len(read_gate_log(path).passed) if path.exists() else 0
+
+
+def check_logs(done: evo.Allocation, engines: set[int]) -> None:
+    """Every log is sound, and an engine's holds one child for each call at its gate."""
+    for k, log in enumerate(done.arms):
+        assert verify(log.path).faults == ()
+        if k in engines:
+            assert len(log.outcomes) == calls_at(done.path, k)
+
+
+def check_replay(done: evo.Allocation, policy: str) -> None:
+    """The same policy over the finished logs makes the same pulls."""
+    made = int((done.pulls >= 0).sum())
+    matrix = replay.fitness_matrix(replay.load(*done.arms))
+    over = [any(end.reason == "over" for end in log.ends) for log in done.arms]
+    assert not any(over)
+    again = replay.simulate(
+        matrix,
+        policy,
+        rounds=made,
+        replicates=1,
+        missing="stop",
+        lengths=np.array([len(log.generations) for log in done.arms]),
+    )
+    assert again.pulls[0].tolist() == done.pulls[:made].tolist()
+
+
+@pytest.fixture(autouse=True)
+def _engines() -> Iterator[None]:
+    """Forgets what a test registers."""
+    known = dict(evo.ENGINES)
+    yield
+    evo.ENGINES.clear()
+    evo.ENGINES.update(known)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["random", *(pytest.param(p, marks=pytest.mark.slow) for p in ("round_robin", "ucb1"))],
+)
+def test_one_budget_is_spent_over_engines_and_searches(policy: str, tmp_path: Path) -> None:
+    toy()
+    arms = [{"engine": "toy"}, {"search": "greedy"}, {"engine": "toy"}, {"search": "islands"}]
+    done = evo.allocate_live(
+        "mmd", policy, arms=arms, rounds=20, children=2, budget={"calls": 12}, log_dir=tmp_path,
+        **QUIET,
+    )  # fmt: skip
+    assert (done.pulls >= 0).sum() == 6
+    assert done.spent["calls"][-1] == 12
+    counts = [len(log.outcomes) for log in done.arms]
+    assert sum(counts) == 12
+    assert counts == [2 * int((done.pulls == k).sum()) for k in range(4)]
+    check_logs(done, {0, 2})
+    check_replay(done, policy)
+    played = done.arms[0]
+    assert played.header.source == "toy"
+    assert played.ends[-1].reason == "completed"
+    places = {(0, 0), *((each.generation, each.index) for each in played.outcomes)}
+    assert all(set(each.parents) <= places and each.parents for each in played.outcomes)
+    best = played.best
+    assert best.program is not None
+    assert evo.evaluate("mmd", best.program).fitness == best.evaluation.fitness
+    assert played.children[0].prompt[0][0] == "user"
+    assert not (tmp_path / "arm-01").exists()  # only engines have a folder of their own
+    assert set(replay.load(tmp_path)["search"]) == {"toy", "greedy", "islands"}
+    # As arms of another allocation, logs of engines end where they end.
+    finished = [done.arms[0].path, done.arms[2].path]
+    made = len(done.arms[0].generations) + len(done.arms[2].generations)
+    again = evo.allocate_live(
+        "mmd", "round_robin", arms=finished, rounds=made + 2, log_dir=tmp_path / "again", **QUIET
+    )
+    assert (again.pulls >= 0).sum() == made
+    assert again.spent["calls"].max() == 0
+
+
+FAILURES = {
+    "crash": "by signal 9",
+    "raise": "the toy broke",
+    "end": "exit code 0",
+    "hang": "no sign of life",
+    "flood": "more requests",
+    "judge": "without a call",
+}
+
+
+def test_an_engine_that_fails_closes_its_arm_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evo.gate.engines.arm, "MOST_UNASKED", 4)
+    for how in FAILURES:
+        toy(how, how=how, at=3)
+    arms: list[dict[str, Any]] = [{"engine": how} for how in FAILURES]
+    arms[3]["patience"] = 1.0
+
+    def allocate() -> evo.Allocation:
+        return evo.allocate_live(
+            "mmd", "round_robin", arms=[{}, *arms], rounds=22, children=2, log_dir=tmp_path,
+            **QUIET,
+        )  # fmt: skip
+
+    done = allocate()
+    assert (done.pulls >= 0).all()
+    check_logs(done, {*range(1, 7)})
+    assert done.spent["calls"][-1] == sum(len(log.outcomes) for log in done.arms)
+    assert len(done.arms[0].generations) >= 9
+    for k, (how, words) in enumerate(FAILURES.items(), start=1):
+        broken = done.arms[k]
+        # A flood may be seen only once it was granted another pull.
+        assert len(broken.outcomes) <= (4 if how == "flood" else 3)
+        assert len(broken.generations) == (done.pulls == k).sum() <= (3 if how == "flood" else 2)
+        assert [end.reason for end in broken.ends] == ["over"]
+        assert words in str(broken.ends[0].message)
+    again = allocate()
+    assert again.pulls.tolist() == done.pulls.tolist()
+    for was, now in zip(done.arms, again.arms, strict=True):
+        assert len(was.outcomes) == len(now.outcomes)
+
+
+def test_engines_advance_side_by_side(tmp_path: Path) -> None:
+    toy()
+    done = evo.allocate_live(
+        "mmd", "round_robin", arms=[{"engine": "toy"}, {"engine": "toy"}], rounds=6, children=2,
+        in_flight=2, log_dir=tmp_path, progress=False,
+    )  # fmt: skip
+    assert sorted(set(done.pulls.tolist())) == [0, 1]
+    assert [calls_at(tmp_path, k) for k in range(2)] == [
+        2 * int((done.pulls == k).sum()) for k in range(2)
+    ]
+    check_logs(done, {0, 1})
+
+
+MORTAL: dict[str, Any] = {
+    "arms": [{"engine": "immortal"}, {"engine": "mortal"}, {"search": "greedy"}],
+    "rounds": 12, "children": 2, **QUIET,
+}  # fmt: skip
+
+
+def mortals() -> None:
+    """Registers an engine that can go on after a kill, and one that cannot."""
+    toy("immortal", resumes=True)
+    toy("mortal")
+
+
+def allocate_until_killed(folder: str, children: int) -> None:
+    """Makes an allocation whose process is killed once so many further children are logged."""
+    mortals()
+    left = children
+
+    def count(event: evo.Event) -> None:
+        nonlocal left
+        left -= event.kind == "child"
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    evo.allocate_live("mmd", "random", log_dir=folder, on_event=count, **MORTAL)
+
+
+def check_kills(folder: Path, moments: list[int]) -> None:
+    """Kills an allocation at each moment, goes on, and checks what came of it."""
+    counted = [0, 0, 0]
+    for children in moments:
+        process = PROCESSES.Process(target=allocate_until_killed, args=(str(folder), children))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        before, counted = counted, [calls_at(folder, arm) for arm in range(2)]
+        assert counted[1] == before[1] or not before[1]  # it began once and never again
+    asked = len(read_journal(folder / "allocation.jsonl").asked)
+    mortals()
+    done = evo.allocate_live("mmd", "random", log_dir=folder, **MORTAL)
+    assert (done.pulls >= 0).all()
+    check_logs(done, {0, 1})
+    assert calls_at(folder, 0) == 2 * (done.pulls == 0).sum()
+    assert not any(end.reason == "over" for end in done.arms[0].ends)
+    if counted[1]:
+        assert calls_at(folder, 1) == counted[1]
+        assert not (done.pulls[asked:] == 1).any()
+    left = {path: path.read_bytes() for path in folder.glob("arm-*/gate.jsonl")}
+    again = evo.allocate_live("mmd", "random", log_dir=folder, **MORTAL)
+    assert again.pulls.tolist() == done.pulls.tolist()
+    assert left == {path: path.read_bytes() for path in folder.glob("arm-*/gate.jsonl")}
+
+
+def test_a_killed_allocation_goes_on_where_its_engines_can(tmp_path: Path) -> None:
+    check_kills(tmp_path, [7])
+
+
+@pytest.mark.slow
+def test_an_allocation_goes_on_from_ten_kills(tmp_path: Path) -> None:
+    check_kills(tmp_path, [2, 1, 3, 1, 2, 1, 3, 1, 2, 1])
+
+
+def test_mistakes_are_said_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy()
+
+    def arms(**fields: object) -> None:
+        evo.allocate_live("mmd", "ucb1", arms=[fields], rounds=2, log_dir=tmp_path / "a")
+
+    with pytest.raises(
+        evo.EngineError, match=r"expected one of .*openevolve, shinka.*did you mean"
+    ):
+        arms(engine="shinkah")
+    with pytest.raises(evo.EngineError, match="pip install openevolve"):
+        arms(engine="openevolve")
+    with pytest.raises(evo.EngineError, match="cannot be run"):
+        arms(engine="openevolve", python=tmp_path / "python")
+    with pytest.raises(ValueError, match="'temperature' means nothing for an engine"):
+        arms(engine="toy", temperature=0.5)
+    with pytest.raises(ValueError, match="patience: expected seconds above 0"):
+        arms(engine="toy", patience=0)
+    with pytest.raises(evo.EngineError, match="programs are Python"):
+        evo.allocate_live("word_problems", "ucb1", arms=[{"engine": "toy"}], rounds=2)
+    with pytest.raises(ValueError, match="none of evo, openevolve, shinka, got 'shinka'"):
+        evo.register_engine(evo.Engine("shinka", lambda job: []))
+    assert not (tmp_path / "a").exists()
+    argv = ["allocate", "mmd", "--policy", "ucb1", "--arm", "engine=shinkah", "--arm", "seed=1"]
+    assert main(argv) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_command_takes_engines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toy()
+    done = main(
+        ["allocate", "mmd", "--policy", "thompson", "--rounds", "2", "-N", "1", "-q",
+         "--arm", f"engine=toy,python={sys.executable}", "--arm", "search=greedy",
+         "--log-dir", str(tmp_path)]
+    )  # fmt: skip
+    assert done == 0
+    assert "toy" in capsys.readouterr().out
+
+
+def test_a_tool_alone_is_the_case_of_one_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy("single")
+    assert main(["drive", "single", "mmd", "--calls", "3", "-q", "--log-dir", str(tmp_path)]) == 0
+    assert "arm-00.jsonl" in capsys.readouterr().out
+    log = evo.read_log(tmp_path / "single-min_max_distance-s40" / "arm-00.jsonl")
+    assert (len(log.generations), len(log.outcomes)) == (3, 3)
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    frame = replay.drive("single", "mmd", calls=3, log_dir=tmp_path)
+    assert frame["best_fitness"].tolist() == log.trajectory.tolist()
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    toy("dead", how="raise", at=0)
+    with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
+        evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
+
+
+def start_and_die(folder: str) -> None:
+    """Starts a program that waits, and is killed once that has said who it is."""
+    program = "import os, time; print(os.getpid(), *os.environ, flush=True); time.sleep(600)"
+    Process([sys.executable, "-c", program], Path(folder), {"PATH": "/bin"})
+    output = Path(folder, "output.txt")
+    while not (output.exists() and output.read_text().endswith("\n")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_an_engine_sees_no_environment_and_dies_with_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "sk-of-the-user")
+    process = PROCESSES.Process(target=start_and_die, args=(str(tmp_path),))
+    process.start()
+    process.join()
+    pid, _, names = (tmp_path / "output.txt").read_text().partition(" ")
+    assert "SECRET_KEY" not in names
+    deadline = time.monotonic() + 60
+    while lives(int(pid)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_settings_of_engines_are_written_for_a_job(tmp_path: Path) -> None:
+    task = evo.load_task("mmd")
+    job = evo.Job(
+        folder=tmp_path, python="python", task=task, model="m", endpoint="http://g/v1",
+        judge="http://j/v1", calls=64, children=8, seed=3,
+    )  # fmt: skip
+    command = evo.ENGINES["openevolve"].prepare(job)
+    assert command[0] == "python"
+    assert "--checkpoint" not in command
+    settings = json.loads((tmp_path / "config.yaml").read_text())
+    assert settings["checkpoint_interval"] == 8
+    assert settings["llm"]["api_base"] == "http://g/v1"
+    for number in (8, 16, 24):
+        folder = tmp_path / "out" / "checkpoints" / f"checkpoint_{number}"
+        folder.mkdir(parents=True)
+        if number < 24:  # the last one was not written to its end
+            (folder / "best_program_info.json").touch()
+    command = evo.ENGINES["openevolve"].prepare(job)
+    assert command[-2:] == ["--checkpoint", str(folder.with_name("checkpoint_16"))]
+    assert evo.ENGINES["shinka"].prepare(job) == ["python", "run.py"]
+    assert json.loads((tmp_path / "settings.json").read_text())["seed"] == 3
