@@ -28,7 +28,6 @@ from replay.claims.decision import (
 from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
-from replay.simulation.effects import pool_interval
 from replay.simulation.pools import Pools
 from replay.statistics.comparison import welch_freedom
 from replay.statistics.exchange import Exchange, Exchanges
@@ -151,8 +150,7 @@ def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
     from scipy.special import stdtr
 
     one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
-    name = f"{a} less {b}"
-    limits = pool_interval(one - other, pools.played(a).arms, level=level, name=name, kind="effect")
+    limits = pools.effect(a, b, level=level)
     error = (limits.high - limits.low) / 2 / float(student(level, freedom))
     greater = float(stdtr(freedom, -limits.value / error)) if error > 0 else math.nan
     about = {

@@ -20,9 +20,7 @@ from replay.claims.decision import VERDICTS, checked_margin
 from replay.claims.judging import LEAST_PAIRS, Side, shares_apart
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
-from replay.simulation.effects import pool_interval
 from replay.simulation.pools import Pools
-from replay.simulation.simulate import simulate
 from replay.statistics.comparison import welch_freedom
 from replay.statistics.exchange import Exchanges
 from replay.statistics.intervals import LEAST, FloatArray, IntArray, student
@@ -212,21 +210,15 @@ def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _of_policies(pools: Pools, a: str, b: str, level: float, seed: int) -> _Pilot:
-    limits = pool_interval(
-        pools.ends(a) - pools.ends(b), pools.played(a).arms, level=level, kind="effect"
-    )
+    limits = pools.effect(a, b, level=level)
 
     def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
         rows: IntArray = rng.integers(0, pools.n, n)
-        ends = [
-            simulate(
-                pools.fitness[rows], policy, arms=pools.K, lengths=pools.lengths[rows],
-                rounds=pools.rounds, replicates=REPLICATES, reward=pools.reward, seed=seed,
-            )
-            for policy in (a, b)
-        ]  # fmt: skip
-        gap = ends[0].best_fitness[:, -1] - ends[1].best_fitness[:, -1]
-        found = pool_interval(gap, ends[0].arms, level=level, kind="effect")
+        drawn = Pools.of(
+            pools.fitness[rows], pools.lengths[rows], arms=pools.K, rounds=pools.rounds,
+            reward=pools.reward, replicates=REPLICATES, seed=seed,
+        )  # fmt: skip
+        found = drawn.play(a).less(drawn.play(b), level=level)
         return found.value, found.low, found.high
 
     error = (limits.high - limits.low) / 2 / float(student(level, pools.n - 1))

@@ -18,13 +18,9 @@ import numpy as np
 from evo.policies import POLICIES, find_policy
 from replay.simulation.arms import pool_of
 from replay.simulation.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
-from replay.simulation.contest import LEAST_RUNS, Played, play, usual_tau
-from replay.simulation.effects import (
-    ThresholdTime,
-    allocation_effect,
-    pool_effect,
-    time_to_threshold,
-)
+from replay.simulation.contest import LEAST_RUNS, usual_tau
+from replay.simulation.effects import ThresholdTime, time_to_threshold
+from replay.simulation.pools import Played, play
 from replay.statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -97,12 +93,13 @@ class RunsAsArms:
 
     def effects(self, keys: dict[str, tuple[Any, ...]]) -> dict[str, Interval]:
         """The pool effect, and the allocation effect of each policy, by name."""
-        single, random = (self.play(*keys[name]).replay for name in BASELINES)
-        found = {"pool": pool_effect(single, random)}
-        for name, key in keys.items():
-            if name not in BASELINES:
-                other = self.play(*key).replay
-                found[name] = allocation_effect(random, other)
+        single, random = (self.play(*keys[name]) for name in BASELINES)
+        found = {"pool": random.less(single)}
+        found |= {
+            name: self.play(*key).less(random)
+            for name, key in keys.items()
+            if name not in BASELINES
+        }
         return found
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 
-from evo.logs.types import JsonObject
-from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
-from evo.policies.base import Floats, Ints
-from replay.logs.frames import FAILURES, Brief, ReplayWarning
+from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
+from replay.logs.frames import FAILURES, Brief
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
-from replay.simulation.effects import effect, pool_interval, time_to_threshold
-from replay.simulation.simulate import Policies, Replay, labelled, simulate
+from replay.simulation.effects import time_to_threshold
+from replay.simulation.pools import Played, Pools
+from replay.simulation.simulate import Policies, Replay, labelled
 from replay.statistics.intervals import NOTHING, Interval
 
 BASELINES = ("single", "random")
@@ -82,72 +80,6 @@ class Contest(Brief):
             f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
             f"reward {self.reward}, {self.replicates:,} replicates"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Played:
-    """One policy's replay and what it amounts to; intervals are over runs.
-
-    Arms rank within their replicate by what each would reach alone, 0 the best.
-    """
-
-    replay: Replay
-    curve: Interval  # mean best fitness by round, (rounds,)
-    place: Ints  # rank of each pulled arm, (replicates, rounds); -1 where none was pulled
-    pulls: Interval  # share of the pulls by rank, (K,)
-    warnings: tuple[str, ...]  # of the policy and of the replay
-
-    @functools.cached_property
-    def ranks(self) -> Floats:
-        """Share of replicates that pull the arm of a rank in a round, (K, rounds)."""
-        ranks = range(self.replay.arms.shape[1])
-        return np.stack([(self.place == rank).mean(axis=0) for rank in ranks])
-
-
-def play(
-    fitness: Floats,
-    policy: str | PolicyClass,
-    *,
-    lengths: Ints,
-    rounds: int,
-    arms: int,
-    replicates: int = 1000,
-    seed: int = 0,
-    reward: str = "best_fitness",
-) -> Played:
-    """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PolicyWarning)
-        warnings.simplefilter("always", ReplayWarning)
-        replay = simulate(
-            fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
-            reward=reward, lengths=lengths,
-        )  # fmt: skip
-    place = _places(replay, fitness, lengths, rounds)
-    made = np.maximum((place >= 0).sum(axis=1), 1)
-    shares = np.stack([(place == rank).sum(axis=1) / made for rank in range(arms)], axis=1)
-    pulls = pool_interval(shares, replay.arms)
-    low, high = np.clip(pulls.low, 0.0, 1.0), np.clip(pulls.high, 0.0, 1.0)
-    curve = pool_interval(replay.best_fitness, replay.arms)
-    return Played(
-        replay=replay,
-        curve=curve,
-        place=place,
-        pulls=replace(pulls, low=low, high=high),
-        warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
-    )
-
-
-def _places(replay: Replay, fitness: Floats, lengths: Ints, rounds: int) -> Ints:
-    """See `Played.place`."""
-    depth = np.minimum(lengths, rounds)
-    best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), depth]
-    reach = np.where(np.isnan(best), -np.inf, best)
-    order = np.argsort(-reach[replay.arms], axis=1, kind="stable")
-    table = np.empty((len(replay.arms), len(reach)), dtype=np.int64)
-    np.put_along_axis(table, replay.arms, np.argsort(order, axis=1, kind="stable"), axis=1)
-    place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
-    return np.where(replay.pulls < 0, -1, place)
 
 
 def usual_tau(random: Replay) -> float:
@@ -231,32 +163,31 @@ def compete(
         raise ValueError("a run has no complete generation yet; finish it, or give the rounds")
     rounds = shortest if rounds is None else rounds
     arms = default_arms(n) if arms is None else arms
-    common: JsonObject = {
-        "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
-        "reward": reward,
-    }  # fmt: skip
+    pools = Pools.of(
+        fitness, lengths, arms=arms, rounds=rounds, replicates=replicates, seed=seed, reward=reward
+    )
     chosen: dict[str, str | PolicyClass] = {}
     for label, policy in labelled(policies).items():
         named = isinstance(policy, str) and policy == label
         chosen |= named_policies([label]) if named else {label: policy}
     everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **chosen}
-    played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
-    replays = {label: each.replay for label, each in played.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReplayWarning)  # the policies' replays have caught it
-        oracle = simulate(fitness, "oracle_arm", **common)
+    played = {label: pools.play(policy) for label, policy in everyone.items()}
+    replays, oracle = (
+        {label: each.replay for label, each in played.items()},
+        pools.play("oracle_arm"),
+    )
     notes = [str(each.message) for each in caught]
     notes += [text for each in played.values() for text in each.warnings]
     if note := played["random"].curve.note:
         notes.append(note)
     if np.isnan(replays["random"].best_fitness).any():
         notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
-    if identical := used_up(lengths[oracle.arms], rounds):
+    if identical := used_up(lengths[oracle.replay.arms], rounds):
         notes.insert(0, IDENTICAL)
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    effects, regrets, times = _compared(replays, oracle, tau, identical=identical)
+    effects, regrets, times = _compared(played, oracle, tau, identical=identical)
     curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
     least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
     low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
@@ -275,7 +206,7 @@ def compete(
 
 
 def _compared(
-    replays: Mapping[str, Replay], oracle: Replay, tau: float | None, *, identical: bool
+    played: Mapping[str, Played], oracle: Played, tau: float | None, *, identical: bool
 ) -> tuple[_Rows, _Rows, list[dict[str, object]]]:
     """Effects, regrets to the best arm of the same pool, and times to `tau`.
 
@@ -284,17 +215,17 @@ def _compared(
     effects: _Rows = []
     regrets: _Rows = []
     times = []
-    pool = effect(replays["single"], replays["random"])
-    for label, replay in replays.items():
+    pool = played["random"].less(played["single"])
+    for label, each in played.items():
         about = {"policy": label}
         if label not in BASELINES and not identical:
-            gain = effect(replays["random"], replay)
+            gain = each.less(played["random"])
             effects.append((about | {"effect": "pool"}, pool))
             effects.append((about | {"effect": "allocation"}, gain))
         if not identical:
-            regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
+            regrets.append((about | {"oracle": "oracle_arm"}, oracle.less(each)))
         for share in (0.9, 0.5) if tau is not None else ():
-            times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
+            times.append(about | asdict(time_to_threshold(each.replay, tau or 0.0, share=share)))
     return effects, regrets, times
 
 

@@ -1,13 +1,24 @@
-"""Pools of K logged runs, drawn apart, and worlds in which no arm is better than another."""
+"""Pools of K logged runs, drawn apart: what policies make of them, and how far they differ.
+
+Reports, `judge`, the ledger and the explorer all ask here, so that one question has one answer.
+"""
 
 from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from evo.policies import POLICIES, PolicyClass, PolicyWarning
+from evo.policies.base import Floats, Ints
+from replay.logs.frames import ReplayWarning
 from replay.simulation.arms import default_arms, pool_of
+from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, simulate
-from replay.statistics.intervals import NOTHING, FloatArray
+from replay.statistics.intervals import NOTHING, FloatArray, Interval, interval
 from replay.statistics.resampling import tail_p
 
 REPLICATES = 20_000
@@ -16,6 +27,107 @@ WORLDS, POOLS = 50, 40
 """Worlds without better arms that are simulated at once, and pools drawn in each."""
 ENOUGH, MOST = 20, 2000
 """Worlds that do as well after which no more are drawn, and the most there are."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Played:
+    """What a policy made of the pools; intervals are over runs.
+
+    Arms rank within their replicate by what each would reach alone, 0 the best.
+
+    Attributes:
+        replay: Its replay.
+        fitness: Best fitness of the runs, (runs, generations + 1).
+        lengths: Their last generations, (runs,).
+        means: Best fitness by round of which means are taken, (replicates, rounds). Of a single run
+            it is the mean over the arms of a pool, any of which it may be; moved so that the mean
+            over replicates is that over the runs.
+        warnings: Of the policy and of the replay.
+    """
+
+    replay: Replay
+    fitness: Floats
+    lengths: Ints
+    means: Floats
+    warnings: tuple[str, ...]
+
+    @functools.cached_property
+    def curve(self) -> Interval:
+        """Mean best fitness by round, (rounds,); of a single run that of the runs themselves."""
+        if self.means is not self.replay.best_fitness:
+            return interval(_alone(self.fitness, self.means.shape[1]))
+        return pool_interval(self.means, self.replay.arms)
+
+    def less(
+        self, other: Played, *, level: float = 0.95, name: str = "mean difference"
+    ) -> Interval:
+        """The effect: how far this policy ends above another on the same pools."""
+        gain = self.means[:, -1] - other.means[:, -1]
+        return pool_interval(gain, self.replay.arms, level=level, name=name, kind="effect")
+
+    @functools.cached_property
+    def place(self) -> Ints:
+        """Rank of each pulled arm, (replicates, rounds); -1 where none was pulled."""
+        depth = np.minimum(self.lengths, self.replay.pulls.shape[1])
+        best = np.fmax.accumulate(self.fitness, axis=1)[np.arange(len(self.fitness)), depth]
+        reach, arms = np.where(np.isnan(best), -np.inf, best), self.replay.arms
+        order = np.argsort(-reach[arms], axis=1, kind="stable")
+        table = np.empty((len(arms), len(reach)), dtype=np.int64)
+        np.put_along_axis(table, arms, np.argsort(order, axis=1, kind="stable"), axis=1)
+        place = np.take_along_axis(table, np.maximum(self.replay.pulls, 0), axis=1)
+        return np.where(self.replay.pulls < 0, -1, place)
+
+    @functools.cached_property
+    def pulls(self) -> Interval:
+        """Share of the pulls by rank, (K,)."""
+        made = np.maximum((self.place >= 0).sum(axis=1), 1)
+        ranks = range(self.replay.arms.shape[1])
+        shares = np.stack([(self.place == rank).sum(axis=1) / made for rank in ranks], axis=1)
+        found = pool_interval(shares, self.replay.arms)
+        low, high = np.clip(found.low, 0.0, 1.0), np.clip(found.high, 0.0, 1.0)
+        return replace(found, low=low, high=high)
+
+    @functools.cached_property
+    def ranks(self) -> Floats:
+        """Share of replicates that pull the arm of a rank in a round, (K, rounds)."""
+        ranks = range(self.replay.arms.shape[1])
+        return np.stack([(self.place == rank).mean(axis=0) for rank in ranks])
+
+
+def play(
+    fitness: Floats,
+    policy: str | PolicyClass,
+    *,
+    lengths: Ints,
+    rounds: int,
+    arms: int,
+    replicates: int = 1000,
+    seed: int = 0,
+    reward: str = "best_fitness",
+) -> Played:
+    """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PolicyWarning)
+        warnings.simplefilter("always", ReplayWarning)
+        replay = simulate(
+            fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
+            reward=reward, lengths=lengths,
+        )  # fmt: skip
+    means = replay.best_fitness
+    single = getattr(policy, "func", policy) in ("single", POLICIES["single"])
+    if single and rounds <= lengths.min() and not np.isnan(fitness[:, 1 : rounds + 1]).any():
+        alone = _alone(fitness, rounds)
+        drawn = np.zeros((len(means), len(fitness)))
+        np.put_along_axis(drawn, replay.arms, 1 / arms, axis=1)
+        means = drawn @ alone
+        means += alone.mean(axis=0) - means.mean(axis=0)
+    said = tuple(dict.fromkeys(str(each.message) for each in caught))
+    return Played(replay=replay, fitness=fitness, lengths=lengths, means=means, warnings=said)
+
+
+def _alone(fitness: Floats, rounds: int) -> Floats:
+    """Best fitness so far of each run by itself, (runs, rounds)."""
+    return np.asarray(np.fmax.accumulate(fitness, axis=1)[:, 1 : rounds + 1])
 
 
 class Pools:
@@ -32,26 +144,58 @@ class Pools:
         arms: int | None = None,
         rounds: int | None = None,
         reward: str = "best_fitness",
+        replicates: int = REPLICATES,
         seed: int = 0,
     ) -> None:
-        self.fitness, self.lengths = pool_of(frame, "policies are judged")
-        self.n, self.seed, self.reward = len(self.fitness), seed, reward
-        self.rounds = int(self.lengths.min()) if rounds is None else rounds
-        self.K = K = default_arms(self.n) if arms is None else arms
-        if self.n < 2 * K or self.rounds < 1:
+        fitness, lengths = pool_of(frame, "policies are judged")
+        K = default_arms(len(fitness)) if arms is None else arms
+        rounds = int(lengths.min()) if rounds is None else rounds
+        if len(fitness) < 2 * K or rounds < 1:
             raise ValueError(
                 f"expected at least {2 * K} runs with a generation for pools of {K} arms, got "
-                f"{self.n} runs of {self.rounds} or more generations"
+                f"{len(fitness)} runs of {rounds} or more generations"
             )
-        self._played: dict[str, Replay] = {}
+        self._set(fitness, lengths, K, rounds, reward, replicates, seed)
+
+    @classmethod
+    def of(
+        cls,
+        fitness: Floats,
+        lengths: Ints,
+        *,
+        arms: int,
+        rounds: int,
+        reward: str = "best_fitness",
+        replicates: int = REPLICATES,
+        seed: int = 0,
+    ) -> Pools:
+        """Pools of runs that are a matrix already; K may be any number up to that of the runs."""
+        made = cls.__new__(cls)
+        made._set(fitness, lengths, arms, rounds, reward, replicates, seed)
+        return made
+
+    def _set(
+        self,
+        fitness: Floats,
+        lengths: Ints,
+        arms: int,
+        rounds: int,
+        reward: str,
+        replicates: int,
+        seed: int,
+    ) -> None:
+        self.fitness, self.lengths, self.n = fitness, lengths, len(fitness)
+        self.K, self.rounds, self.reward = arms, rounds, reward
+        self.replicates, self.seed = replicates, seed
+        self._played: dict[str | PolicyClass, Played] = {}
         self._permuted: dict[tuple[str, int], FloatArray] = {}
 
-    def played(self, policy: str) -> Replay:
+    def play(self, policy: str | PolicyClass) -> Played:
         """What a policy makes of the pools."""
         if policy not in self._played:
-            self._played[policy] = simulate(
-                self.fitness, policy, arms=self.K, lengths=self.lengths, rounds=self.rounds,
-                replicates=REPLICATES, reward=self.reward, seed=self.seed,
+            self._played[policy] = play(
+                self.fitness, policy, lengths=self.lengths, rounds=self.rounds, arms=self.K,
+                replicates=self.replicates, seed=self.seed, reward=self.reward,
             )  # fmt: skip
         return self._played[policy]
 
@@ -63,13 +207,21 @@ class Pools:
 
     def nothing(self, policy: str) -> bool:
         """Whether a policy ends with nothing ok on some pool."""
-        return bool(np.isnan(self.played(policy).best_fitness[:, -1]).any())
+        return bool(np.isnan(self.play(policy).means[:, -1]).any())
 
     def ends(self, policy: str) -> FloatArray:
         """Best fitness after all pulls, (replicates,)."""
         if self.nothing(policy):
             raise ValueError(NOTHING)
-        return self.played(policy).best_fitness[:, -1]
+        return self.play(policy).means[:, -1]
+
+    def effect(self, a: str, b: str, *, level: float = 0.95) -> Interval:
+        """How far policy a ends above b, with its interval over runs."""
+        for each in (a, b):
+            self.ends(each)  # refuses pools on which nothing was ever ok
+            for text in self.play(each).warnings:
+                warnings.warn(text, ReplayWarning, stacklevel=2)
+        return self.play(a).less(self.play(b), level=level, name=f"{a} less {b}")
 
     def null_p(self, a: str, b: str) -> float:
         """Probability of at least the effect of a over b in worlds without better arms.

@@ -7,7 +7,9 @@ import pytest
 from synthetic_runs import as_frame
 
 import evo
-from replay.simulation.contest import compete, play, usual_tau
+from replay.claims.judging import judge
+from replay.simulation.contest import compete, usual_tau
+from replay.simulation.pools import REPLICATES, Pools, play
 from replay.simulation.simulate import simulate, simulate_many
 from replay.statistics.intervals import interval
 
@@ -34,14 +36,35 @@ def limits(found):
     return [found.value, found.low, found.high]
 
 
-def test_a_single_run_has_the_interval_that_the_runs_themselves_have():
-    """Up to the Monte Carlo error of drawing pools."""
-    frame = runs(4)
-    single = compete(frame, {}, replicates=4000).finals.set_index("policy").loc["single"]
+@pytest.mark.parametrize(("n", "arms"), [(10, 2), (11, 3)])
+def test_a_single_run_has_the_number_that_the_runs_themselves_have(n, arms):
+    """However few the replicates, and although a pool pulls one arm of it alone."""
+    frame = runs(4, n=n)
+    found = compete(frame, {"ucb1": "ucb1"}, replicates=30, arms=arms)
+    finals = found.finals.set_index("policy")
     own = interval(frame.loc[frame["generation"] == 8, "best_fitness"])
-    width = own.high - own.low
-    found = single[["value", "low", "high"]].astype(float)
-    np.testing.assert_allclose(found, limits(own), atol=0.1 * width)
+    single = finals.loc["single", ["value", "low", "high", "coverage"]].astype(float)
+    np.testing.assert_allclose(single, [*limits(own), own.coverage])
+    pool = found.effects.set_index("effect").loc["pool", "value"]
+    assert pool == pytest.approx(finals.loc["random", "value"] - own.value)
+
+
+def test_one_question_has_one_answer_in_a_contest_and_in_a_verdict():
+    frame = runs(5)
+    settings = {"rounds": 6, "arms": 3, "reward": "rank", "seed": 2}
+    found = compete(frame, ["ucb1"], replicates=REPLICATES, **settings)
+    for effect, a, b in (("pool", "random", "single"), ("allocation", "ucb1", "random")):
+        row = found.effects.set_index("effect").loc[effect]
+        verdict = judge(frame, a, b, **settings)
+        np.testing.assert_array_equal(row[["value", "low", "high"]], limits(verdict.interval))
+        assert row["coverage"] == verdict.interval.coverage
+        turned = judge(frame, b, a, **settings)
+        np.testing.assert_allclose(
+            limits(turned.interval), -np.array(limits(verdict.interval))[[0, 2, 1]]
+        )
+    ends = Pools(frame, **settings).ends("single")
+    last = frame.loc[frame["generation"] == 6, "best_fitness"]
+    assert ends.mean() == pytest.approx(last.mean())
 
 
 def test_arms_rank_by_what_they_reach_within_the_rounds():
