@@ -40,6 +40,7 @@ from .logs.frames import (
 from .logs.frames import (
     fitness_matrix as fitness_matrix,
 )
+from .logs.gates import gate_calls as gate_calls
 from .logs.lineage import lineage as lineage
 from .planning.bilinear import fit_bilinear as fit_bilinear
 from .planning.depth import depth_breadth as depth_breadth

@@ -26,7 +26,7 @@ from evo.plugins import plugged_in
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord, Asked, Told
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
-from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
+from replay.importers import codeevolve, gepa, openevolve, paper, shinkaevolve, table
 from replay.importers.foreign import (
     Imported,
     LogFormatError,
@@ -68,6 +68,7 @@ IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
     "skydiscover": openevolve.read,
     "shinkaevolve": shinkaevolve.read,
     "codeevolve": codeevolve.read,
+    "gepa": gepa.read,
     "paper": paper.read,
     "table": table.read,
 }
@@ -77,6 +78,7 @@ _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "paper": paper.recognises,
     "shinkaevolve": shinkaevolve.recognises,
     "codeevolve": codeevolve.recognises,
+    "gepa": gepa.recognises,
     "skydiscover": openevolve.recognises_skydiscover,
     "openevolve": openevolve.recognises,
     "table": table.recognises,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from gates import KEY, Upstream, posting
 
+import replay
 from evo.cli.entry import main
 from evo.gate.gate import Gate
 from evo.gate.log import is_gate_log, read_gate_log
@@ -40,6 +41,11 @@ def test_show_and_stats_read_what_passed(capsys: pytest.CaptureFixture[str]) -> 
         ["a", "2", "2", "0", "0"],
         ["b", "1", "1", "0", "0"],
     ]
+    table = replay.gate_calls(path)
+    assert table["client"].tolist() == ["a", "a", "b"]
+    assert set(table["status"]) == {"ok"}
+    assert (table["completion_tokens"] > 0).all()
+    assert table["at"].is_monotonic_increasing
     assert main(["stats", str(path)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["g.jsonl", "3", "3"]
 
@@ -53,3 +59,6 @@ def test_a_kill_leaves_a_call_that_is_not_settled(capsys: pytest.CaptureFixture[
     assert [each.attempt for each in read_gate_log(path).passed] == [None]
     assert main(["show", str(path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split()[:5] == ["a", "1", "0", "0", "1"]
+    [row] = replay.gate_calls(path).to_dict("records")
+    assert (row["client"], row["status"]) == ("a", "not settled")
+    assert row["completion_tokens"] != row["completion_tokens"]
