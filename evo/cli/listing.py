@@ -14,7 +14,7 @@ def tasks() -> int:
         seconds = load_task(name).limits.seconds
         rows.append((name, ", ".join(config.aliases), f"{seconds:g}", config.title))
     print(table(rows, ("task", "aliases", "seconds", "what it asks")))
-    print("Any folder with initial_program.py and evaluator.py is a task, too.")
+    print("A folder with initial_program.py and evaluator.py is a task, too.")
     return 0
 
 

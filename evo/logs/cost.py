@@ -18,7 +18,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 from evo.logs.records import Attempt, CriticCall, Header, Model, Sampling
 
@@ -134,11 +134,20 @@ class Cost:
         return {unit: math.nan if value is None else value for unit, value in amounts.items()}
 
     def __add__(self, other: Cost) -> Cost:
-        mine, its = vars(self), vars(other)
-        sums: dict[str, Any] = {n: _plus(mine[n], its[n]) for n in mine if n != "more"}
         units = self.more.keys() | other.more.keys()
         more = {u: _plus(self.more.get(u, 0.0), other.more.get(u, 0.0)) for u in units}
-        return Cost(**sums, more=more)
+        return Cost(
+            calls=self.calls + other.calls,
+            attempts=self.attempts + other.attempts,
+            without_usage=self.without_usage + other.without_usage,
+            prompt_tokens=_plus(self.prompt_tokens, other.prompt_tokens),
+            cached_tokens=_plus(self.cached_tokens, other.cached_tokens),
+            completion_tokens=_plus(self.completion_tokens, other.completion_tokens),
+            flops=_plus(self.flops, other.flops),
+            dollars=_plus(self.dollars, other.dollars),
+            seconds=_plus(self.seconds, other.seconds),
+            more=more,
+        )
 
     @property
     def tokens(self) -> float | None:

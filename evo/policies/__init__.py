@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from evo.plugins import find_named, name_in, plugged_in
 from evo.policies.bandits import (
     UCB1,
@@ -51,7 +49,7 @@ ALIASES = {"ucb": "ucb1"}
 """Other names that are understood."""
 
 
-def find_policy(policy: str | PolicyClass, **parameters: Any) -> PolicyClass:
+def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
     """The policy class of a name, or as it is, with parameters set; `evo.plugins.find_named`."""
     name = ALIASES.get(policy, policy) if isinstance(policy, str) else policy
     own = not isinstance(name, str) or name in POLICIES

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import msgspec
 import numpy as np
@@ -310,7 +310,7 @@ def _read_metrics(result: object) -> Evaluation:
     return msgspec.structs.replace(_judged(result, metrics), notes=_notes_in(result, metrics))
 
 
-def _judged(result: object, metrics: Mapping[str, Any]) -> Evaluation:
+def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
     reason = ""
     if (error := metrics.get("error")) and not _is_number(error):
         artifacts = getattr(result, "artifacts", None)

@@ -18,6 +18,7 @@ from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 GREY = "#8C8C8C"
 LOOKS = {
@@ -99,8 +100,8 @@ class RunPicture:
         return found
 
     @staticmethod
-    def _failed(data: RunData) -> Any:
-        return data.status != STATUSES.index("ok")
+    def _failed(data: RunData) -> NDArray[np.bool_]:
+        return np.asarray(data.status != STATUSES.index("ok"))
 
     def _show_message(self, words: str) -> None:
         self._data = None

@@ -174,9 +174,9 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     run, owner = calls.run, calls.generation
     end = len(run.generations) + 1
 
-    def total(values: NDArray[np.generic] | None) -> NDArray[Any]:
+    def total(values: NDArray[np.generic] | None) -> Floats:
         """Sums over each generation's calls; 0 without any."""
-        return np.bincount(owner, values, minlength=end)[:end]
+        return np.bincount(owner, values, minlength=end)[:end].astype(np.float64)
 
     fitness = np.full(len(owner), np.nan)
     fitness[: len(run.children)] = [child.evaluation.fitness for child in run.children]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import html
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from replay.plots.style import THEMES, arrange, figure_of
 
@@ -122,11 +123,11 @@ def in_dark(figure: Figure) -> Iterator[None]:
         (to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3])
         for old, new in ((light.text, dark.text), (light.faint, dark.faint))
     ]
-    undo: list[tuple[Callable[[Any], object], object]] = [(figure.set_facecolor, light.ground)]
+    undo: list[Callable[[], object]] = [functools.partial(figure.set_facecolor, light.ground)]
     figure.set_facecolor(dark.ground)
     for artist in figure.findobj():
         if effects := artist.get_path_effects():  # letters keep the ground around them
-            undo.append((artist.set_path_effects, effects))
+            undo.append(functools.partial(artist.set_path_effects, effects))
             artist.set_path_effects([withStroke(linewidth=3, foreground=dark.ground)])
         for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
@@ -136,10 +137,10 @@ def in_dark(figure: Figure) -> Iterator[None]:
             for old, new in pairs:
                 after[(before[:, :3] == old).all(axis=1), :3] = new
             if (after != before).any():
-                undo.append((put, get()))
+                undo.append(functools.partial(put, get()))
                 put(after if len(after) > 1 else tuple(after[0]))
     try:
         yield
     finally:
-        for put, was in reversed(undo):
-            put(was)
+        for restore in reversed(undo):
+            restore()

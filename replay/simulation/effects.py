@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -247,9 +247,9 @@ def time_to_threshold(
     )  # fmt: skip
 
 
-def _carried(source: Any) -> FloatArray:
+def _carried(source: object) -> FloatArray:
     """Running best, (rows, columns), of a replay, a frame or an array; -inf without a value."""
-    if "best_fitness" in getattr(source, "columns", ()):
+    if isinstance(source, pd.DataFrame):
         source = distinct_runs(independent_runs(source, stacklevel=4))
         one_family(source, "thresholds are taken")
         source = fitness_matrix(source)

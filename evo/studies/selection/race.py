@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -257,6 +257,16 @@ class Selection:
         return frame.loc[place]
 
 
+class About(TypedDict, total=False):
+    """What a selection says of what it chose among: fields of `Selection`."""
+
+    labels: Required[tuple[str, ...]]
+    selector: Required[str]
+    configurations: tuple[Mapping[str, object], ...]
+    logs: tuple[tuple[object, ...], ...]
+    path: Path | None
+
+
 def selection_of(
     races: Races,
     rounds: Sequence[Standing],
@@ -264,7 +274,7 @@ def selection_of(
     terms: Terms,
     *,
     more: Sequence[Races] = (),
-    **rest: Any,
+    **rest: Unpack[About],
 ) -> Selection:
     """The selection that replicate 0 of a race makes; all other replicates are other orders."""
     counts, mean, all_ = races.standing.count[0], races.standing.mean[0], (races, *more)

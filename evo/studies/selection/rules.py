@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -285,7 +284,7 @@ class HillClimbing(BaseSelector):
 
 def neighbours(
     configurations: Sequence[Mapping[str, object]],
-    orders: Mapping[str, Sequence[Any]] | None = None,
+    orders: Mapping[str, Sequence[object]] | None = None,
 ) -> Bools:
     """Which configurations differ in one field alone, and there by one step of its order.
 
@@ -304,8 +303,9 @@ def neighbours(
     for name in names:
         values = [each.get(name) for each in configurations]
         order = list((orders or {}).get(name, ()))
-        if not order and all(isinstance(value, int | float | np.number) for value in values):
-            order = sorted(set(values))
+        numbers = {value for value in values if isinstance(value, int | float | np.number)}
+        if not order and numbers.issuperset(values):
+            order = [*sorted(numbers)]
         if not order:
             texts = np.array([repr(value) for value in values])
             differing += texts[:, None] != texts

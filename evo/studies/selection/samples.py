@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -235,7 +235,7 @@ class ProblemSamples(Choices):
         return made
 
 
-Agent = Callable[..., Any]
+Agent = Callable[..., object]
 """agent(row, **choice) -> a score, or a score and its cost; a score of None is a failure."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import msgspec
 
@@ -38,7 +38,14 @@ from evo.studies.sweep.design import (
     read_design,
     read_toml,
 )
-from evo.studies.sweep.events import Ending, EventLog, RunKey, SweepEvent, SweepEventKind
+from evo.studies.sweep.events import (
+    Ending,
+    EventFields,
+    EventLog,
+    RunKey,
+    SweepEvent,
+    SweepEventKind,
+)
 from evo.studies.sweep.fields import Configuration, short_hash
 from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.tasks.task import Task
@@ -221,7 +228,9 @@ class _Sweeping:
         if run not in self._events.state.completed:
             self._append("run_failed", run, message=" ".join(str(why).split()))
 
-    def _append(self, event: SweepEventKind, run: RunKey | None = None, **more: Any) -> None:
+    def _append(
+        self, event: SweepEventKind, run: RunKey | None = None, **more: Unpack[EventFields]
+    ) -> None:
         """Writes an event; where a listener raises, the session ends, and raises it in the end."""
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, TypedDict, Unpack, get_args
 
 import msgspec
 
@@ -53,6 +53,20 @@ class SweepEvent(Record, frozen=True, kw_only=True):
     data: dict[str, float | None] = msgspec.field(default_factory=dict)  # `measure`, or the budget
     completed: int | None = None  # runs completed so far, this one included
     total: int | None = None  # runs in all, as many as are planned now
+
+
+class EventFields(TypedDict, total=False):
+    """What an event says besides: fields of `SweepEvent`."""
+
+    trial: int
+    configuration: str
+    values: dict[str, object]
+    seed: int
+    log: str
+    message: str | None
+    data: dict[str, float | None]
+    completed: int
+    total: int
 
 
 _decoder = msgspec.json.Decoder(SweepEvent)
@@ -154,7 +168,7 @@ class EventLog:
             self._writer.cut(self._reader.length)
             yield
 
-    def append(self, event: SweepEventKind, **fields: Any) -> None:
+    def append(self, event: SweepEventKind, **fields: Unpack[EventFields]) -> None:
         """Writes an event; it has left this process when this returns."""
         worker = f"{socket.gethostname()}:{os.getpid()}"
         with self._lock:

@@ -19,7 +19,6 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -67,9 +66,10 @@ class Dimension:
         """Returns a value at random."""
         return self._at(draws.random()) if self.values is None else draws.choice(self.values)
 
-    def move(self, value: Any, draws: random.Random) -> object:
+    def move(self, value: object, draws: random.Random) -> object:
         """Returns another value: a neighbour, or any other where there is no order."""
         if self.values is None:
+            assert isinstance(value, int | float)
             share = self._share(value) + draws.uniform(-REACH, REACH)
             return self._at(min(1.0, max(0.0, share)))
         at = self.values.index(value) if value in self.values else 0

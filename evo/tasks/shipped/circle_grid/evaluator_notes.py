@@ -7,7 +7,7 @@ from typing import Any
 SHOWN = 3
 
 
-def notes(value: Any, instance: dict[str, Any]) -> str:
+def notes(value: list[list[float]], instance: dict[str, Any]) -> str:
     circles = [tuple(map(float, circle)) for circle in value]
     overlaps = sorted(
         ((math.hypot(x - u, y - v) - r - s, i, j) for (i, (x, y, r)), (j, (u, v, s)) in

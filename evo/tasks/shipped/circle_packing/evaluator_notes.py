@@ -1,14 +1,12 @@
 """What a model is told of a packing: which circles overlap or stick out, and where room is left."""
 
-from typing import Any
-
 import numpy as np
 
 TOLERANCE = 1e-6
 SHOWN = 4
 
 
-def notes(value: Any) -> str:
+def notes(value: list[list[object]]) -> str:
     centers, radii = np.asarray(value[0], dtype=float), np.asarray(value[1], dtype=float)
     first, second = np.triu_indices(len(radii), 1)
     gap = np.hypot(*(centers[first] - centers[second]).T) - radii[first] - radii[second]

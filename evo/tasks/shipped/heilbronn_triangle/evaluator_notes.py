@@ -2,14 +2,13 @@
 
 import math
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 SHOWN = 3
 
 
-def notes(value: Any) -> str:
+def notes(value: list[list[float]]) -> str:
     points = np.asarray(value, dtype=float)
     triples = list(combinations(range(len(points)), 3))
     a, b, c = np.array(triples).T

@@ -7,7 +7,7 @@ CAPACITY = 100
 SHOWN = 5
 
 
-def notes(value: Any, instance: dict[str, Any]) -> str:
+def notes(value: list[int], instance: dict[str, Any]) -> str:
     items = instance["input"]
     filled: dict[int, int] = {}
     for item, chosen in zip(items, value, strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 SHOWN = 4
 
 
-def notes(value: Any, instance: dict[str, Any]) -> str:
+def notes(value: list[int], instance: dict[str, Any]) -> str:
     cities = instance["input"]
     steps = list(zip(value, [*value[1:], value[0]], strict=True))
     length = {step: math.dist(cities[step[0]], cities[step[1]]) for step in steps}
