@@ -24,7 +24,15 @@ from evo.policies.bandits import (
     Thompson,
     ThompsonNIG,
 )
-from evo.policies.base import BasePolicy, IndexPolicy, Policy, PolicyClass, PolicyWarning, Rng
+from evo.policies.base import (
+    BasePolicy,
+    IndexPolicy,
+    MeanPolicy,
+    Policy,
+    PolicyClass,
+    PolicyWarning,
+    Rng,
+)
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
 
@@ -77,6 +85,7 @@ __all__ = [
     "EXP3Mixed",
     "EpsilonGreedy",
     "IndexPolicy",
+    "MeanPolicy",
     "Policy",
     "PolicyClass",
     "PolicyWarning",
