@@ -89,3 +89,16 @@ def test_every_page_of_the_guide_is_in_the_index() -> None:
     assert {f"{name}.md" for name in listed} == set(PAGES)
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks <= set(re.findall(r"^(\d\d_\S+)$", index, re.MULTILINE))
+
+
+def test_every_cell_of_ours_in_the_comparison_leads_to_a_page() -> None:
+    rows = [
+        line.split(" | ")
+        for line in (GUIDE / "comparison.md").read_text().splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
+    assert {len(row) for row in rows} == {8}
+    for _, ours, *_ in rows[1:]:
+        targets = re.findall(r"\]\(([^)]+)\)", ours)
+        assert targets or ours == "no", ours
+        assert all((GUIDE / target).is_file() for target in targets), ours
