@@ -1,8 +1,8 @@
-"""One checked append-only file: what a run, an allocation or a sweep did, one JSON record a line.
+"""A checked append-only file, one JSON record per line: the journal of a run or a study.
 
 Every line begins with a CRC-32 of the rest, `{"crc":"1c291ca3","kind":"header",...}`. Lines are
 only ever appended. A reader forgives a torn last line, which is what a killed writer leaves, and
-nothing else. What is read is capped, see `evo.logs.caps`.
+nothing else. The sizes of files and lines are limited, see `evo.logs.caps`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def encode_line(record: msgspec.Struct) -> bytes:
 
 
 def check_line(line: bytes) -> str | None:
-    """What is wrong with the line's checksum, or None."""
+    """Returns the fault of the line's checksum, or None."""
     if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
         return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
     if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
@@ -67,7 +67,7 @@ def check_line(line: bytes) -> str | None:
 
 
 def check_size(line: bytes) -> str | None:
-    """Why a line is too much to be decoded, or None."""
+    """Returns why a line is too large to be decoded, or None."""
     if len(line) > cap("EVO_MAX_LINE_MB") << 20:
         return above("EVO_MAX_LINE_MB")
     bare = _STRINGS.sub(b"", line)
@@ -77,7 +77,7 @@ def check_size(line: bytes) -> str | None:
 
 
 def file_name(text: str, *, longest: int = 120) -> str:
-    """A name that was read anywhere as a part of a path: no separator, no dots in front."""
+    """Returns a name from any source as one part of a path: no separators, no leading dots."""
     plain = re.sub(r"[^\w.+-]", "-", text)[:longest].lstrip(".")
     return plain or "unnamed"
 
@@ -101,7 +101,7 @@ _first_decoder = msgspec.json.Decoder(_First)
 
 
 class Reader(Generic[R]):
-    """Reads a file from the beginning on, and later what was added.
+    """Reads a file from the beginning, and later the lines that were added.
 
         reader = Reader(path, msgspec.json.Decoder(Event), what="log of events")
         for event in reader.follow():
@@ -126,7 +126,7 @@ class Reader(Generic[R]):
         self._decoder, self._first, self._what = decoder, first, what
 
     def follow(self) -> Iterator[R]:
-        """Yields the records that were added since the last look; at first, all.
+        """Yields the records added since the last call; at first, all.
 
         `LogError`: a line is damaged, or the file is none of this kind, gone, or another one.
         """
@@ -139,7 +139,7 @@ class Reader(Generic[R]):
             raise self.fault(f"not a {self._what}: expected a header line", line=1)
 
     def _take(self, data: bytes) -> Iterator[R]:
-        """Yields the records of what stands behind the lines read so far; a torn end is left."""
+        """Yields the records of the next lines; a torn end is left."""
         decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
             fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
@@ -188,9 +188,9 @@ class Reader(Generic[R]):
 
 
 def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
-    """Yields a file's content behind `start` in pieces of whole lines; a torn end comes last.
+    """Yields a file's content after `start` in pieces of whole lines; a torn end comes last.
 
-    So a log of many children is read without ever being in memory as a whole.
+    So a large log is never in memory as a whole.
     """
     longest = cap("EVO_MAX_LINE_MB") << 20
     rest = b""
@@ -219,7 +219,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
-    """Yields a file's content behind `start` in pieces of any length, decompressed."""
+    """Yields a file's content after `start` in pieces of any length, decompressed."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -237,7 +237,7 @@ def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
 
 
 def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yields what gzip holds, never much of it at a time."""
+    """Yields the content of a gzip file in small pieces."""
     most = cap("EVO_MAX_LOG_MB") << 20
     dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
     unpack, total, ready = zlib.decompressobj(31), 0, bytearray()
@@ -309,7 +309,7 @@ def write_new(target: Path, data: bytes) -> None:
 
 
 def _publish(path: Path, data: bytes) -> int:
-    """Makes a file that has its content and its writer's lock as soon as it has its name."""
+    """Creates a file that has its content and its writer's lock as soon as it is visible."""
     hidden = path.with_name(f".new-{secrets.token_hex(8)}")
     try:
         with ExitStack() as undo:
@@ -380,7 +380,7 @@ class Writer:
             self._length, self._sound = length, True
 
     def append(self, *records: msgspec.Struct) -> None:
-        """Writes records, which have left this process then; of an OSError nothing stays."""
+        """Writes and flushes records; if this fails with an OSError, none of them stays."""
         lines = b"".join(encode_line(record) for record in records)
         with self._lock:
             try:
@@ -431,7 +431,7 @@ def go_on(
     begin: R | None = None,
     wait: bool = False,
 ) -> tuple[Writer, list[R]]:
-    """Opens a file that is to go on, without its torn end, or begins it with its header.
+    """Opens a file to continue it, without its torn end, or creates it with its header.
 
     Returns the writer, which the stack closes, and what the file holds.
     """

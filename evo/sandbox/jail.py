@@ -1,4 +1,4 @@
-"""The layers that confine a program, each used where the platform has it.
+"""The layers that confine a program, each used if the platform supports it.
 
 The fork server builds a `Jail` once: it tries in forked probes which layers work, and moves into
 namespaces of its own. A program is forked by `Jail.fork` and locks itself in with `Jail.enter`.
@@ -222,7 +222,7 @@ class Jail:
             self._leftover.append(folder)
 
     def tidy(self) -> None:
-        """Do what may take its time and need not be waited for."""
+        """Do the work that may take long and that nobody waits for."""
         while self._leftover:
             folder = self._leftover.pop()
             os.chmod(folder, 0o700)
@@ -280,7 +280,7 @@ class Jail:
             _limit("RLIMIT_NPROC", self._processes(limits))
 
     def excess(self, spared: set[int], limits: Limits) -> str:
-        """What the processes of a program, all but `spared`, have too much of together, if any."""
+        """The resource that the processes of a program but `spared` use too much of together."""
         if "memory" in self.missing:
             return ""
         found = descendants(spared)
@@ -295,7 +295,7 @@ class Jail:
         return ""
 
     def _processes(self, limits: Limits) -> int:
-        """The limit counts the processes of a user, so others of the same user are added."""
+        """Returns the limit, to which other processes of the same user are added."""
         if self._users and self._users[0] != _NOBODY:
             return limits.processes
         if self._user_namespace:
@@ -305,9 +305,9 @@ class Jail:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder whose folders may be unreadable and nested deeper than any path may be.
+    """Remove a folder that may hold unreadable or very deeply nested folders.
 
-    So each is moved beside the first before its turn comes.
+    Each nested folder is moved beside the first one before it is removed.
     """
     pending = [folder]
     numbers = itertools.count()
@@ -374,7 +374,7 @@ def _become(user: int) -> None:
 
 
 def _become_reader(user: int) -> None:
-    """Become a user, who must still be able to read Python's library."""
+    """Switch to a user who can still read Python's library."""
     _become(user)
     with open(os.__file__, "rb"), open(sys.executable, "rb"):
         pass

@@ -1,4 +1,4 @@
-"""Numbers of the budget explorer: what was logged of each split, and what the kernel predicts.
+"""The data of the budget explorer: logged values of each split, and the kernel's predictions.
 
 A split (T, N) that was logged is shown by its runs. One that was not, though runs as deep and as
 broad were (`Kernel.inside`), is shown by runs that the child-outcome kernel of
@@ -71,7 +71,7 @@ class BudgetCurve:
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def hit(self, ax: Axes, label: str) -> hits.Curve:
-        """What the mouse finds of it on axes."""
+        """Its tooltips on axes."""
         bands = zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
         texts = [
             f"{ranged(*band)} at {number(x)}" + (", predicted" if k >= self.logged else "")
@@ -152,7 +152,7 @@ class Outlook:
 
     @property
     def interval(self) -> str:
-        """What the intervals of means are called, by the fewest runs of an N."""
+        """The label of the intervals of means, by the smallest number of runs of an N."""
         n = min(len(self.fitness.depth[rows]) for rows in self.strata.values())
         held = measured("mean", n, LEVEL)
         return "no interval" if n < LEAST or math.isnan(held) else f"{100 * held:.0f} % interval"
@@ -277,7 +277,7 @@ class Outlook:
         return np.asarray(np.cumsum([*each, *beyond][: len(generations)]), dtype=np.float64)
 
     def _costs_of(self, T: int, N: int) -> dict[str, Interval]:
-        """Cost of a split by unit, mean over its runs; a guess without interval if not logged."""
+        """Cost of a split by unit, mean over its runs; without interval if not logged."""
         found: dict[str, Interval] = {}
         for unit, sweep in self.costs.items():
             if self.depths.get(N, 0) >= T:
@@ -332,7 +332,7 @@ def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], l
 def known_units(frame: pd.DataFrame) -> list[CostAxis]:
     """Units in which every run of one task and model states the cost of each generation.
 
-    What is no LLM costs neither FLOPs nor dollars.
+    A model that is not an LLM costs neither FLOPs nor dollars.
     """
     units: list[CostAxis] = ["tokens", "flops", "dollars"]
     known = units[:1] if is_stand_in(frame["model"].iloc[0]) else units
@@ -352,7 +352,7 @@ def _curve(
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetView:
-    """What the explorer shows of one choice."""
+    """The view of one choice in the explorer."""
 
     outlook: Outlook  # the splits of the task and model
     axis: CostAxis  # what curves are drawn against

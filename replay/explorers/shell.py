@@ -1,11 +1,11 @@
-"""What all explorers share: controls, a picture, a line of words, and what one may do with them.
+"""The part that all explorers share: controls, a picture, a line of text, and buttons.
 
 An explorer knows nothing of its subject. It is given controls by name, a function from their values
 to a view, and a picture that shows views; the values are the keyword arguments of a plain function
 that returns the same picture as a figure.
 
 JupyterLab may run the handlers of widgets on a thread of their own beside a running cell, so all
-that computes or draws holds one lock, and nothing touches pyplot.
+that computes or draws holds one lock, and nothing uses pyplot.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Explorer:
     it was. `close` frees the widgets; running the cell again does that by itself.
 
     Args:
-        subject: What it is about.
+        subject: The subject of the explorer.
         controls: Widgets with a `value`, by name of the setting, in the order of display.
-        help: A sentence or two over the controls.
-        begins: Values of some controls to begin with.
+        help: A sentence or two above the controls.
+        begins: Initial values of some controls.
 
     Raises:
         ValueError: There is no such control or value, or nothing to show for it.
@@ -155,7 +155,7 @@ class Explorer:
 
     @property
     def png(self) -> bytes:
-        """The picture as it is on the screen."""
+        """The picture as a PNG, as it is on the screen."""
         return self._png
 
     def save(self, path: str | Path) -> Path:
@@ -187,7 +187,7 @@ class Explorer:
             return save(self._canvas.picture.figure, path)
 
     def settle(self) -> None:
-        """Draw in full now what was drawn coarsely, at first or while a slider moved."""
+        """Draw in full what was drawn coarsely, at first or while a slider moved."""
         with self._lock:
             self._rest.cancel()
             if self._coarse:
@@ -197,8 +197,8 @@ class Explorer:
     def scrub(self, parameter: str, values: Sequence[object] | None = None) -> Widget:
         """Make a slider over one parameter that needs no kernel.
 
-        All its pictures are drawn now, so moving it only changes which of them is seen: the
-        fastest there is, alive after the kernel is gone and in a notebook saved as HTML.
+        All its pictures are drawn now, and moving the slider only selects one of them. It is fast,
+        and works without a kernel and in a notebook saved as HTML.
 
         Args:
             parameter: Name of a setting.
@@ -242,7 +242,7 @@ class Explorer:
                 self.__dict__.pop(name, None)
 
     def choose(self, **settings: object) -> None:
-        """Set several controls at once, which draws once."""
+        """Set several controls at once, and draw once."""
         with self._lock:
             self._take({**self._settings, **settings})
 
@@ -297,7 +297,7 @@ class Explorer:
             self._take(self._subject.adjust(name, values))
 
     def _take(self, settings: Settings) -> None:
-        """Show settings that fit together, in the controls too."""
+        """Replace the settings by ones that fit together, and show them in the controls."""
         self._settings = settings
         self._adjusting = True
         with contextlib.ExitStack() as told_at_once:
@@ -349,7 +349,7 @@ class Explorer:
         return self._subject.code(matter)
 
     def _make(self, settings: Settings, view: View, *, keep: bool) -> bytes:
-        """Draw a view; what moves may come again and is kept."""
+        """Compute the view of the settings; views while a control moves are cached."""
         notes = {"Description": view.words, "Source": self._code_of(settings)}
         png = self._canvas.draw(view, notes=notes)
         self._kept.stand_on(self._canvas.ground)
@@ -358,7 +358,7 @@ class Explorer:
         return png
 
     def _update(self, *, coarse: bool) -> None:
-        """Show the view of the current settings; at rest also say what can be pointed at."""
+        """Show the view of the current settings; at rest with its tooltips."""
         if coarse and (kept := self._kept.get(self._settings)) is not None:
             self._png, self._view = kept
             self._present(coarse=True)
@@ -377,7 +377,7 @@ class Explorer:
             self._present(coarse=coarse)
 
     def _present(self, *, coarse: bool) -> None:
-        """Show the picture and its words; at rest also say what can be pointed at."""
+        """Show the picture and its text; at rest with its tooltips."""
         assert self._view is not None
         words, self._coarse, self._packed = self._view.words, coarse, b""
         if not coarse:
@@ -412,7 +412,7 @@ class Explorer:
         return row([*saves, *scrubs, self._status])
 
     def _show_message(self, text: str) -> None:
-        """Tell what a button did."""
+        """Show a message, such as the result of a button."""
         self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
     def _save_clicked(self, suffix: str) -> None:
@@ -435,7 +435,7 @@ class Explorer:
 
 
 def notice(name: str, text: object, theme: Theme) -> Explorer:
-    """An explorer of nothing: it shows a sentence."""
+    """A widget that shows a sentence in place of an explorer."""
     words = Sentence(str(text))
     subject = Subject(
         name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words

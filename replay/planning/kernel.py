@@ -1,4 +1,4 @@
-"""The child-outcome kernel: what children a parent of some fitness has, and what follows from it.
+"""The child-outcome kernel: the children of a parent of a given fitness, and simulated runs.
 
 A greedy run is close to a Markov chain in fitness: each child of a parent is better by so much, or
 is not. The kernel is estimated from logged children, those of every N, and then runs cells (T, N).
@@ -9,8 +9,8 @@ is not. The kernel is estimated from logged children, those of every N, and then
   grid in z. The initial program, which every run starts from, is a state of its own.
 - A visit is one run's stay at one parent. The probability that a child is better, and the
   distribution of its step in z, are averages over the visits near a state (Gaussian weights). A
-  visit with e children counts e / (1 + e / CROWD): they share a parent, so they say less than e
-  children of different parents.
+  visit with e children counts e / (1 + e / CROWD): they share a parent, so they are less evidence
+  than e children of different parents.
 - Runs differ: each multiplies all its probabilities by a factor of its own, from a gamma
   distribution of mean 1. Parents of equal fitness differ too, some are dead ends: each arrival at a
   state draws its probability from a beta distribution around the run's mean. The variance of the
@@ -59,7 +59,7 @@ BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may l
 
 @dataclass(frozen=True, kw_only=True)
 class Visits:
-    """Stays of runs at parents, and the better children they gave, however often a run counts."""
+    """The visits of runs at parents, and their better children; a run may count several times."""
 
     run: IntArray  # by visit, as the next four
     first: NDArray[np.bool_]  # the parent is the initial program
@@ -93,9 +93,9 @@ class Kernel(Brief):
         fitness: Fitness of each state, (states,); NaN for state 0 if the initial program has none.
         better: Probability that a child of a run of factor 1 is better than its parent, (states,).
         steps: Distribution function of the state that a better child leads to, (states, states).
-        concentration: How alike parents of equal fitness are: beta parameters sum to this.
+        concentration: Similarity of parents of equal fitness: the sum of the beta parameters.
         variance: Of the runs' factors.
-        level: What all factors are multiplied by; 1 but in resampled kernels.
+        level: Multiplier of all factors; 1 except in resampled kernels.
         seen: Whether parents of at least three runs were logged close to the state, (states,):
             within a fifth of the gap. Elsewhere the kernel extrapolates.
         visits: The data, for resampling.
@@ -117,7 +117,7 @@ class Kernel(Brief):
     def inside(self, generations: int, children: int) -> bool:
         """Whether a cell lies inside what was logged.
 
-        It does if FEWEST runs of at least as many children were at least as deep, and some run had
+        It does if FEWEST runs of at least as many children were at least as deep, and a run had
         no more children.
         """
         covered = (self.sizes >= children) & (self.depths >= generations)
@@ -135,7 +135,7 @@ class Kernel(Brief):
         return np.asarray((self.steps + np.arange(len(self.steps))[:, None]).ravel())
 
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
-        """Kernels that the pilot allows: see the module's head."""
+        """Kernels of resampled runs; see the module's docstring."""
         n = len(self.sizes)
         rng = np.random.default_rng([seed, n])
         spread = self.visits.spread.ravel()

@@ -126,7 +126,7 @@ def head(
     *,
     legend: Sequence[tuple[str, str]] = (),
 ) -> Annotation:
-    """Put a title, a smaller line wrapped to the axes' width, and a legend over the axes.
+    """Put a title, a smaller line wrapped to the axes' width, and a legend above the axes.
 
     Args:
         ax: The axes.
@@ -175,7 +175,7 @@ def head(
 
 
 def retell(note: Annotation, subtitle: str) -> None:
-    """Change the smaller line that `head` has put over axes; the title stays where it is."""
+    """Change the smaller line that `head` put above the axes; the title stays where it is."""
     note.set_text("\n".join(_wrapped(cast("Axes", note.axes), subtitle)))
 
 
@@ -193,7 +193,7 @@ def arrange(figure: Figure) -> None:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Give the axes their places; drawing without pixels would do more, for longer."""
+    """Place the axes; this is faster than a full draw without pixels."""
     from replay.plots.plain import show_plainly
 
     show_plainly(figure)
@@ -204,7 +204,7 @@ def _lay_out(figure: Figure) -> None:
 
 
 def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
-    """Lift what all titles share over the figure, and what all subtitles share below it."""
+    """Move the common part of all titles above the figure, and that of all subtitles below it."""
     heading = [vars(ax).get("heading", {"title": "", "subtitle": ""}) for ax in axes]
     parts = [each["title"].replace(": ", ", ", 1).split(", ") for each in heading]
     sentences = [each["subtitle"].removesuffix(".").split(". ") for each in heading]
@@ -348,7 +348,7 @@ def ratios(ax: Axes, low: float, high: float) -> None:
 def intervals(
     table: pd.DataFrame, what: str = "mean", *, level: float = 0.95, over: str = "runs"
 ) -> str:
-    """Say what is drawn: a statistic with its interval, or why there is none.
+    """Describe what is drawn: a statistic with its interval, or the reason why there is none.
 
     Args:
         table: Columns low, high and, where it is known, n; NaN limits are no interval.
@@ -370,7 +370,7 @@ def counted(n: pd.Series[int], of: str = "runs") -> str:
 
 
 def fitness_name(tasks: Iterable[str]) -> str:
-    """What fitness is called where these tasks are shown."""
+    """The name of fitness in figures of these tasks."""
     from evo.policies.rewards import UNIT_SCALE
 
     return f"{FITNESS} (1 = best published)" if set(tasks) <= set(UNIT_SCALE) else FITNESS

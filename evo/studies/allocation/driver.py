@@ -118,11 +118,11 @@ def prepare_allocation(
             `task` with another statement. A generation that a log holds already costs nothing.
             `{"engine": NAME, "python": PATH}` is a run of another tool, see `evo.ENGINES`: a pull
             grants it N calls, and its log is that of its programs.
-        rounds: Pulls at most.
-        children: N of each arm.
-        seed: Of the policy; apart from those of the arms.
+        rounds: Largest number of pulls.
+        children: Number of children per generation N of each arm.
+        seed: Seed of the policy; the arms have their own.
         arm_seed: Arm k is the run with seed arm_seed + k, unless it names another one.
-        cap: Generations of an arm at most.
+        cap: Largest number of generations of an arm.
         reward: Name out of `evo.rewards.REWARDS`; None: `best_fitness` where the task declares
             the scale [0, 1], as the shipped ones do, else `rank`.
         budget: Limits by unit: calls, tokens, flops, dollars, seconds. No round begins once what
@@ -130,7 +130,7 @@ def prepare_allocation(
         in_flight: Rounds at once: with more than one the policy is asked again before earlier
             rewards are in. An arm has one in flight at most, and under a budget no more are than
             leave room for each other, counted in calls; in other units they take turns.
-        log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
+        log_dir: Folder of the arms' logs and allocation.jsonl (default: a new one in logs/local).
         **options: Listed below.
 
     Raises:

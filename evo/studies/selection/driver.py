@@ -99,26 +99,26 @@ def prepare_selection(
         evaluate: agent(row, **choice) -> score, or (score, cost); a coroutine function will do,
             and a score of None is a failure. What it raises ends the selection, resumably.
         data: Rows for `evaluate`, in an order that `seed` shuffles.
-        cost_weight: What a unit of cost takes from a row's score; bounds are of the difference.
+        cost_weight: Amount by which a unit of cost lowers a row's score; bounds apply afterwards.
         selector: Name, or a callable (shape, terms, *, rng) -> selector.
         parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
         samples: `seeds`: runs; `problems`: those of the task's data set, which `seed` shuffles.
         seeds: In the order in which they are run; as many as brute force would run.
-        delta: Probability with which the winner may be wrong.
+        delta: Largest probability that the winner is wrong.
         batch: Samples of a choice in a round, at least; None: 1 run, or as many problems or rows
             as the preset has, else 10.
         bounds: Least and largest outcome there is; the closer, the fewer samples. What lies beyond
             is clipped and counted in `clipped`. None: [0, 1], which tasks have to declare, and in
             which most scores of an agent have to lie.
-        failure_value: What a sample without a fitness or score counts; None: the lower bound.
+        failure_value: The value of a sample without a fitness or score (default: the lower bound).
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
-        c: Standard errors, for `compat`.
+        c: Number of standard errors, for `compat`.
         orders: Of the values of a field, for `hill_climbing`; otherwise numbers go by size.
         budget: Limits by unit: samples, calls, tokens, flops, dollars, seconds; for `evaluate`
             samples, cost, seconds. Runs come out as if served one after another, sample by sample.
-        seed: Of the selector; apart from those of the runs.
-        log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
-        generations: T, where the choices do not say; None: 8.
+        seed: Seed of the selector; the runs have their own.
+        log_dir: Folder of the logs and selection.json (default: a new one in logs/local).
+        generations: T, unless the choices have it (default: 8).
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
         parallel: False works in order, one call at a time, as `max_concurrent=1` does.
         **options: Listed below.

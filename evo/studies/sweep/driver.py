@@ -1,4 +1,4 @@
-"""`evo.sweep` and `evo.start_sweep`: propose, bring runs to their goals, heed wishes."""
+"""`evo.sweep` and `evo.start_sweep`: propose trials, make their runs, pause and stop on request."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Sweeping:
         self._unheard: BaseException | None = None  # what a listener raised
 
     def work(self) -> Sweep:
-        """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
+        """Works until all runs are made, a pause or a stop is requested, or the budget is spent."""
         events = self._events
         self._study.claim(events.claimed())
         keep_trials(self._folder, self._design)
@@ -138,7 +138,7 @@ class _Sweeping:
             self._down.setdefault(_endpoint(header), error)
 
     def _left(self, *, done: bool = False) -> Iterator[tuple[RunKey, Configuration]]:
-        """Yields what is still to do, or was done, in the order of trials, then of seeds."""
+        """Yields the runs still to make, or all, in the order of trials, then of seeds."""
         state = self._events.state
         for hash_, values in state.configurations.items():
             if hash_ not in self._known:
@@ -155,7 +155,7 @@ class _Sweeping:
                     yield run, known
 
     def _jobs(self, left: Iterable[tuple[RunKey, Configuration]]) -> list[Job]:
-        """Returns the logs to bring to their goals.
+        """Returns the logs to extend to their goals.
 
         By the prefix property a run with T = 64 holds every run with less, so configurations that
         differ in T alone share one log per seed.
@@ -170,7 +170,7 @@ class _Sweeping:
         return list(jobs.values())
 
     def _propose(self) -> bool:
-        """Writes down the next trials; whether there are any."""
+        """Records the next trials, and returns whether there are any."""
         state = self._events.state
         batch = self._strategy.propose(state.history(self._design.seeds))
         for trial, values in enumerate(batch, start=len(state.trials)):
@@ -182,7 +182,7 @@ class _Sweeping:
         return bool(batch)
 
     def _note(self, job: Job, arm: Arm) -> None:
-        """Writes down what a generation of a run means for its configurations."""
+        """Records what a generation of a run means for its configurations."""
         for run in self._served(job):
             if run not in self._events.state.logs:
                 self._append("run_started", run, log=self._place(job.path))
@@ -190,7 +190,7 @@ class _Sweeping:
             self._report(job, read_log(arm.path))
 
     def _report(self, job: Job, log: Log) -> None:
-        """Writes down which configurations a log now serves."""
+        """Records which configurations a log completes."""
         for run in self._served(job):
             T = self._goals[job.path][run[0]]
             if len(log.generations) >= T and run not in self._events.state.completed:
@@ -200,7 +200,7 @@ class _Sweeping:
     def _allocate(
         self, run: RunKey, known: Configuration, resources: Resources
     ) -> EndpointDown | EndpointRefused | LogError | None:
-        """Makes an allocation, or goes on with it, as far as the budget goes; returns its error."""
+        """Makes or continues an allocation as far as the budget allows; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
         place, arms = self._place(folder), known.arms(run[1])
         if (made := self._events.state.completed.get(run)) is not None:
@@ -231,7 +231,7 @@ class _Sweeping:
     def _append(
         self, event: SweepEventKind, run: RunKey | None = None, **more: Unpack[EventFields]
     ) -> None:
-        """Writes an event; where a listener raises, the session ends, and raises it in the end."""
+        """Records an event; a listener's exception ends the session and is raised at its end."""
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
         try:
@@ -266,14 +266,14 @@ def log_name(configuration: Configuration, seed: int) -> str:
 
 
 def _endpoint(header: Header) -> str:
-    """Returns what tells the endpoints of a run, its critic's included, from those of others."""
+    """Returns a key for the endpoints of a run, its critic's included."""
     return repr((header.model, header.critic and header.critic.model))
 
 
 def _configured(
     folder: Path, design: Design, values: dict[str, object], hash_: str
 ) -> Configuration | str:
-    """Returns what was proposed under a hash; where there can be no such configuration, why."""
+    """Returns the configuration that was proposed under a hash, or why it is impossible."""
     try:
         configuration = design.configure(values)
     except (ValueError, TypeError) as error:
@@ -320,32 +320,32 @@ def prepare_sweep(
 ) -> Prepared[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
 
-    Called again with the same arguments and folder, it goes on: no logged call is made twice. What
-    is given beside a sweep.toml replaces what stands there. Where a configuration has a `policy`, a
-    run of it is an allocation as of `evo.allocate_live`, the k-th of whose K arms has the seed
-    K times the run's plus k, so that policies are compared over the same arms.
+    Called again with the same arguments and folder, it continues, and no logged call is made twice.
+    Arguments replace the values of a sweep.toml. If a configuration has a `policy`, a run of it is
+    an allocation, as by `evo.allocate_live`; its k-th arm has the seed K times the run's plus k, so
+    that policies are compared over the same arms.
 
     `.summary` of the sweep shows its progress; `replay.load_sweep(...)` makes a table of it.
 
     Args:
-        space: Fields and values, see `evo.studies.sweep.space`; or a sweep.toml; or a folder,
-            which goes on and takes a budget and settings alone.
+        space: Fields and their values, see `evo.studies.sweep.space`; or a sweep.toml; or the
+            folder of a sweep to continue, which takes only a budget and settings.
         task: Name, alias, folder or Task; the space may name several in the field `task`.
-        strategy: Out of `strategies.STRATEGIES`; or {"name": ..., and its options};
-            None: that of the file, as for all below, else grid.
-        trials: How many; None: as before, or 100. A sweep that exists goes on with a larger number.
+        strategy: A name of `strategies.STRATEGIES`, or {"name": ...} with its options (default: the
+            file's, else grid).
+        trials: Number of trials (default: as before, or 100). An existing sweep can be given more.
             A grid has as many as there are combinations.
-        seeds: Of the runs of each configuration; None: 40 ... 44.
-        seed: Key of the strategy's draws; None: 0.
+        seeds: Seeds of the runs of each configuration (default: 40 ... 44).
+        seed: Key of the strategy's draws (default: 0).
         budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
             time); what earlier sessions spent counts. Runs come out as if served one after
-            another. None: as before, or none.
-        log_dir: Folder; None: a new one in logs/local.
+            another (default: as before, or no limit).
+        log_dir: Folder of the sweep (default: a new one in logs/local).
         on_event: Called with every event, see `evo.studies.sweep.events`.
-        base: Further fields beside those of the space, such as {"limits.seconds": 5}.
-        generations: T, where the space does not say; None: 8.
-        arms: K of allocations, where the space does not say; None: 10.
-        rounds: Pulls of allocations, likewise; None: 64.
+        base: Further fields of all configurations, such as {"limits.seconds": 5}.
+        generations: T, unless the space has it (default: 8).
+        arms: K of allocations, unless the space has it (default: 10).
+        rounds: Pulls of allocations, unless the space has them (default: 64).
         **options: Listed below.
 
     Raises:
@@ -391,7 +391,7 @@ def _plan(
     *,
     own: bool = True,
 ) -> Prepared[Sweep]:
-    """Checks that the sweep can be made, or gone on with, and writes sweep.json.
+    """Checks that the sweep can be made or continued, and writes sweep.json.
 
     If the design is not the caller's own but a folder's, calls go to the caller's own models.
     """
