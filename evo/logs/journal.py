@@ -364,6 +364,9 @@ class Writer:
             descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if wait else 0), 0o666)
         except OSError as error:
             raise LogError(f"{path}: cannot open the log: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise LogError(f"{path}: expected a file, got a pipe or a device")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:

@@ -66,6 +66,9 @@ def test_a_pipe_is_no_log_and_nothing_waits_for_it(
         assert main([verb, str(path)]) in (1, 2)
         said = capsys.readouterr().err
         assert "expected a file, got a pipe or a device" in said, (verb, said)
+    if path.suffix == ".jsonl":
+        assert main(["serve", "--log", str(path)]) == 2
+        assert f"{path}: expected a file, got a pipe" in capsys.readouterr().err
     assert replay_main(["report", str(path)]) == 2
     assert "a pipe or a device" in capsys.readouterr().err
     with pytest.raises(LogError, match="a pipe or a device"):

@@ -5,6 +5,8 @@ from scipy import stats
 from synthetic_runs import as_frame
 
 import replay
+from replay.claims.decision import still_needed
+from replay.claims.sides import Sides
 from replay.logs.frames import distinct_runs
 
 
@@ -299,3 +301,24 @@ def test_a_verdict_on_raw_rewards_says_where_fitness_leaves_the_unit_interval(mo
         as_frame(best, children=1, seeds=range(10)), "ucb1", "random", arms=2, reward=reward
     )
     assert ("meant for fitness in [0, 1]" in found.setting) is said
+
+
+def test_runs_needed_are_those_of_the_nearer_verdict():
+    """A tenth of the margin is nearer to `within margin` than to a difference."""
+    assert still_needed(10, 0.02, 0.1, 0.16, "undetermined") == 40 - 10
+    assert still_needed(10, 0.08, 0.1, 0.16, "undetermined", 2.0) == 2 * (40 - 10)
+    assert still_needed(10, 0.02, 0.0, 0.16, "undetermined") == 640 - 10
+
+
+def test_differences_are_those_of_pairs_first():
+    left, right = np.array([5.0, 4.0, 9.0]), np.array([1.0, 1.5])
+    made = Sides(
+        left=left, right=right, pairs=1, by="seed", given="", depths=(1, 1), runs=len(left) + 2
+    )
+    assert made.differences.tolist() == [4.0, 2.5]
+
+
+def test_pools_may_hold_half_of_the_runs_and_no_more():
+    assert replay.judge(arms(6, 4), "ucb1", "random", arms=3).n == 6
+    with pytest.raises(ValueError, match="at least 6 runs with a generation for pools of 3 arms"):
+        replay.judge(arms(5, 4), "ucb1", "random", arms=3)

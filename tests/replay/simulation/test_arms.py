@@ -7,7 +7,7 @@ import pytest
 from synthetic_runs import as_frame
 
 from evo.policies import POLICIES
-from replay.simulation.arms import HINDSIGHT
+from replay.simulation.arms import HINDSIGHT, draw_arms
 from replay.simulation.simulate import simulate
 
 pytestmark = [
@@ -136,3 +136,8 @@ def test_the_oracle_knows_no_more_than_the_rounds_reveal():
     for rounds, arm in ((1, 1), (2, 1), (3, 0)):
         played = simulate(fitness, "oracle_arm", rounds=rounds, replicates=1)
         assert (played.pulls == arm).all()
+
+
+def test_the_arms_of_a_seed_stay_those_of_earlier_versions():
+    drawn = draw_arms(7, 3, 5, seed=4, replace=False).tolist()
+    assert drawn == [[0, 3, 4], [6, 2, 5], [2, 4, 1], [0, 5, 3], [2, 5, 4]]

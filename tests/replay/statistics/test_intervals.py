@@ -172,6 +172,15 @@ def test_bands_keep_to_the_range_of_the_data_and_have_gaps_where_runs_are_few():
     assert band["high"].max() <= np.nanmax(matrix)
     assert band["low"].min() >= np.nanmin(matrix)
     assert band["low"].isna().tolist() == [False] * 4 + [True] * 2
+    mirrored = curve_band(-matrix, statistic="mean", first=1)
+    np.testing.assert_allclose(mirrored["low"], -band["high"])
+
+
+def test_ties_count_half_in_the_probability_of_improvement():
+    a, b = [0.0, 0.0, 1.0, 1.0, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0, 2.0]
+    wins = scipy.stats.mannwhitneyu(b, a).statistic
+    assert compare(a, b).probability.value == pytest.approx(wins / 30)
+    assert compare(a[:5], b, paired=True).probability.value == pytest.approx((3 + 1) / 5)
 
 
 def test_comparisons_are_welchs_and_mirror():
