@@ -290,7 +290,7 @@ def apply_blocks(program: str, reply: str) -> str:
     A block replaces the first place where its lines stand, spaces at their ends left aside.
 
     Raises:
-        NoMatch: There is no block, or one does not match; it says which.
+        NoMatch: There is no block, or one does not match, which the message names.
     """
     blocks = _CHANGE.findall(_without_thoughts(reply))
     if not blocks:

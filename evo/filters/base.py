@@ -14,7 +14,7 @@ LONGEST = 1000
 class Filter(Protocol):
     """A rule that refuses programs; its fields are part of a run's identity.
 
-    It may have an attribute `rule`, a sentence that the prompt says of it.
+    It may have an attribute `rule`, the sentence about it in the prompt.
 
     @dataclass(frozen=True)
     class Short:

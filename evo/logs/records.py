@@ -64,7 +64,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
         error: Why it is not `ok`, with captured output; or a warning if it is.
         seconds: Wall time; None where an imported log does not say.
         value: What the program returned, as nested lists, on request for pictures; never in a log.
-        notes: What the evaluator says of the program in words, for the model to read; see
+        notes: The evaluator's remarks on the program, for the model to read; see
             `evo.prompt.feedback`.
     """
 

@@ -229,7 +229,7 @@ def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
 
 
 def _words(given: object) -> str:
-    """What an evaluator says in words: a text, or several by name."""
+    """An evaluator's notes: a text, or several by name."""
     if isinstance(given, bytes):
         given = given.decode("utf-8", "replace")
     if isinstance(given, Mapping):

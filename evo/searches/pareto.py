@@ -1,4 +1,4 @@
-"""A frontier of programs, each of which is the best at something."""
+"""A frontier of programs; each is the best at something."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def _header(protocol: Protocol, condition: Condition) -> Header:
             f"hash {stated!r}, got {task.record.hash!r}: another task is another protocol"
         )
     try:
-        # A protocol knows its task by the hash, of which the notes are no part.
+        # A protocol knows its task by the hash, which does not cover the notes.
         task = replace(task, record=task.record.judged)
         return make_header(task, children=condition.children, **_options(protocol, condition))
     except TypeError as error:

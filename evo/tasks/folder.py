@@ -305,7 +305,7 @@ def read_folder(
         more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         warnings.warn(
             f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}{more}; a list "
-            "`files` in task.toml says what is",
+            "`files` in task.toml lists what is",
             stacklevel=4,
         )
     return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted

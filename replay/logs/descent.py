@@ -66,7 +66,7 @@ def tree(log: Log, *, fold: int = 0) -> pd.DataFrame:
 
 
 def parents_by_place(log: Log) -> dict[Place, tuple[Place, ...]]:
-    """The parents of every program of a run, as far as the log says; in order of place."""
+    """The parents of every program of a run, as far as the log states them, in order of place."""
     found: dict[Place, tuple[Place, ...]] = {(0, 0): ()}
     for each in log.outcomes:
         place = (each.generation, each.index)
@@ -85,7 +85,7 @@ def ancestors(parents: dict[Place, tuple[Place, ...]], place: Place) -> set[Plac
 
 
 def _folded(table: pd.DataFrame, fold: int) -> pd.DataFrame:
-    """Puts rows together as `tree` says."""
+    """Puts rows together in the order of `tree`."""
     places = list(zip(table["generation"], table["index"], strict=True))
     line = dict(zip(places, table["best_line"], strict=True))
     stems: dict[Place, Place | None] = {}  # where the line to the best was left

@@ -35,7 +35,7 @@ def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
 
     The thick line leads from the initial program to the best one. Dashed lines lead from the other
     parents of a crossover, crosses are children without a fitness, and islands lie in strips. What
-    does not fit is folded, and a number says how many programs a mark stands for. The table is
+    does not fit is folded, and a number counts the programs of a mark. The table is
     `replay.tree`.
     """
     ax = style.prepare(style.subplots(height=4.6)[1][0] if ax is None else ax, theme)
@@ -79,12 +79,12 @@ def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
 def _about_tree(table: pd.DataFrame) -> str:
     """Say what `tree` drew."""
     programs, failed = int(table["members"].sum()), int((table["members"] - table["ok"]).sum())
-    told = [f"{programs:,} programs of one run", "thick: from the initial program to the best"]
-    told += [f"crosses: without a fitness ({failed:,} programs)"] if failed else []
-    told += ["dashed: other parents"] if table["parents"].map(len).max() > 1 else []
+    parts = [f"{programs:,} programs of one run", "thick: from the initial program to the best"]
+    parts += [f"crosses: without a fitness ({failed:,} programs)"] if failed else []
+    parts += ["dashed: other parents"] if table["parents"].map(len).max() > 1 else []
     if (table["members"] > 1).any():
-        told.append("a number is how many programs were folded, in the colour of the best of them")
-    return "; ".join(told)
+        parts.append("a number is how many programs were folded, in the colour of the best of them")
+    return "; ".join(parts)
 
 
 def _paths(table: pd.DataFrame) -> list[list[int]]:

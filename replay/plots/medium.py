@@ -1,4 +1,4 @@
-"""What figures are drawn for: a screen, where nothing is said, or the paper of `for_print`."""
+"""The medium of figures: a screen by default, or the paper of `for_print`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Played:
         replay: Its replay.
         fitness: Best fitness of the runs, (runs, generations + 1).
         lengths: Their last generations, (runs,).
-        means: Best fitness by round of which means are taken, (replicates, rounds). Of a single run
+        means: Best fitness by round for means, (replicates, rounds). Of a single run
             it is the mean over the arms of a pool, any of which it may be; moved so that the mean
             over replicates is that over the runs.
         warnings: Of the policy and of the replay.
@@ -121,8 +121,8 @@ def play(
         np.put_along_axis(drawn, replay.arms, 1 / arms, axis=1)
         means = drawn @ alone
         means += alone.mean(axis=0) - means.mean(axis=0)
-    said = tuple(dict.fromkeys(str(each.message) for each in caught))
-    return Played(replay=replay, fitness=fitness, lengths=lengths, means=means, warnings=said)
+    messages = tuple(dict.fromkeys(str(each.message) for each in caught))
+    return Played(replay=replay, fitness=fitness, lengths=lengths, means=means, warnings=messages)
 
 
 def _alone(fitness: Floats, rounds: int) -> Floats:

@@ -76,6 +76,7 @@ def simulate(
     budget: Mapping[str, float] | None = None,
     lengths: npt.ArrayLike | None = None,
     in_flight: int = 1,
+    completion_order: Sequence[int] = (),
     told: Sequence[int] = (),
 ) -> Replay:
     """Let a policy pull logged runs instead of live ones, in many replicates.
@@ -100,8 +101,8 @@ def simulate(
         reward: A name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
         missing: "close": an arm with no next logged generation is closed to the policy. "stop": it
             stays open, and a replicate that asks for it is over (logs of live allocations).
-        cap: Generations after which an arm is closed whatever is logged, as a live allocation
-            may be told.
+        cap: Generations after which an arm is closed whatever is logged, as with `cap` of
+            a live allocation.
         replace: Whether K rows are drawn with replacement. Without it, replicates in turn are
             disjoint pools of one shuffle of the runs, as intervals need. With it, a run may be
             several arms of one replicate, which biases the best of K arms low.
@@ -116,8 +117,9 @@ def simulate(
             most, so more than there are open arms are never in flight. With 1 nothing is delayed.
             Where runs end early, replicates that have to wait for it are simulated one by one:
             slowly.
-        told: Rounds in the order of completion instead, as in `Allocation.told`; after its end
-            the oldest in flight comes first.
+        completion_order: Rounds in the order of completion instead, as in
+            `Allocation.completion_order`; after its end the oldest in flight comes first.
+        told: The earlier name of `completion_order`.
 
     Raises:
         ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, an
@@ -151,10 +153,10 @@ def simulate(
             chosen = build(mine, first)
         return allocate(
             chosen, LoggedArms(logged, mine, missing=missing, cap=cap), rounds=rounds,
-            budget=budget, reward=reward, in_flight=in_flight, flights=InOrder(tuple(told)),
+            budget=budget, reward=reward, in_flight=in_flight, flights=InOrder(order),
         )  # fmt: skip
 
-    parts = []
+    order, parts = tuple(completion_order) or tuple(told), []
     for first in range(0, replicates, _CHUNK):
         done = run(first, _CHUNK, quiet=first > 0)  # one warning holds for all chunks
         for i in np.flatnonzero(done.apart):

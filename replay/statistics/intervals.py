@@ -5,7 +5,7 @@ interval is closed-form, and is called by the worst coverage that was measured f
 number of runs over normal, lognormal (sigma 1) and Beta(.2, 2) runs (`coverage.csv`, made by
 `tests/benchmarks/interval_coverage.py`), not by its nominal level: a "92 % interval" held the truth
 in at least 92 % of trials. Where n is too small, or all values are equal, there is none, and a note
-says so.
+states it.
 
 | kind       | of                                     | how                         | from n |
 |------------|----------------------------------------|-----------------------------|--------|

@@ -81,7 +81,7 @@ class EngineArm(Arm):
         self._last: bytes | None = None  # digest of what was judged since the last call
         self._moved = time.monotonic()
         self._failure: BaseException | None = None
-        self._said_over = False  # whether this session has logged that the engine is over
+        self._logged_end = False  # whether this session has logged that the engine is over
         self._places: dict[str, Place] = {}
 
     def begin(self, log: Log | None = None) -> None:
@@ -139,7 +139,7 @@ class EngineArm(Arm):
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, or that the engine had ended before."""
-        if not self._said_over:
+        if not self._logged_end:
             super().end(End(reason="over", message=self.over) if self.over else end)
 
     def _start(self) -> None:
@@ -202,7 +202,7 @@ class EngineArm(Arm):
         return bool(self.over)
 
     def _settled(self, calls: int) -> bool:
-        """Whether the engine has made its calls and come to its next request; the lock is held."""
+        """Whether the engine made its calls and waits with the next request; the lock is held."""
         if self._answered < calls or not self._turnstile.waiting:
             return False
         judged = all(call.lost for call in self._calls.values())
@@ -311,7 +311,7 @@ class EngineArm(Arm):
         lines: list[Line] = [generation_line(state, children, chosen, seconds)]
         if self.over:
             lines.append(End(reason="over", message=self.over))
-            self._said_over = True
+            self._logged_end = True
         self.log(*lines)
 
     def _place(self, number: int) -> Place:

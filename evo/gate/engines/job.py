@@ -1,4 +1,4 @@
-"""What an engine is told: the task, the model, and whom to ask what a program is worth."""
+"""The job of an engine: the task, the model, and where to have programs evaluated."""
 
 from __future__ import annotations
 

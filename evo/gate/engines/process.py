@@ -44,8 +44,8 @@ class Process:
         if code is None:
             return None
         how = f"by signal {code - 128}" if code > 128 else f"with exit code {code}"
-        said = self._last_line()
-        return f"the engine ended {how}" + (f": {said}" if code and said else "")
+        last = self._last_line()
+        return f"the engine ended {how}" + (f": {last}" if code and last else "")
 
     def end(self, grace: float = GRACE) -> None:
         """Asks the program and all that it started to end, and kills them if they do not."""

@@ -66,8 +66,8 @@ class Allocation:
         best_fitness: (rounds,), best over the arms, the initial program included, after so many
             rounds were completed.
         spent: By unit, (rounds,), what was spent after so many rounds were completed.
-        told: Rounds in the order of completion: with several in flight, a replay repeats the
-            allocation if it is given this order.
+        completion_order: Rounds in the order of completion: with several in flight, a replay
+            repeats the allocation if it is given this order.
         arms: The arms' logs.
         path: Folder of the allocation.
     """
@@ -76,14 +76,19 @@ class Allocation:
     rewards: NDArray[np.float64]
     best_fitness: NDArray[np.float64]
     spent: dict[str, NDArray[np.float64]]
-    told: NDArray[np.intp]
+    completion_order: NDArray[np.intp]
     arms: list[Log]
     path: Path
 
+    @property
+    def told(self) -> NDArray[np.intp]:
+        """The earlier name of `completion_order`."""
+        return self.completion_order
+
     def __repr__(self) -> str:
         return (
-            f"<Allocation {self.path}: {len(self.told)} rounds over {len(self.arms)} arms, "
-            f"best fitness {self.best_fitness[-1]:.6g}>"
+            f"<Allocation {self.path}: {len(self.completion_order)} rounds over "
+            f"{len(self.arms)} arms, best fitness {self.best_fitness[-1]:.6g}>"
         )
 
 
@@ -237,7 +242,7 @@ def play(
         rewards=done.rewards[0],
         best_fitness=done.best_fitness[0],
         spent={unit: amounts[0] for unit, amounts in done.spent.items()},
-        told=done.told,
+        completion_order=done.told,
         arms=[read_log(folder / record.log) for record in header.arms],
         path=folder,
     )

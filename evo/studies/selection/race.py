@@ -258,7 +258,7 @@ class Selection:
 
 
 class About(TypedDict, total=False):
-    """What a selection says of what it chose among: fields of `Selection`."""
+    """The fields of a `Selection` that describe its configurations."""
 
     labels: Required[tuple[str, ...]]
     selector: Required[str]

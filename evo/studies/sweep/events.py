@@ -56,7 +56,7 @@ class SweepEvent(Record, frozen=True, kw_only=True):
 
 
 class EventFields(TypedDict, total=False):
-    """What an event says besides: fields of `SweepEvent`."""
+    """Further fields of a `SweepEvent`."""
 
     trial: int
     configuration: str
