@@ -16,7 +16,9 @@ from __future__ import annotations
 import math
 from typing import Literal, get_args
 
-from replay.statistics.intervals import student
+import numpy as np
+
+from replay.statistics.intervals import FloatArray, student
 
 Outcome = Literal["greater", "less", "within margin", "undetermined"]
 
@@ -24,6 +26,14 @@ VERDICTS: tuple[Outcome, ...] = get_args(Outcome)
 
 POWER = 0.8
 """Power at which an effect counts as detectable."""
+
+BAND = 0.8
+"""Nominal coverage of a range of powers."""
+
+_GRID = 32
+"""Quantiles of the effect and of the spread over which a range of powers is taken."""
+_SURE = 30.0
+"""Standard errors from zero at which power is 1."""
 
 
 def decide(low: float, high: float, margin: float = 0.0) -> Outcome:
@@ -56,13 +66,45 @@ def detectable(error: float, freedom: float, level: float = 0.95) -> float:
 
 def power(effect: float, error: float, freedom: float, level: float = 0.95) -> float:
     """Probability of `greater` or `less` if the true effect is `effect`; NaN without an error."""
-    from scipy.special import nctdtr
-
     if not error > 0:
         return math.nan
-    limit, away = float(student(level, freedom)), abs(effect) / error
-    above = 1 - float(nctdtr(freedom, away, limit))
-    return min(1.0, above + float(nctdtr(freedom, away, -limit)))
+    return float(_found(abs(effect) / error, freedom, level))
+
+
+def _found(away: FloatArray | float, freedom: float, level: float) -> FloatArray:
+    """Power for effects that are so many standard errors from zero, 0 or more."""
+    from scipy.special import nctdtr
+
+    limit, away = float(student(level, freedom)), np.minimum(away, _SURE)
+    # Far from zero the opposite tail is too small for SciPy, which then returns NaN.
+    opposite = np.nan_to_num(nctdtr(freedom, away, -limit), nan=0.0)
+    return np.asarray(np.minimum(1 - nctdtr(freedom, away, limit) + opposite, 1.0))
+
+
+def power_band(
+    effect: float,
+    error: float,
+    freedom: float,
+    factor: float,
+    level: float = 0.95,
+    band: float = BAND,
+) -> tuple[float, float]:
+    """Range of the power with `factor` times the runs, over what these runs leave open.
+
+    The true effect and the true spread are unknown: given the runs, they are as far from what was
+    seen as Student's t and chi squared say. The power is computed for all of them, and the middle
+    `band` of it is returned. It is NaN without a standard error or a finite factor.
+    """
+    from scipy.special import chdtri, ndtri
+
+    if not error > 0 or not math.isfinite(factor):
+        return math.nan, math.nan
+    shares = (np.arange(_GRID) + 0.5) / _GRID
+    spread = np.sqrt(freedom / chdtri(freedom, shares))[:, None]
+    away = np.abs(effect / (error * spread) + ndtri(shares)) * math.sqrt(factor)
+    found = _found(away, freedom * factor, level)
+    low, high = np.quantile(found, [(1 - band) / 2, (1 + band) / 2])
+    return float(low), float(high)
 
 
 def still_needed(

@@ -23,6 +23,7 @@ from replay.claims.decision import (
     decide,
     detectable,
     power,
+    power_band,
     still_needed,
 )
 from replay.claims.sides import Sides, sides_of
@@ -139,9 +140,13 @@ def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> 
     effect, n = found.about["interval"].value, found.about["n"]
     finds = detectable(found.error, found.freedom, level)
     more = still_needed(n, effect, margin, finds, verdict, found.per)
+    band = (math.nan, math.nan)
+    if more and not margin:
+        factor = 1 + more / (n * found.per)
+        band = power_band(effect, found.error, found.freedom, factor, level)
     return Verdict(
         verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
-        power=power(effect, found.error, found.freedom, level), runs_needed=more,
+        power=power(effect, found.error, found.freedom, level), runs_needed=more, power_then=band,
         cost=_cost(frame, found.depth, more), **found.about,
     )  # fmt: skip
 

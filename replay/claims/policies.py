@@ -23,7 +23,7 @@ from evo.logs.log import Log
 from evo.logs.types import JsonObject
 from evo.policies import find_policy
 from evo.studies.protocol import Condition, PolicyClaim, Protocol
-from replay.claims.decision import detectable, power, still_needed
+from replay.claims.decision import detectable, power, power_band, still_needed
 from replay.simulation.effects import pool_kind
 from replay.simulation.simulate import Replay, simulate
 from replay.statistics.intervals import FloatArray, measured, name_of, student
@@ -111,6 +111,7 @@ def _estimated(
         "planned_a": planned, "planned_b": planned, "margin": 0.0, "level": level,
         **dict.fromkeys(("effect", "low", "high", "p", "e_value", "p_holm"), math.nan),
         **dict.fromkeys(("detectable", "power", "runs_needed"), math.nan), "interval": "",
+        "power_low": math.nan, "power_high": math.nan,
         "null": f"no effect over runs, Student's t with {n - 1} degrees of freedom",
         "verdict": "descriptive" if claim.role == "descriptive" else "undetermined", "why": "",
     }  # fmt: skip
@@ -137,12 +138,14 @@ def _estimated(
     if verdict != "descriptive" and p < claim.alpha:
         verdict = "greater" if effect > 0 else "less"
     coverage = measured(pool_kind("effect", n, claim.arms), n, level)
+    needed = still_needed(n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater")
+    if needed:
+        band = power_band(effect, error, freedom, 1 + needed / n, level)
+        row |= {"power_low": band[0], "power_high": band[1]}
     return row | {
         "low": effect - half, "high": effect + half, "p": p, "verdict": verdict,
         "interval": f"{100 * level:g} % interval by the stated formula ({name_of(coverage, level)} "
         "as measured)" if math.isfinite(coverage) else f"{100 * level:g} % interval",
         "detectable": finds, "power": power(effect, error, freedom, level),
-        "runs_needed": still_needed(
-            n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater"
-        ),
+        "runs_needed": needed,
     }  # fmt: skip

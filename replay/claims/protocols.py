@@ -97,10 +97,12 @@ def protocol_claims(
         planned_b, effect (a less b), low, high, level, interval (what it is called), margin, null,
         p (two-sided, or one-sided where a claim about policies states it), e_value (of protocols
         that are stopped once settled), detectable (effect found in four of five repetitions), power
-        (for the effect that was seen), runs_needed (further single runs for a verdict if the effect
-        stays; all three before the correction), why (no verdict is possible), p_holm (over the
-        confirmatory ones; one over the adjusted e-value where there is one), verdict: `greater`,
-        `less`, `within margin`, `undetermined`, or `descriptive`, which is none.
+        (for the effect that was seen), runs_needed (further single runs for a power of four in five
+        if the true effect is that one), power_low and power_high (80 % band of that power over the
+        effects and spreads that these runs leave open; all before the correction), why (no verdict
+        is possible), p_holm (over the confirmatory ones; one over the adjusted e-value where there
+        is one), verdict: `greater`, `less`, `within margin`, `undetermined`, or `descriptive`,
+        which is none.
     """
     protocol = loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)
@@ -233,13 +235,15 @@ def _judged(
         "level": limits.level, "interval": limits.label, "margin": claim.margin, "null": found.null,
         "p": found.p, "p_within": found.p_within, "e_value": found.e_value,
         "e_within": found.e_within, "detectable": found.detectable, "power": found.power,
-        "runs_needed": found.runs_needed, "why": limits.note, "verdict": found.verdict,
+        "runs_needed": found.runs_needed, "power_low": found.power_then[0],
+        "power_high": found.power_then[1], "why": limits.note, "verdict": found.verdict,
     }  # fmt: skip
 
 
 _NOTHING: JsonObject = {
     **dict.fromkeys(("effect", "low", "high", "level", "p", "p_within", "e_value"), math.nan),
     **dict.fromkeys(("e_within", "detectable", "power", "runs_needed"), math.nan),
+    **dict.fromkeys(("power_low", "power_high"), math.nan),
     "interval": "", "null": "", "verdict": "undetermined",
 }  # fmt: skip
 """A claim without a possible verdict."""

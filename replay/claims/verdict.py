@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from replay.claims.decision import POWER, Outcome
+from replay.claims.decision import BAND, POWER, Outcome
 from replay.statistics.intervals import FloatArray, Interval
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ class Verdict:
         e_within: The same against an effect as large as the margin.
         detectable: Effect that as many runs find in four of five repetitions.
         power: Probability of `greater` or `less` if the true effect is the one that was seen.
-        runs_needed: Single runs, of both sides together, that a verdict still takes if the effect
-            stays as it was seen; infinite if it is none.
+        runs_needed: Single runs, of both sides together, that are still needed for a power of four
+            in five if the true effect is the one that was seen; infinite if it is none.
+        power_then: Range of the probability of a verdict with these runs, over the effects and
+            spreads that the runs so far leave open, see `power_band`; NaN where it is not known.
         cost: What these would cost, by unit, where it is known.
         n: What the interval rests on: pairs where every run has its partner, else runs.
         points: What is compared, of a and of b: by run, or by replicate of the policies.
@@ -68,6 +70,7 @@ class Verdict:
     p_within: float = math.nan
     e_within: float = math.nan
     unit: str = "runs"
+    power_then: tuple[float, float] = (math.nan, math.nan)
     sequential: bool = False
     bounded: Interval | None = None
 
@@ -120,10 +123,18 @@ class Verdict:
         if 0 < more < math.inf:
             sides = f", {more / 2:,.0f} on each side" if self.unit == "pairs" else ""
             text += (
-                f" If the effect stays as it is, {more:,.0f} more runs{sides}"
+                f" If the true effect is the one that was seen, {more:,.0f} more runs{sides}"
                 + (f" ({known})" if known else "")
-                + " would settle it."
             )
+            if math.isnan(self.power_then[0]):
+                text += " would settle it."
+            else:
+                low, high = self.power_then
+                text += (
+                    f" find it with a power of about {POWER:.0%}; over the effects and spreads "
+                    f"that these runs leave open that power is {low:.0%} to {high:.0%} "
+                    f"({BAND:.0%} band)."
+                )
         return text.strip()
 
     @property

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from evo.studies.selection.race import Selection
 
 EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
-VERDICTS = {"greater": "#0B7A53", "less": "#B3430A", "undetermined": "#5B6470"}
+VERDICTS = {
+    "greater": "#0B7A53",
+    "less": "#B3430A",
+    "within margin": "#1F5FA8",
+    "undetermined": "#5B6470",
+}
 """Grounds of verdicts, on which white can be read; others have none."""
 
 MOST_ROUNDS = 60

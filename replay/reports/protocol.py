@@ -17,6 +17,7 @@ import pandas as pd
 from evo.logs.journal import write_new
 from evo.logs.types import JsonObject
 from evo.studies.protocol import Protocol, logs_of, status_rows
+from replay.claims.decision import BAND, POWER
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.logs.frames import FAILURES
 from replay.logs.tables import load, load_tables
@@ -123,8 +124,9 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
         )
     return text + (
         "Detectable is the effect that as many runs find in four of five repetitions. It, the "
-        "power for the effect that was seen, and the further runs that a verdict takes if the "
-        "effect stays as it is, are stated before any correction."
+        "power for the effect that was seen, and the further runs for a power of 80 % if the true "
+        "effect is that one (with the range of that power over what these runs leave open), are "
+        "stated before any correction."
     )
 
 
@@ -167,8 +169,16 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
     if not math.isnan(row["power"]):
         yield "power for the effect that was seen", f"{row['power']:.0%}"
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
-        more = f"about {row['runs_needed']:,.0f} single runs, if the effect stays"
-        yield "further runs for a verdict", more
+        more = (
+            f"about {row['runs_needed']:,.0f} single runs for a power of {POWER:.0%}, if the true "
+        )
+        more += "effect is the one that was seen"
+        if not math.isnan(row["power_low"]):
+            more += (
+                f"; {row['power_low']:.0%} to {row['power_high']:.0%} over what these runs leave "
+                f"open ({BAND:.0%} band)"
+            )
+        yield "further runs", more
 
 
 def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:

@@ -16,6 +16,7 @@ from synthetic_runs import as_frame, bilinear_runs, chain_runs, sweep_runs
 
 import replay
 from replay import plots
+from replay.claims.decision import VERDICTS as OUTCOMES
 from replay.planning.bilinear import fit_bilinear
 from replay.plots.output import in_dark
 from replay.plots.policies import EFFECTS, VERDICTS, outcome
@@ -67,9 +68,10 @@ def made_effects():
 
 
 def made_ledger():
-    verdicts = ["greater", "less", "undetermined", "does not apply"]
-    table = pd.DataFrame({"claim": ["one", "one", "two", "two"], "verdict": verdicts, "n": 10})
-    return table.assign(source="logs", task=["a", "b", "a", "b"])
+    verdicts = ["greater", "less", "undetermined", "does not apply", "within margin"]
+    claims = ["one", "one", "two", "two", "three"]
+    table = pd.DataFrame({"claim": claims, "verdict": verdicts, "n": 10})
+    return table.assign(source="logs", task=["a", "b", "a", "b", "a"])
 
 
 CONSTRUCTIONS = {
@@ -226,10 +228,11 @@ def test_verdicts_are_coloured_and_only_those_that_apply():
     ax = plots.verdicts(made_ledger(), columns=["task"])
     places = {(p.get_x() + 0.48, p.get_y() + 0.44): to_hex(p.get_facecolor()) for p in ax.patches}
     found = {tuple(np.round(place, 6)): colour.upper() for place, colour in places.items()}
-    kinds = ("greater", "less", "undetermined")
+    kinds = ("greater", "less", "undetermined", "within margin")
+    assert set(kinds) == set(OUTCOMES)
     colours = [VERDICTS[kind] for kind in kinds]
     assert len(set(colours)) == len(kinds)
-    assert found == dict(zip([(0, 0), (1, 0), (0, 1)], colours, strict=True))
+    assert found == dict(zip([(0, 0), (1, 0), (0, 1), (0, 2)], colours, strict=True))
     assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
     long = [made_ledger().assign(source=f"a_model-of-{k}b-parameters") for k in range(4)]
     assert not complaints(plots.verdicts(pd.concat(long)).get_figure())

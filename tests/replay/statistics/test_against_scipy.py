@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from replay.claims.contrasts import p_value
-from replay.claims.decision import detectable, power, still_needed
+from replay.claims.decision import decide, detectable, power, power_band, still_needed
 from replay.statistics.comparison import compare, welch_freedom, welch_half
 from replay.statistics.exchange import exchange
 from replay.statistics.intervals import clopper_pearson, interval, stretches, student
@@ -138,3 +138,45 @@ def test_runs_still_needed_shrink_the_error_by_their_root():
     assert still_needed(10, 0.0, 0.0, 1.0, "undetermined") == np.inf
     assert np.isnan(still_needed(10, 0.5, 0.0, np.nan, "undetermined"))
     assert still_needed(10, 0.5, 0.0, np.nan, "within margin") == 0
+
+
+def test_the_range_of_the_power_holds_the_true_one_as_often_as_it_is_called():
+    """Pilots of ten pairs whose true effect is known: 120 of them, at three times the runs."""
+    rng = np.random.default_rng(3)
+    pilots = rng.normal(0.7, 1, size=(120, 10))
+    true = power(0.7, 1 / np.sqrt(30), 27.0)
+    errors = stats.sem(pilots, axis=1)
+    bands = [
+        power_band(float(x.mean()), float(e), 9.0, 3.0) for x, e in zip(pilots, errors, strict=True)
+    ]
+    held = np.mean([low <= true <= high for low, high in bands])
+    assert 0.72 <= held <= 0.9
+    wide = power_band(0.7, 0.3, 9.0, 3.0)
+    assert wide[0] < power(0.7, 0.3 / np.sqrt(3), 27.0) < wide[1]
+    narrow = power_band(0.7, 0.3, 9.0, 3.0, band=0.2)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    sure = power_band(50.0, 0.1, 40.0, 2.0)
+    assert sure == pytest.approx((1, 1))
+    assert power_band(50.0, 0.1, 40.0, 2.0, level=0.999)[0] <= sure[0]
+    assert np.isnan(power_band(1.0, 0.0, 9.0, 2.0)).all()
+    assert np.isnan(power_band(0.0, 1.0, 9.0, np.inf)).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "verdict"),
+    [
+        (0.1, 0.3, 0.0, "greater"),
+        (-0.3, -0.1, 0.0, "less"),
+        (-0.1, 0.3, 0.0, "undetermined"),
+        (0.0, 0.3, 0.0, "undetermined"),
+        (-0.3, 0.0, 0.0, "undetermined"),
+        (0.1, 0.3, 0.31, "within margin"),
+        (0.1, 0.3, 0.3, "greater"),
+        (-0.3, -0.1, 0.3, "less"),
+        (-0.2, 0.2, 0.25, "within margin"),
+        (-0.2, 0.3, 0.25, "undetermined"),
+        (np.nan, np.nan, 0.5, "undetermined"),
+    ],
+)
+def test_one_rule_decides_by_the_interval_and_the_margin(low, high, margin, verdict):
+    assert decide(low, high, margin) == verdict
