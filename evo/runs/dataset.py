@@ -23,7 +23,6 @@ added (see `scoring`).
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -230,11 +229,11 @@ class InstanceEvaluator:
         failed = threading.Event()
 
         def one(item: A) -> B:
-            with contextlib.ExitStack() as stack:
-                stack.callback(failed.set)
-                made = ask(item)
-                stack.pop_all()
-            return made
+            try:
+                return ask(item)
+            except BaseException:
+                failed.set()
+                raise
 
         with self._asking:
             made = parallel.map(one, items, max_workers=self._workers, raising=False, cancel=failed)

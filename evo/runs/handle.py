@@ -170,16 +170,13 @@ class Handle(Generic[Result]):
         return f"<Handle {state}{note}: {first}{more}>"
 
     def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._done.set)
-            stack.push(self._keep)
-            stack.enter_context(self._control)
-            stack.enter_context(carried())
-            self._outcome = self._prepared.work(self._control)
-
-    def _keep(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        self._error = error
-        return True  # `wait` raises it
+        try:
+            with self._control, carried():
+                self._outcome = self._prepared.work(self._control)
+        except BaseException as error:
+            self._error = error  # `wait` raises it
+        finally:
+            self._done.set()
 
 
 def begin(prepared: Prepared[Result]) -> Handle[Result]:

@@ -90,29 +90,23 @@ def bring(
     first_error: list[BaseException] = []
     done: dict[int, Brought] = {}
 
-    def ended(run: _Run, place: int, error: BaseException | None) -> None:
-        if isinstance(error, Exception):
-            done[place] = Brought(run.job, None, run.end, error)
-            with contextlib.suppress(LogError):  # as it stands, if it can be read
-                done[place] = Brought(run.job, read_begun(run.job.path), run.end, error)
-        if error is not None and resources.is_fatal(error):
-            first_error.append(error)
-            control.stop()
-        turns.finish(place)
-        working.discard(place)
-
     def work(place: int) -> None:
         working.add(place)
         run = _Run(jobs[place], place, resources, turns, progress, requests, alone, on_generation)
-        with contextlib.ExitStack() as stack:
-            stack.push(lambda kind, error, trace: ended(run, place, error))
+        try:
             done[place] = run.bring()
-
-    def interrupted(kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:  # such as Ctrl-C: what is under way is left a moment
-            control.stop()
-            while working and not control.ended.wait(0.02):
-                pass
+        except BaseException as error:
+            if isinstance(error, Exception):
+                done[place] = Brought(run.job, None, run.end, error)
+                with contextlib.suppress(LogError):  # as it stands, if it can be read
+                    done[place] = Brought(run.job, read_begun(run.job.path), run.end, error)
+            if resources.is_fatal(error):
+                first_error.append(error)
+                control.stop()
+            raise
+        finally:
+            turns.finish(place)
+            working.discard(place)
 
     alone = len(jobs) == 1 and not resources.isolated
     children = sum(job.goal.generations * job.header.children for job in jobs)
@@ -125,9 +119,14 @@ def bring(
         stack.callback(turns.close)
         stack.callback(progress.close)
         requests = stack.enter_context(StopRequests(control.stop))
-        stack.push(interrupted)
         workers = max(1, min(len(jobs), at_once or usual))
-        parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
+        try:
+            parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
+        except BaseException:  # such as Ctrl-C: what is under way is left a moment
+            control.stop()
+            while working and not control.ended.wait(0.02):
+                pass
+            raise
     if first_error:
         raise first_error[0]
     return [done[place] for place in range(len(jobs))]
@@ -153,7 +152,7 @@ class _Run:
         known = read_begun(job.path)
         if known is not None and known.initial is not None and not known.reader.torn:
             state = state_of(known, children=known.outcomes)
-            if (end := _reached(state, job.goal)) is not None and not _untested(state):
+            if (end := job.goal.reached(state)) is not None and not _untested(state):
                 self.turns.settle(self.place, state.costs)
                 self.progress.skip(job.goal.generations * job.header.children)
                 return Brought(job, known, end)
@@ -193,7 +192,7 @@ class _Run:
         failure: Exception | None = None
         try:
             self._report_generation(arm)
-            while (reached := _reached(state, goal)) is None:
+            while (reached := goal.reached(state)) is None:
                 if not self._may_begin():
                     return
                 arm.advance(self.progress.child)
@@ -263,11 +262,6 @@ def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, f
     amounts = cost_of_tokens((prompt, 0.0, completion), model)
     known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
     return {**known, "calls": 1.0, "seconds": 0.0}
-
-
-def _reached(state: State, goal: Goal) -> EndReason | None:
-    """Returns why a run ends where it is; None: it goes on."""
-    return goal.reached(state.generation, state.best_fitness, state.barren)
 
 
 def _untested(state: State) -> bool:

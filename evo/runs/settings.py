@@ -6,10 +6,13 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, SupportsIndex
+from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
 from evo.runs.concurrency import find_preset
+
+if TYPE_CHECKING:
+    from evo.runs.state import State
 
 MOST_CONCURRENT, MOST_WORKERS, MOST_RETRIES = 10_000, 1_000, 1_000
 MOST_SECONDS = 1_000_000
@@ -135,10 +138,12 @@ class Goal:
         if self.target is not None and not -float("inf") < self.target < float("inf"):
             raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
 
-    def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
-        """Returns why a run ends after so many generations, so many barren; None: it goes on."""
+    def reached(self, state: State) -> EndReason | None:
+        """Returns why a run ends where it is; None: it goes on."""
+        best = state.best_fitness
         if self.target is not None and best is not None and best >= self.target:
             return "target"
-        if done >= self.generations:
+        if state.generation >= self.generations:
             return "completed"
-        return "patience" if self.patience is not None and barren >= self.patience else None
+        patient = self.patience is None or state.barren < self.patience
+        return None if patient else "patience"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -45,14 +44,6 @@ class Workers:
         work, failed = list(items), threading.Event()
         alone = self.resources.max_concurrent == 1 or len(work) <= 1
 
-        def over(kind: object, error: BaseException | None, trace: object) -> None:
-            if error is None:
-                return
-            failed.set()
-            self.resources.wind_down(self.path, error)
-            if isinstance(error, CallCancelled | EvaluatorClosed):
-                raise Stopped from None
-
         def one(number: int) -> None:
             if failed.is_set() or self.resources.stopping.is_set():
                 raise Stopped
@@ -62,8 +53,7 @@ class Workers:
             finally:
                 self.resources.active.discard((self.path, number))
 
-        with contextlib.ExitStack() as stack:
-            stack.push(over)
+        try:
             done: Iterable[None] = map(one, range(len(work)))
             if not alone:
                 from joblib import Parallel, delayed
@@ -73,3 +63,9 @@ class Workers:
                 parallel = Parallel(threads, return_as="generator_unordered", **how)
                 done = parallel(delayed(one)(number) for number in range(len(work)))
             deque(done, maxlen=0)
+        except BaseException as error:
+            failed.set()
+            self.resources.wind_down(self.path, error)
+            if isinstance(error, CallCancelled | EvaluatorClosed):
+                raise Stopped from None
+            raise
