@@ -24,8 +24,13 @@ def ask(program):
     headers = {"authorization": "Bearer toy", "content-type": "application/json"}
     request = urllib.request.Request(
         told["endpoint"] + "/chat/completions", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)["choices"][0]["message"]["content"]
+    while True:
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["choices"][0]["message"]["content"]
+        except urllib.error.HTTPError:
+            if how != "retry":
+                raise
 
 def worth(program):
     with open("program.py", "w") as file:

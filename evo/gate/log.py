@@ -12,6 +12,9 @@ import msgspec
 from evo.logs.journal import PREFIX, LogError, Reader, open_regular
 from evo.logs.records import Attempt, Int, Model, Record
 
+ENGINE_LOG = "gate.jsonl"
+"""The log of an engine's gate, in the engine's folder."""
+
 _FIRST = b',"kind":"gate"'
 
 

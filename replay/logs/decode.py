@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from evo.gate.log import ENGINE_LOG
 from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
@@ -107,7 +108,7 @@ def _expand(source: str, left: dict[str, str]) -> list[Path]:
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
     if path.is_dir():
-        inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]
+        inside = _without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := _of_another_tool(path)):
             for each in inside:  # what was noted as another tool's has been read now
@@ -136,6 +137,16 @@ FOREIGN: list[Callable[[Path], list[Path]]] = []
 
 def _of_another_tool(path: Path) -> list[Path]:
     return next((logs for convert in FOREIGN if (logs := convert(path))), [])
+
+
+def _without_engines(files: Sequence[Path]) -> list[Path]:
+    """Leaves out the files of engines, whose folders lie beside the logs of their runs."""
+    known = set(files)
+
+    def is_engines(folder: Path) -> bool:
+        return folder / ENGINE_LOG in known and folder.with_name(f"{folder.name}.jsonl") in known
+
+    return [path for path in files if not any(map(is_engines, path.parents))]
 
 
 def _looks_like_log(path: Path) -> bool:

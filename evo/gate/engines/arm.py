@@ -20,12 +20,13 @@ from evo.gate.engines.job import ASK, Job, Judge, plain_lines, resampled
 from evo.gate.engines.process import GRACE, Process
 from evo.gate.engines.runs import EngineRun
 from evo.gate.gate import Gate, Passage
-from evo.gate.log import read_gate_log
+from evo.gate.log import ENGINE_LOG, read_gate_log
 from evo.gate.turnstile import Turnstile
 from evo.logs.fitting import fit_text
 from evo.logs.journal import Writer
 from evo.logs.log import Log
 from evo.logs.records import Attempt, Child, End, Evaluation, Line
+from evo.models.client import EndpointDown
 from evo.models.offline import OFFLINE_MODELS
 from evo.models.recorded import prompt_hash
 from evo.runs.arm import Arm
@@ -39,6 +40,9 @@ from evo.searches.base import Place, choose
 
 MOST_UNASKED = 64
 """Programs that an engine may have judged without a call; one more is taken for a flood."""
+
+MOST_UNREACHED = 3
+"""Calls in a row without a connection to the endpoint after which the allocation stops."""
 
 SETTLE = 2.0
 """Seconds for which an engine that overlaps its work has nothing judged before a pull is over."""
@@ -78,6 +82,7 @@ class EngineArm(Arm):
         self._answered = 0  # calls of all sessions that were settled
         self._settled_here = 0  # and those of this one
         self._judging = self._unasked = 0
+        self._unreached = 0  # calls in a row for which there was no connection
         self._last: bytes | None = None  # digest of what was judged since the last call
         self._moved = time.monotonic()
         self._failure: BaseException | None = None
@@ -94,7 +99,7 @@ class EngineArm(Arm):
         for end in () if log is None else log.ends:
             if end.reason == "over":
                 self.over = end.message or "the engine ended"
-        gate_log = self.folder / "gate.jsonl"
+        gate_log = self.folder / ENGINE_LOG
         if not gate_log.exists():
             return
         self.abandoned = not (self.over or self._driven.engine.resumes)
@@ -151,7 +156,7 @@ class EngineArm(Arm):
         offline = header.model.name in OFFLINE_MODELS and header.model.base_url is None
         gate = Gate(
             header.model,
-            log=self.folder / "gate.jsonl",
+            log=self.folder / ENGINE_LOG,
             timeout=self._resources.settings.timeout,
             transport=resampled(header.seed, self._answered) if offline else None,
             turnstile=self._turnstile,
@@ -218,6 +223,12 @@ class EngineArm(Arm):
             self._settled_here += 1
             self._last, self._unasked = None, 0
             self._moved = time.monotonic()
+            self._unreached = 0 if passage.attempt.sent else self._unreached + 1
+            if self._unreached == MOST_UNREACHED:
+                self._failure = EndpointDown(
+                    f"{self.path}: no connection to the endpoint in {MOST_UNREACHED} calls in a "
+                    f"row: {passage.attempt.error}; the allocation can go on later"
+                )
             self._changed.notify_all()
 
     def _judge(self, program: str) -> Evaluation:
