@@ -138,7 +138,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
 
 def starmap(
     function: Callable[..., B],
-    items: Iterable[Iterable[Any]],
+    items: Iterable[Iterable[object]],
     *,
     max_workers: int | None = None,
     **how: Unpack[How],
@@ -149,7 +149,7 @@ def starmap(
 
 def score_batch(
     score: Callable[..., float],
-    items: Iterable[Any],
+    items: Iterable[object],
     max_workers: int | None = None,
     **how: Unpack[How],
 ) -> list[Any]:
@@ -166,8 +166,9 @@ def score_batch(
         ValueError: A score is no finite number; with `raising=False` such errors are values too.
     """
 
-    def checked(item: Any) -> float:
-        value = float(score(*item) if _takes_parts(score, item) else score(item))
+    def checked(item: object) -> float:
+        parts = item if isinstance(item, tuple) and _takes_parts(score, item) else (item,)
+        value = float(score(*parts))
         if not math.isfinite(value):
             raise ValueError(f"score: expected a finite number, got {value!r} for {item!r:.80}")
         return value
@@ -188,7 +189,7 @@ def average(scores: Iterable[Callable[..., float]]) -> Callable[..., float]:
     if not scorers:
         raise ValueError("scores: expected at least one function, got none")
 
-    def averaged(*parts: Any) -> float:
+    def averaged(*parts: object) -> float:
         return math.fsum(scorer(*parts) for scorer in scorers) / len(scorers)
 
     return averaged
@@ -202,14 +203,14 @@ def map_parallel(
 
 
 def run_parallel(
-    fn: Callable[..., B], items: Iterable[Iterable[Any]], max_workers: int | None = None
+    fn: Callable[..., B], items: Iterable[Iterable[object]], max_workers: int | None = None
 ) -> list[B]:
     """Returns `fn(*item)` for each item, in order; see `starmap`."""
     return starmap(fn, items, max_workers=max_workers)
 
 
 def score_batch_parallel(
-    score_fn: Callable[..., float], items: Iterable[Any], max_workers: int | None = None
+    score_fn: Callable[..., float], items: Iterable[object], max_workers: int | None = None
 ) -> list[float]:
     """Returns the score of each (system prompt, query, reply) triple, in order; see `score_batch`.
 
@@ -231,7 +232,7 @@ def generate_candidates_parallel(
 def generate_candidates(
     model: str | Model | Prompts,
     prompts: Prompts | str | None = None,
-    query: str | Sequence[str] | Callable[[Any, Any], Any] | None = None,
+    query: str | Sequence[str] | Callable[..., object] | None = None,
     *,
     seed: int = 0,
     max_workers: int | None = None,
@@ -297,10 +298,8 @@ def _conversation(prompt: str | Messages, query: str | None) -> Messages:
     return messages if query is None else [*messages, {"role": "user", "content": query}]
 
 
-def _takes_parts(function: Callable[..., Any], item: Any) -> bool:
+def _takes_parts(function: Callable[..., object], item: tuple[object, ...]) -> bool:
     """Whether a function cannot be called with an item, but with the parts of it."""
-    if not isinstance(item, tuple):
-        return False
 
     def takes(*arguments: object) -> bool:
         with contextlib.suppress(TypeError, ValueError):  # some built-in functions do not say
