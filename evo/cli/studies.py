@@ -69,8 +69,9 @@ def allocate(
         policy: ucb1, thompson, exp3p, ...
         parameters: A parameter of the policy, such as c=0.1; may be given several times.
         arms: K, number of runs (default: 10).
-        own_arms: What differs for an arm, such as model=gpt-4o,temperature=0.2,children=8, or a log
-            to continue from; once per arm, in place of --arms.
+        own_arms: What differs for an arm, such as model=gpt-4o,temperature=0.2,children=8, a log
+            to continue from, or another tool, engine=NAME,python=PATH; once per arm, in place of
+            --arms.
         rounds: Number of rounds at most; each advances one run by one generation.
         children: Number of children per generation N.
         seed: Seed of the policy.

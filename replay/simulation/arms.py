@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,7 +97,12 @@ class LoggedArms:
     """
 
     def __init__(
-        self, logged: Logged, arms: Ints, *, missing: Missing = "close", cap: int | None = None
+        self,
+        logged: Logged,
+        arms: Ints,
+        *,
+        missing: Missing | Sequence[Missing] = "close",
+        cap: int | None = None,
     ) -> None:
         width = logged.fitness.shape[1]
         self.shape = (arms.shape[0], arms.shape[1])
@@ -106,7 +111,9 @@ class LoggedArms:
         self._rows = np.arange(arms.shape[0]) * arms.shape[1]
         self._at = np.ascontiguousarray(arms * width).reshape(-1)  # place in _values, flat
         self._end = self._at + logged.lengths[arms].reshape(-1)
-        self._close = self._end if missing == "close" else self._at + np.iinfo(np.int32).max
+        closes = np.broadcast_to(np.asarray(missing) == "close", logged.lengths.shape)
+        never = self._at + np.iinfo(np.int32).max
+        self._close = np.where(closes[arms].reshape(-1), self._end, never)
         if cap is not None:
             self._close = np.minimum(self._close, self._at + cap)
         self._open = self._at < self._close

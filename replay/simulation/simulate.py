@@ -69,7 +69,7 @@ def simulate(
     arms: int | npt.ArrayLike | None = None,
     seed: int = 0,
     reward: str | Reward = "best_fitness",
-    missing: Missing = "close",
+    missing: Missing | Sequence[Missing] = "close",
     cap: int | None = None,
     replace: bool = False,
     costs: Mapping[str, npt.ArrayLike] | None = None,
@@ -100,7 +100,9 @@ def simulate(
         seed: Not negative.
         reward: A name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
         missing: "close": an arm with no next logged generation is closed to the policy. "stop": it
-            stays open, and a replicate that asks for it is over (logs of live allocations).
+            stays open, and a replicate that asks for it is over (logs of live allocations). Or
+            one of them for each row: in a live allocation over engines "close" for an engine that
+            was over, "stop" for all others.
         cap: Generations after which an arm is closed whatever is logged, as with `cap` of
             a live allocation.
         replace: Whether K rows are drawn with replacement. Without it, replicates in turn are
@@ -139,8 +141,12 @@ def simulate(
         )
     if cap is not None and cap < 0:
         raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
-    if missing not in ("close", "stop"):
-        raise ValueError(f"expected missing to be 'close' or 'stop', got {missing!r}")
+    each = np.asarray(missing)
+    if each.shape not in ((), logged.lengths.shape) or not np.isin(each, ("close", "stop")).all():
+        raise ValueError(
+            f"expected missing to be 'close' or 'stop', or one of them for each of the "
+            f"{len(logged.lengths)} runs, got {missing!r}"
+        )
     build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight)
     rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
 

@@ -21,7 +21,7 @@ from evo.gate.engines.process import GRACE, Process
 from evo.gate.engines.runs import EngineRun
 from evo.gate.gate import Gate, Passage
 from evo.gate.log import ENGINE_LOG, read_gate_log
-from evo.gate.turnstile import Turnstile
+from evo.gate.turnstile import MOST_WAITING, Turnstile
 from evo.logs.fitting import fit_text
 from evo.logs.journal import Writer
 from evo.logs.log import Log
@@ -77,7 +77,7 @@ class EngineArm(Arm):
         self._opened = contextlib.ExitStack()
         self._process: Process | None = None
         self._changed = threading.Condition()
-        self._turnstile = Turnstile(on_change=self._notify)
+        self._turnstile = Turnstile(MOST_WAITING, self._notify)
         self._calls: dict[int, _Call] = {}
         self._answered = 0  # calls of all sessions that were settled
         self._settled_here = 0  # and those of this one
