@@ -290,6 +290,7 @@ TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
     "cache": Path | None,
     "filters": list[str] | None,
+    "models": list[str] | None,
     "instances": one(instance_range, metavar="COUNT"),
     "search_set": many(assignments, metavar="NAME=VALUE"),
 }

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.logs.records import Attempt, CriticCall, Header, Model, Sampling
+from evo.logs.records import Attempt, CriticCall, CriticRecord, Header, Model, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -230,12 +230,24 @@ def cost_of_children(
     return sum(costs, Cost())
 
 
-def cost_of_calls(calls: Iterable[Attempted], header: Header) -> Cost:
-    """Returns what some calls of a run cost, those of its critic at the critic's own prices."""
+def cost_of_calls(
+    calls: Iterable[Attempted], header: Header, *, rule: TimeoutRule = "worst_case"
+) -> Cost:
+    """Returns what some calls of a run cost, each at the prices of the model that it went to.
+
+    Of several models that is named in the call; calls of the critic went to its own.
+    """
+    calls, median = list(calls), None
+    if rule == "bounded":
+        median = median_limited_completion(attempt for call in calls for attempt in call.attempts)
     total = Cost()
     for call in calls:
-        of = (header.critic if isinstance(call, CriticCall) else None) or header
-        total += cost_of_attempts(call.attempts, of.model, of.sampling)
+        of: Header | CriticRecord = header.asking(getattr(call, "model", ""))
+        if isinstance(call, CriticCall) and header.critic is not None:
+            of = header.critic
+        total += cost_of_attempts(
+            call.attempts, of.model, of.sampling, rule=rule, bounded_completion=median
+        )
     return total
 
 

@@ -125,6 +125,13 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: Int | None
 
 
+class AskedModel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of several models that the children of a run are asked of, and how it samples."""
+
+    model: Model
+    sampling: Sampling
+
+
 class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model that scores triples by the mean over its rubrics; `version` is of the wording."""
 

@@ -312,7 +312,7 @@ class Log:
 def summarise(log: Log) -> str:
     """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
     header = log.header
-    model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
+    model = header.model_name + ("" if header.model.is_llm else " (not an LLM)")
     seed = "unknown" if header.seed < 0 else header.seed  # of an import
     best = log.trajectory[-1]
     tokens = [usage_tokens(attempt.usage) for call in log.calls for attempt in call.attempts]

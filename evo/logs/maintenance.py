@@ -149,7 +149,8 @@ def _wrong_plans(log: Log) -> Iterator[str]:
     for child in log.outcomes:
         at = log.plans.get(child.generation)
         asked = at.requests[child.index : child.index + 1] if at else ()
-        if any((a.parents, a.operator) != (child.parents, child.operator) for a in asked):
+        made = (child.parents, child.operator, child.model)
+        if any((a.parents, a.operator, a.model) != made for a in asked):
             yield f"child {child.index} of generation {child.generation} is not what was planned"
 
 

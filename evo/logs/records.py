@@ -15,6 +15,7 @@ SCHEMA = 2
 Status = words.Status
 STATUSES = words.STATUSES
 EndReason = words.EndReason
+AskedModel = given.AskedModel
 CriticRecord = given.CriticRecord
 Evolves = given.Evolves
 FilterRecord = given.FilterRecord
@@ -114,6 +115,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     Attributes:
         search: Which programs children rewrite; None: greedy.
+        models: Several models, of which `model_policy` chooses one for each child; the first of
+            them is `model`. Empty: all children are asked of that.
         edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
@@ -127,6 +130,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     task: TaskRecord
     model: Model
     sampling: Sampling
+    models: tuple[AskedModel, ...] = ()
+    model_policy: str = ""
     children: Int
     seed: Int
     min_improvement: float = 1e-9
@@ -157,6 +162,18 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     def segments(self) -> tuple[Segment, ...]:
         """What generations before the fork were made under; empty where there is none."""
         return self.fork.segments if self.fork else ()
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model, or of all of them."""
+        return "+".join(each.model.name for each in self.models) or self.model.name
+
+    def asking(self, name: str) -> Header:
+        """Returns this with the model of that name, of several, as the one that is asked."""
+        found = next((each for each in self.models if each.model.name == name), None)
+        if found is None:
+            return self
+        return msgspec.structs.replace(self, model=found.model, sampling=found.sampling)
 
     def under(self, generation: int) -> Header:
         """Returns what a generation is made under: this, or a segment of before the fork."""
@@ -204,6 +221,7 @@ class Planned(Record, frozen=True, kw_only=True):
     parents: tuple[tuple[Int, Int], ...]
     operator: str = "rewrite"
     inspirations: tuple[tuple[Int, Int], ...] = ()
+    model: str = ""
 
 
 class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
@@ -218,7 +236,8 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 
     `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
     HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
-    `draft` which of its drafts was evaluated, `island` where another tool's run made it.
+    `draft` which of its drafts was evaluated, `island` where another tool's run made it, `model`
+    the name of the model that it was asked of where the run has several.
     """
 
     generation: Int
@@ -231,6 +250,7 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     operator: str = "rewrite"
     draft: Int = 0
     island: Int | None = None
+    model: str = ""
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -276,6 +296,7 @@ class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     reply: str | None = None
     reasoning: str | None = None
     draft: Int = 0
+    model: str = ""
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):

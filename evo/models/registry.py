@@ -98,6 +98,12 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
 def own_models(header: Header, path: object, given: str | Model | None = None) -> Header:
     """Returns a log's header with the user's own models, a critic's too; see `own_model`."""
     own = msgspec.structs.replace(header, model=own_model(header.model, path, given))
+    if given is not None and header.models:
+        raise ModelError(f"{path}: it asks {header.model_name}; a log goes on with all of these")
+    models = tuple(
+        msgspec.structs.replace(each, model=own_model(each.model, path)) for each in header.models
+    )
+    own = msgspec.structs.replace(own, models=models)
     if (critic := header.critic) is None:
         return own
     try:

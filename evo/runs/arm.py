@@ -6,7 +6,6 @@ Sessions and allocations drive runs through `Arm`. What a generation does stands
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import time
 from collections.abc import Callable
@@ -214,8 +213,7 @@ class Arm:
             draw = self.instances.evaluate
         self.draws = Draws(header, draw)
         self._evaluate = Evaluate(self.draws)
-        caller = functools.partial(resources.caller, header)
-        one = OneCall(header, caller, resources.tally, self.log)
+        one = OneCall(header, resources.caller, resources.tally, self.log)
         ask: Asks = one
         if header.drafts > 1:
             workers = 1 if resources.max_concurrent == 1 else None

@@ -68,7 +68,7 @@ def reply_line(prompt: Prompt, call: Call) -> Reply:
     generation, index = prompt.place
     return Reply(
         generation=generation, index=index, draft=call.draft, attempts=call.attempts,
-        reply=call.reply, reasoning=call.reasoning,
+        reply=call.reply, reasoning=call.reasoning, model=prompt.planned.model,
     )  # fmt: skip
 
 
@@ -84,13 +84,14 @@ class OneCall:
 
     Attributes:
         header: Configuration of the generation.
-        caller: Returns what answers the calls; it is opened for the first of them.
+        caller: Returns what answers the calls of a configuration, in which a child of several
+            models has its own; it is opened for the first of them.
         tally: Counts them for the session.
         log: Appends a line to the run's log.
     """
 
     header: Header
-    caller: Callable[[], Caller]
+    caller: Callable[[Header], Caller]
     tally: Tally
     log: Callable[[Reply], None]
 
@@ -100,10 +101,10 @@ class OneCall:
         if (known := state.replies.get((generation, index, draft))) is not None:
             reason = known.attempts[-1].finish_reason if known.attempts else None
             return Call(known.attempts, known.reply, known.reasoning, reason, draft=draft)
-        header = self.header
+        header = self.header.asking(prompt.planned.model)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
-            call = self.caller().call(
+            call = self.caller(header).call(
                 prompt.messages, seed=seed, generation=generation, index=index
             )
         except EndpointError as error:
@@ -121,10 +122,13 @@ class OneCall:
             return
         generation, index = prompt.place
         before = sum(key[:2] == (generation, index) and key[2] < 0 for key in list(state.replies))
-        self.tally.add(error.attempts, self.header)
+        self.tally.add(error.attempts, self.header.asking(prompt.planned.model))
         self.log(
-            Reply(generation=generation, index=index, draft=-1 - before, attempts=error.attempts)
-        )
+            Reply(
+                generation=generation, index=index, draft=-1 - before, attempts=error.attempts,
+                model=prompt.planned.model,
+            )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,12 @@ def check_budget(
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
-    callers = [of for each in headers if budget for of in (each, getattr(each, "critic", None))]
+    callers = [
+        of
+        for each in headers
+        if budget
+        for of in (each, getattr(each, "critic", None), *getattr(each, "models", ()))
+    ]
     models = {id(of.model): of.model for of in callers if of}
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:

@@ -24,13 +24,16 @@ from evo.logs.journal import LogError, file_name
 from evo.logs.log import Log, read_log
 from evo.logs.records import (
     SCHEMA,
+    AskedModel,
     Header,
     Model,
+    Sampling,
     TaskRecord,
 )
 from evo.logs.words import EDITS
 from evo.models.critics import critic_record
 from evo.prompt import NOTED_VERSION, PROMPT_VERSION, TOLD_VERSION
+from evo.runs.mixture import MODEL_POLICIES
 from evo.runs.options import (
     ConfigurationOptions,
     FieldOptions,
@@ -84,19 +87,22 @@ def make_header(
     if not 0 <= min_improvement < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     inspirations = at_least("inspirations", given["inspirations"], 0)
-    loaded, known = load_task(task), find_model(given["model"])
+    loaded = load_task(task)
+    sampling = functools.partial(
+        resolve_sampling,
+        temperature=given["temperature"],
+        top_p=given["top_p"],
+        max_tokens=given["max_tokens"],
+    )
+    models = _asked_models(given, sampling)
+    known = models[0].model if models else find_model(given["model"])
     draws, confirm, batches = _checked_evaluations(given, loaded)
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
     critic = critic_record(given["critic"], loaded.record)
     filters = records_of(given["filters"])
-    edits = given["edits"]
-    if edits not in EDITS:
-        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {edits!r}")
-    other = feedback or inspirations or search or edits != "rewrite"
-    version = TOLD_VERSION if other else PROMPT_VERSION
-    if feedback and loaded.record.isolation == "shared":
-        version = NOTED_VERSION
+    if given["edits"] not in EDITS:
+        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {given['edits']!r}")
     if drafts > 1 and critic is None:
         raise ValueError(
             f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
@@ -105,19 +111,16 @@ def make_header(
         schema=SCHEMA,
         task=loaded.record,
         model=known,
-        sampling=resolve_sampling(
-            known,
-            temperature=given["temperature"],
-            top_p=given["top_p"],
-            max_tokens=given["max_tokens"],
-        ),
+        sampling=models[0].sampling if models else sampling(known),
+        models=models,
+        model_policy=given["model_policy"] if models else "",
         children=children,
         seed=at_least("seed", given["seed"], 0),
         min_improvement=float(min_improvement),
         limits=limits,
-        prompt_version=version,
+        prompt_version=_prompt_version(given, loaded, searched=search is not None),
         search=search,
-        edits=edits,
+        edits=given["edits"],
         filters=filters,
         statement=given["statement"],
         feedback=feedback,
@@ -132,6 +135,53 @@ def make_header(
         condition=given["condition"],
         versions=software_versions(),
     )
+
+
+def _prompt_version(given: ConfigurationOptions, task: Task, *, searched: bool) -> int:
+    """Returns the version of the prompt's wording; the plain one is that of the first logs."""
+    if given["feedback"] and task.record.isolation == "shared":
+        return NOTED_VERSION
+    plain = given["edits"] == "rewrite" and not (given["feedback"] or given["inspirations"])
+    return PROMPT_VERSION if plain and not searched else TOLD_VERSION
+
+
+def _asked_models(
+    given: ConfigurationOptions, sampling: Callable[[Model], Sampling]
+) -> tuple[AskedModel, ...]:
+    """Returns the models of a run that has several, each with its sampling; else none.
+
+    Raises:
+        ValueError: There are not at least two different ones, or they cannot be compared.
+    """
+    from evo.models.registry import find_model
+
+    listed = given["models"]
+    if listed is None or (not isinstance(listed, str) and not len(listed)):
+        return ()
+    if isinstance(listed, str):
+        raise TypeError(f"models: expected a list of names or models, got {listed!r}")
+    found = []
+    for each in listed:
+        if isinstance(each, AskedModel):
+            found.append(each)
+        else:
+            model = find_model(each)
+            found.append(AskedModel(model=model, sampling=sampling(model)))
+    names = [each.model.name for each in found]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"models: expected at least two, all different, got {names!r}")
+    if len({each.model.is_llm for each in found}) > 1:
+        raise ValueError("models: expected LLMs or stand-ins, not both")
+    alone = given["model"]
+    name = alone if isinstance(alone, str) else alone.name
+    if name not in ("offline", *names):
+        raise ValueError(f"model: expected none beside models, got {name!r}")
+    if given["model_policy"] not in MODEL_POLICIES:
+        raise ValueError(
+            f"model_policy: expected one of {', '.join(MODEL_POLICIES)}, "
+            f"got {given['model_policy']!r}"
+        )
+    return tuple(found)
 
 
 def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, int, int]:
@@ -160,6 +210,8 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         known["search"] = search_of(header.search)
     if changes.get("filters") is None:
         known["filters"] = filters_of(header)
+    if not header.models or changes.get("model") is not None:
+        known |= {"models": None, "model_policy": "ucb1"}
     made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
     if header.feedback and made.feedback:  # what an older log's prompts leave out stays out
         version = min(made.prompt_version, header.prompt_version)
@@ -200,7 +252,7 @@ _promising = threading.Lock()
 
 def run_stem(header: Header) -> str:
     """Returns how the name of a run's log begins, after what identifies it."""
-    task, model = file_name(header.task.name), file_name(header.model.name)
+    task, model = file_name(header.task.name), file_name(header.model_name)
     fork = f"-at{header.fork.at}-copy{header.fork.copy}" if header.fork else ""
     return f"{task}-{model}-N{header.children}-s{header.seed}{fork}"
 
@@ -270,11 +322,14 @@ def as_begun(header: Header, log: Log | None) -> Header:
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
-    """Returns a header with its model changed, and that of its critic alike."""
+    """Returns a header with its model changed, and those of its critic and of several alike."""
     critic = header.critic
     if critic is not None:
         critic = msgspec.structs.replace(critic, model=change(critic.model))
-    return msgspec.structs.replace(header, model=change(header.model), critic=critic)
+    models = tuple(
+        msgspec.structs.replace(each, model=change(each.model)) for each in header.models
+    )
+    return msgspec.structs.replace(header, model=change(header.model), models=models, critic=critic)
 
 
 def differences(one: Header, other: Header) -> list[str]:

@@ -91,7 +91,7 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
     header, denied = state.header.under(number), list[Child]()
 
     prompts = steps.plan(state)
-    if header.search is not None and state.plan is None:
+    if (header.search is not None or header.models) and state.plan is None:
         log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
     archive = state.programs if steps.filters else ()
     screen = functools.partial(refusal, filters=steps.filters, archive=archive)
@@ -158,6 +158,7 @@ def child_line(
         parents=prompt.planned.parents,
         operator=prompt.planned.operator,
         draft=call.draft,
+        model=prompt.planned.model,
         reply=call.reply,
         reasoning=call.reasoning,
         program=program,

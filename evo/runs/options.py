@@ -7,7 +7,7 @@ package, so that help is quick.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -24,7 +24,7 @@ from typing import (
 
 if TYPE_CHECKING:
     from evo.filters.registry import GivenFilter
-    from evo.logs.records import CriticRecord, Limits, Model
+    from evo.logs.records import AskedModel, CriticRecord, Limits, Model
     from evo.models.critics import Critic
     from evo.runs.settings import Event, Settings
     from evo.searches import Search
@@ -62,6 +62,16 @@ class ModelOptions(TypedDict, total=False):
     model: Annotated[
         "str | Model",
         Option("Name of a model in the registry; `evo models` lists them.", "offline"),
+    ]
+    models: Annotated[
+        "Sequence[str | Model | AskedModel] | None",
+        Option(
+            "Several models in place of one: a policy chooses which of them each child is asked "
+            "of, by their gain per dollar, or per call where a price is unknown."
+        ),
+    ]
+    model_policy: Annotated[
+        str, Option("How one of several models is chosen: ucb1, round_robin or random.", "ucb1")
     ]
     temperature: Annotated[float | None, Option("Sampling temperature (default: the model's own).")]
     top_p: Annotated[

@@ -23,6 +23,7 @@ from evo.prompt import (
     inspire,
 )
 from evo.runs.dataset import text_key
+from evo.runs.mixture import with_models
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
 from evo.searches.registry import search_of
@@ -119,9 +120,13 @@ class Planner:
             known = state.searched(search, header.min_improvement)
             requests = search.plan(known, header.children, rng)
             asked = [(tuple(each.parents), each.operator) for each in requests]
-        if not header.inspirations:
-            return tuple(Planned(parents=parents, operator=done) for parents, done in asked)
-        return _inspired(state, header, asked)
+        if header.inspirations:
+            planned = _inspired(state, header, asked)
+        else:
+            planned = tuple(Planned(parents=parents, operator=done) for parents, done in asked)
+        if header.models:
+            return with_models(planned, header, state.generation + 1, state.returns)
+        return planned
 
 
 def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, ...]:

@@ -236,6 +236,9 @@ def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
     chosen = header.drafts if header.drafts > 1 else 0
     rubrics = len(rubrics_of(header.critic)) if header.critic else 0
     own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
+    for each in header.models:  # any of them may be asked
+        other = _most_of_call(header.asking(each.model.name), retries)
+        own = {unit: max(most, other[unit]) for unit, most in own.items()}
     children, drafts = header.children, header.drafts
 
     def total(calls: int, scores: int) -> dict[str, float]:

@@ -42,6 +42,7 @@ from evo.logs.records import (
 )
 from evo.models.critics import Known, known_of
 from evo.prompt import public_metrics
+from evo.runs.mixture import Returns, added
 from evo.searches.base import Member, Place, Search
 
 
@@ -83,6 +84,7 @@ class State:
         replies: Logged replies without a child, by generation, index and draft: those that are
             still to be evaluated, and drafts that were not chosen.
         confirmation: The confirmation of the generation under way, if it is logged.
+        returns: What each of several models has cost and gained, by its name.
         seconds: Wall time of earlier sessions on the generation under way, to a second or so.
     """
 
@@ -103,6 +105,7 @@ class State:
         self.replies: dict[tuple[int, int, int], Reply] = {}
         self.confirmation: Confirmation | None = None
         self.seconds = 0.0
+        self.returns: dict[str, Returns] = {}
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
         self._members: list[list[Member]] = []
         self._folded: tuple[Search, int, object] | None = None
@@ -163,6 +166,8 @@ class State:
     def _complete(self, line: Generation) -> None:
         number = line.generation
         children = [self.children[index] for index in sorted(self.children)]
+        if (header := self.header.under(number)).models:
+            self.returns = added(self.returns, children, header, self.best_fitness)
         self._enter(
             Entry((number, each.index), program_of(each), each.evaluation, each.parents)
             for each in children

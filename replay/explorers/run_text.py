@@ -46,9 +46,11 @@ def facts(view: RunView) -> str:
     if evaluation.seconds is not None:
         rows.append(("evaluation", f"{evaluation.seconds:.3g} s"))
     if view.child is not None:
-        header = view.data.log.header
+        header = view.data.log.header.asking(view.child.model)
         cost = cost_of_attempts(view.child.attempts, header.model, header.sampling)
         rows.append(("seed", str(view.child.seed)))
+        if view.child.model:
+            rows.append(("model", view.child.model))
         rows.append(("tokens", "unknown" if cost.tokens is None else f"{cost.tokens:,.0f}"))
         if header.model.is_llm:
             rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
+from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_calls, lacks_usage
 from evo.logs.journal import LogError, file_name, write_new
 from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Model, Outcome
@@ -289,7 +289,7 @@ def _greedy(log: Log) -> JsonObject:
         "trajectory": entries, "wall_time_seconds": log.seconds,
         "flops": {"params_active": header.model.active_parameters, **flops},
         "flops_per_generation": [
-            cost_of_children(group, header.model, header.sampling).flops for group in groups
+            cost_of_calls(group, header).flops for group in groups
         ],
     }  # fmt: skip
 
@@ -320,7 +320,7 @@ def _status(attempt: Attempt) -> str:
 
 def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> JsonObject:
     attempts = [attempt for outcome in outcomes for attempt in outcome.attempts]
-    cost = cost_of_children(outcomes, log.header.model, log.header.sampling, rule=rule)
+    cost = cost_of_calls(outcomes, log.header, rule=rule)
     return {
         "total_flops": cost.flops,
         **{f"n_{s}": sum(a.status == s for a in attempts) for s in ("ok", "timeout", "error")},

@@ -75,6 +75,11 @@ class Calls:
             "call_seconds": self._whole(floats(each.latency for each in self.attempts)),
             "evaluation_seconds": floats([*children, *[0.0] * len(self.run.calls)]),
         }
+        for each in self.run.header.models[1:]:
+            name = each.model.name
+            its = np.array([getattr(call, "model", "") == name for call in self.made])
+            theirs = self._costs(timeouts, each.model, each.sampling)
+            found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
         if (critic := self.run.header.critic) is not None:
             its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
             theirs = self._costs(timeouts, critic.model, critic.sampling)

@@ -33,7 +33,7 @@ def identity(calls: Calls) -> Rows:
     return {
         "run": run.name,
         "task": header.task.name,
-        "model": header.model.name,
+        "model": header.model_name,
         "seed": header.seed,
         "children": header.children,
         "search": search_of(header),
@@ -60,6 +60,7 @@ _EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
     *("drafts", "critic", "batches", "draws", "confirm", "spending", "edits", "filters"),
+    *("models", "model_policy"),
 )
 """What identifies a run beside its task, model, N and seed."""
 
@@ -98,7 +99,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
 
 def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     """A row for each child."""
-    run, found = calls.run, calls.run.children
+    run, found, header = calls.run, calls.run.children, calls.run.header
     judged = [child.evaluation for child in found]
     fitness = floats(each.fitness for each in judged)
     repeats = {(g.generation, k): tuple(first) for g in run.generations for k, *first in g.repeats}
@@ -119,6 +120,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
         "island": islands_of(run.header, generation, [child.index for child in found]),
+        "asked_model": [child.model or header.model.name for child in found],
         "repeats": [repeats.get((child.generation, child.index)) for child in found],
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),

@@ -97,7 +97,8 @@ def children(
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
-        (generation and index of each), operator, island (from 0; NaN without), repeats (generation
+        (generation and index of each), operator, asked_model (of several, the one that it was asked
+        of), island (from 0; NaN without), repeats (generation
         and index of the first with this program; None if it is new), draws, fitness_sd,
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,

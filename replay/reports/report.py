@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
 REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
+MODELS = "gain: sum over children of what they exceed the best fitness before them by"
 REPEATS = "repeats: children, whatever their status, whose program equals an earlier one of the run"
 SHARES = "ok: mean over runs of the share of children"
 FRESH = (
@@ -130,10 +131,36 @@ def cost_section(group: Group, tau: float | None) -> Section:
     return by_size(group, "Cost", _costs, (summed,))
 
 
+def models_section(group: Group, tau: float | None) -> Section | None:
+    """What each model was asked for and what came of it, where runs have several."""
+    if group.tables.children["asked_model"].nunique() < 2:
+        return None
+    return by_size(group, "Models", _models, (MODELS,))
+
+
+def _models(group: Group) -> list[Cell]:
+    """For each model its calls, and what they gained and cost."""
+    children, n = group.tables.children, len(group.tables.runs)
+    own, cells = children[~children["inherited"]], list[Cell]()
+    for name, rows in own.groupby("asked_model"):
+        gains = (rows["fitness"] - rows["best_fitness"]).clip(lower=0.0).sum()
+        cells += [
+            exact(f"{name}: calls", len(rows), n, "count"),
+            exact(f"{name}: ok", int((rows["status"] == "ok").sum()), n, "count"),
+            exact(f"{name}: improved", int(rows["improved"].sum()), n, "count"),
+            exact(f"{name}: gain", float(gains), n, "difference"),
+            exact(f"{name}: tokens", rows["tokens"].sum(skipna=False), n, "calls"),
+            *([exact(f"{name}: dollars", rows["dollars"].sum(skipna=False), n, "dollars")]
+              if group.is_llm else []),
+        ]  # fmt: skip
+    return cells
+
+
 SECTIONS: dict[str, Callable[[Group, float | None], Section | None]] = {
     "fitness": fitness_section,
     "children by status": status_section,
     "gain on fresh draws": fresh_section,
+    "models": models_section,
     "cost": cost_section,
 }
 """Name -> table of a group of runs, given tau or None; None: it does not apply. One that is added

@@ -39,6 +39,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "tree": {"search": Tree()},
     "branching": {"search": Branching()},
     "diffs": {"edits": "diff", "search": "islands"},
+    "models": {"models": ["offline", "offline-2"]},
     "protected": {"filters": ("protected_regions", "same_program")},
 }
 every = pytest.mark.parametrize("name", RUNS)
@@ -113,7 +114,7 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
     log = runs[name]
     assert len(log.children) == T * N
     assert not evo.verify(log).faults
-    planned = log.header.search is not None
+    planned = log.header.search is not None or bool(log.header.models)
     assert len(log.plans) == (T if planned else 0)
     assert log.header.prompt_version == 2
     kinds = [b'"plan"' in line[:50] for line in log.path.read_bytes().splitlines()]

@@ -1,0 +1,118 @@
+"""Several models in one run: a policy chooses which of them each child is asked of.
+
+It chooses when a generation is planned, from complete generations alone, so that neither the order
+of answers nor a kill decides. The choice is part of the logged plan, and each child's line names
+its model. What a model has returned is the gain of its children over the best fitness before them,
+per dollar where all prices are known, else per call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from evo.keyed import KeyedStream
+from evo.logs.cost import cost_of_calls
+from evo.logs.records import Header, Outcome, Planned
+
+
+@dataclass(frozen=True)
+class Returns:
+    """What the children of one model have cost and gained.
+
+    Attributes:
+        calls: How many there are.
+        cost: What they cost, in dollars or calls.
+        gain: By how much they exceeded the best fitness before their generation, in sum.
+    """
+
+    calls: int = 0
+    cost: float = 0.0
+    gain: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Gain by cost; 0 while nothing was spent."""
+        return self.gain / self.cost if self.cost > 0 else 0.0
+
+    @property
+    def awaited(self) -> Returns:
+        """The same with one more child, which has cost what they do and gained nothing yet."""
+        usual = self.cost / self.calls if self.calls else 0.0
+        return replace(self, calls=self.calls + 1, cost=self.cost + usual)
+
+
+def ucb1(returns: Sequence[Returns], rng: KeyedStream) -> int:
+    """Returns each model once, then the one with the largest upper confidence bound.
+
+    Rates are divided by the largest, so that neither the scale of the fitness nor the price level
+    decides.
+    """
+    for index, known in enumerate(returns):
+        if not known.calls:
+            return index
+    largest = max(known.rate for known in returns) or 1.0
+    total = math.log(sum(known.calls for known in returns))
+    bounds = [known.rate / largest + math.sqrt(2 * total / known.calls) for known in returns]
+    return bounds.index(max(bounds))
+
+
+def round_robin(returns: Sequence[Returns], rng: KeyedStream) -> int:
+    """Returns the model with the fewest calls, of equal ones the first."""
+    calls = [known.calls for known in returns]
+    return calls.index(min(calls))
+
+
+def at_random(returns: Sequence[Returns], rng: KeyedStream) -> int:
+    """Returns any of the models, all alike likely."""
+    return rng.integer(0, len(returns) - 1)
+
+
+MODEL_POLICIES: dict[str, Callable[[Sequence[Returns], KeyedStream], int]] = {
+    "ucb1": ucb1,
+    "round_robin": round_robin,
+    "random": at_random,
+}
+"""Policies by name: functions of what each model returned so far, which return its index."""
+
+
+def with_models(
+    planned: Sequence[Planned], header: Header, number: int, returns: Mapping[str, Returns]
+) -> tuple[Planned, ...]:
+    """Returns the requests of a generation, each with the model that it is asked of."""
+    names = [each.model.name for each in header.models]
+    known = [returns.get(name, Returns()) for name in names]
+    rng = KeyedStream("model", header.seed, header.children, number)
+    chosen = []
+    for request in planned:
+        index = MODEL_POLICIES[header.model_policy](known, rng)
+        known[index] = known[index].awaited
+        chosen.append(msgspec.structs.replace(request, model=names[index]))
+    return tuple(chosen)
+
+
+def added(
+    returns: Mapping[str, Returns],
+    children: Sequence[Outcome],
+    header: Header,
+    best_before: float | None,
+) -> dict[str, Returns]:
+    """Returns what each model has returned after a complete generation."""
+    found = dict(returns)
+    in_dollars = all(
+        each.model.is_llm and None not in (each.model.input_price, each.model.output_price)
+        for each in header.models
+    )
+    for child in children:
+        before = found.get(child.model, Returns())
+        fitness = child.evaluation.fitness
+        known = fitness is not None and best_before is not None
+        gain = max(0.0, fitness - best_before) if known else 0.0  # type: ignore[operator]
+        paid = cost_of_calls([child], header).dollars if in_dollars else 1.0
+        found[child.model] = Returns(
+            before.calls + 1, before.cost + (paid or 0.0), before.gain + gain
+        )
+    return found

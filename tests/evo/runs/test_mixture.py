@@ -1,0 +1,130 @@
+"""Several models in one run: which of them is asked, what is logged, and what it costs."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from evo_runs import QUIET
+
+import evo
+import replay
+from evo.keyed import KeyedStream
+from evo.logs.cost import cost_of_calls
+from evo.logs.records import Child, Evaluation
+from evo.models.registry import ModelError, own_models
+from evo.runs.budget import BudgetError
+from evo.runs.configuration import differences, make_header, make_header_again
+from evo.runs.mixture import MODEL_POLICIES, Returns, added, ucb1
+from evo.runs.state import costs_of_log
+
+PRICES: dict[str, Any] = {"input_price": 1.0, "output_price": 1.0, "base_url": "http://localhost:1"}
+CHEAP, DEAR = (
+    evo.Model(name="cheap", **PRICES),
+    evo.Model(name="dear", **PRICES | {"output_price": 9.0}),
+)
+RNG = KeyedStream("test")
+
+
+def test_ucb1_asks_each_once_and_then_what_gains_most_for_its_cost() -> None:
+    assert ucb1([Returns(1, 1.0, 0.5), Returns()], RNG) == 1
+    assert ucb1([Returns(50, 50.0, 5.0), Returns(50, 50.0, 1.0)], RNG) == 0
+    assert ucb1([Returns(50, 500.0, 5.0), Returns(50, 50.0, 1.0)], RNG) == 1
+    assert ucb1([Returns(500, 500.0, 5.0), Returns(3, 3.0, 0.0)], RNG) == 1  # hardly tried
+    assert ucb1([Returns(5, 5.0, 0.0), Returns(5, 5.0, 0.0)], RNG) == 0
+    scaled = [Returns(50, 5e-9, 5e7), Returns(50, 5e-9, 4e7)]
+    assert ucb1(scaled, RNG) == ucb1([Returns(50, 50.0, 5.0), Returns(50, 50.0, 4.0)], RNG)
+
+
+def child(model: str, fitness: float | None, tokens: int = 1000) -> Child:
+    usage = {"prompt_tokens": 0, "completion_tokens": tokens}
+    attempt = {"status": "ok", "latency": 1.0, "usage": usage}
+    found = Evaluation(status="error" if fitness is None else "ok", fitness=fitness)
+    return msgspec.convert(
+        {"generation": 1, "index": 0, "seed": 0, "prompt_hash": "", "attempts": [attempt],
+         "model": model, "evaluation": found},
+        Child,
+    )  # fmt: skip
+
+
+def test_gains_are_counted_per_dollar_where_prices_are_known_else_per_call() -> None:
+    header = make_header("mmd", models=[CHEAP, DEAR])
+    made = [child("cheap", 0.7), child("cheap", 0.2), child("dear", 0.9), child("dear", None)]
+    found = added({}, made, header, 0.5)
+    assert found["cheap"] == Returns(2, pytest.approx(0.002), pytest.approx(0.2))  # type: ignore[arg-type]
+    assert found["dear"] == Returns(2, pytest.approx(0.018), pytest.approx(0.4))  # type: ignore[arg-type]
+    free = msgspec.structs.replace(DEAR, output_price=None)
+    by_call = added({}, made, make_header("mmd", models=[CHEAP, free]), 0.5)
+    assert [each.cost for each in by_call.values()] == [2.0, 2.0]
+    assert added(found, made, header, None)["dear"].gain == pytest.approx(0.4)
+    assert cost_of_calls(made, header).dollars == pytest.approx(0.020)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
+    path = tmp_path_factory.mktemp("mixed") / "a.jsonl"
+    models = ["offline", "offline-2"]
+    return evo.run("mmd", models=models, generations=4, children=3, seed=5, log=path, **QUIET)
+
+
+def test_each_child_names_its_model_as_it_was_planned(log: evo.Log) -> None:
+    for child_made in log.children:
+        planned = log.plans[child_made.generation].requests[child_made.index]
+        assert child_made.model == planned.model
+        assert child_made.attempts[0].usage is not None
+    assert [each.model for each in log.children[:3]] == ["offline", "offline-2", "offline"]
+    assert log.header.model_name == "offline+offline-2"
+
+
+def test_tables_name_the_model_and_costs_are_those_of_the_ledger(log: evo.Log) -> None:
+    frame, children = replay.load(log, progress=False), replay.children(log, progress=False)
+    assert set(frame["model"]) == {"offline+offline-2"}
+    assert children["asked_model"].tolist() == [each.model for each in log.children]
+    for unit in ("tokens", "flops", "dollars"):
+        whole = [cost[unit] for cost in costs_of_log(log)]
+        assert frame[unit].tolist() == pytest.approx(whole, nan_ok=True)
+
+
+def test_a_log_goes_on_with_all_of_its_models_and_only_where_the_user_points() -> None:
+    header = make_header("mmd", models=["offline", "offline-2"])
+    assert own_models(header, "a.jsonl").models == header.models
+    away = msgspec.structs.replace(header.models[1].model, base_url="http://elsewhere")
+    forged = msgspec.structs.replace(header.models[1], model=away)
+    with pytest.raises(ModelError, match="a log does not decide where calls go"):
+        own_models(msgspec.structs.replace(header, models=(header.models[0], forged)), "a.jsonl")
+    with pytest.raises(ModelError, match="goes on with all of these"):
+        own_models(header, "a.jsonl", "offline")
+
+
+def test_models_are_part_of_what_identifies_a_run() -> None:
+    header = make_header("mmd", models=["offline", "offline-2"], temperature=0.3)
+    assert {each.sampling.temperature for each in header.models} == {0.3}
+    assert differences(header, make_header("mmd", temperature=0.3)) == ["models", "model_policy"]
+    assert differences(header, make_header_again(header)) == []
+    assert make_header_again(header, model="offline-2").models == ()
+    by_turns = make_header("mmd", models=["offline", "offline-2"], model_policy="round_robin")
+    assert "model_policy" in differences(header, by_turns)
+    assert set(MODEL_POLICIES) == {"ucb1", "round_robin", "random"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"models": ["offline"]}, "at least two, all different"),
+        ({"models": ["offline", "offline"]}, "at least two, all different"),
+        ({"models": ["offline", CHEAP]}, "LLMs or stand-ins, not both"),
+        ({"models": ["offline", "offlin"]}, "unknown model 'offlin'"),
+        ({"models": ["offline", "offline-2"], "model": CHEAP}, "expected none beside models"),
+        ({"models": ["offline", "offline-2"], "model_policy": "best"}, "one of ucb1, round_robin"),
+    ],
+)
+def test_mistakes_are_named(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_header("mmd", **options)
+
+
+def test_a_budget_in_dollars_needs_the_price_of_every_model(tmp_path: Path) -> None:
+    unpriced = evo.Model(name="unpriced", base_url="http://localhost:1")
+    with pytest.raises(BudgetError, match="dollars"):
+        evo.run("mmd", models=[CHEAP, unpriced], budget={"dollars": 1.0},
+                log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
