@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from evo.plugins import plugged_in
 from replay.plots import style
 from replay.plots.descent import blame_of_best, tree_of_best
+from replay.plots.policies import gains
 from replay.plots.runs import trajectories
 from replay.plots.style import Theme
 
@@ -35,8 +36,18 @@ def best_so_far(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "
     return trajectories(frame, x="generation" if by_generation else "calls", ax=ax, theme=theme)
 
 
+def exploring(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+    """Draw what looking at several arms gains, see `replay.diagnose`, at the N with most runs."""
+    from replay.planning.diagnosis import diagnose
+
+    counts = frame.groupby("children")["run"].nunique()
+    found = diagnose(frame[frame["children"] == counts.idxmax()])
+    return gains(found.ways, of=f"N = {found.children}, n = {found.runs}", ax=ax, theme=theme)
+
+
 FIGURES: dict[str, GroupFigure] = {
     "best so far": best_so_far,
+    "what exploring gains": exploring,
     "tree of the best run": tree_of_best,
     "blame of the best program": blame_of_best,
 }

@@ -1,11 +1,11 @@
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from benchmarks.local_tsp_effects import widths
 from synthetic_runs import as_frame
 
 import replay
@@ -95,31 +95,11 @@ def test_pools_that_say_nothing_of_other_runs_have_no_interval(arms, note):
 
 @pytest.mark.slow
 def test_on_real_runs_the_half_widths_are_those_of_leaving_each_run_out():
-    """A fast form of benchmarks/local_tsp_effects.py.
-
-    Both remove the variance that the policies' own randomness adds to a finite replay.
-    """
-    logs = Path(__file__).parents[3] / "logs" / "corpus" / "local-tsp"
-    runs = replay.fitness_matrix(replay.load(logs / "deep-s*.jsonl.gz", progress=False))
-    n, K, B = len(runs), 4, 6_000
-
-    def gains(matrix, seed):
-        common = {"rounds": 24, "arms": K, "replicates": B, "replace": False, "seed": seed}
-        made = replay.simulate_many(matrix, ["random", "thompson", "ucb1"], **common)
-        ends = [each.best_fitness[:, -1] for each in made.values()]
-        return np.stack([ends[1] - ends[0], ends[2] - ends[0]], axis=1), made["random"].arms
-
-    assert n == 24
-    gain, arms = gains(runs, 0)
-    found = pool_interval(gain, arms, kind="effect")
-    without = [gains(np.delete(runs, i, axis=0), 1 + i)[0] for i in range(n)]
-    means = np.stack([each.mean(axis=0) for each in without])
-    noise = np.stack([each.var(axis=0) / B for each in without]).mean(axis=0)
-    variance = (n - 1) ** 2 / n * (means.var(axis=0, ddof=1) - noise)
-    half = scipy.stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
-    ratio = (found.high - found.low) / 2 / half
-    assert ((ratio > 0.8) & (ratio < 1.3)).all()
-    assert found.low[0] > 0 > found.low[1]  # Thompson gains, of UCB1 nothing is known
+    """A fast form of benchmarks/local_tsp_effects.py."""
+    thompson, ucb1 = widths(["thompson", "ucb1"], 6_000)
+    assert 0.8 < thompson.ratio < 1.3
+    assert 0.8 < ucb1.ratio < 1.3
+    assert thompson.low > 0 > ucb1.low  # Thompson gains, of UCB1 nothing is known
 
 
 RUNS = np.maximum.accumulate(np.random.default_rng(4).beta(1, 4, size=(24, 33)), axis=1)
