@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.power_bands import A, B, as_frame, stated
-from scipy.stats import nct, t
+from scipy.stats import nct, norm, t
 
 import replay
-from replay.claims.power import power
+from replay.claims.decision import VERDICTS, decide
+from replay.claims.power import _Pilot, _rows, _shares, power
 from replay.statistics.exchange import Exchanges
 
 
@@ -36,6 +37,45 @@ def test_large_pilots_state_the_power_of_the_t_test():
     assert row["probability"] == pytest.approx(expected, abs=0.1)
     assert row["low"] <= expected <= row["high"]
     assert row["high"] - row["low"] < 0.4
+
+
+def normal_pilot(least=5):
+    """A pilot whose studies are normal with a standard error of .2 and limits two of them away."""
+
+    def study(n, rng):
+        value = 0.5 + 0.2 * rng.standard_normal()
+        return value, value - 0.4, value + 0.4
+
+    return _Pilot(
+        effect=0.5, error=0.15, freedom=6.0, inflation=1.5, unit="runs", least=least, study=study
+    )
+
+
+def test_bands_are_those_of_students_t_and_chi_squared():
+    """In closed form: the effect moves by t errors, and studies spread by 1.5 times their own."""
+    rows = list(_rows(normal_pilot(), 8, margin=0.0, band=0.6, studies=3000, seed=0))
+    greater = next(row for row in rows if row["verdict"] == "greater")
+    rng = np.random.default_rng(1)
+    spread = np.sqrt(6 / rng.chisquare(6, 100_000))
+    effect = 0.5 + 0.15 * spread * rng.standard_normal(100_000)
+    open_to = norm.cdf(effect / (0.2 * 1.5 * spread) - 2)
+    assert greater["probability"] == pytest.approx(norm.cdf(0.5), abs=0.03)
+    ends = [greater["low"], greater["high"]]
+    np.testing.assert_allclose(ends, np.quantile(open_to, [0.2, 0.8]), atol=0.03)
+
+
+@pytest.mark.parametrize(("runs", "settled"), [(4, False), (5, True)])
+def test_the_least_number_of_runs_may_settle(runs, settled):
+    rows = list(_rows(normal_pilot(least=5), runs, margin=0.0, band=0.8, studies=200, seed=0))
+    assert (rows[0]["probability"] > 0.5) == settled
+
+
+def test_verdicts_are_counted_by_the_rule_that_decides():
+    low, high = np.array([[0.1, 0.1, -0.3, -0.2, -0.2]]), np.array([[0.3, 0.2, -0.1, 0.2, 0.3]])
+    for margin in (0.0, 0.25):
+        found = _shares(low, high, margin)[:, 0]
+        verdicts = [decide(*each, margin) for each in zip(low[0], high[0], strict=True)]
+        np.testing.assert_allclose(found, [verdicts.count(each) / 5 for each in VERDICTS])
 
 
 def test_small_pilots_leave_the_power_open():
