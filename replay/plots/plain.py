@@ -10,10 +10,15 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from evo.logs.escapes import plain_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from matplotlib.artist import Artist
+
+LONGEST = 1000
+"""Characters of one text; the layout of a longer one, such as a forged name, takes minutes."""
 
 _POWER = re.compile(r"\$\\mathdefault\{-?[\d.]+(\^\{-?\d+\})?\}\$")
 """What matplotlib itself writes at the ticks of a logarithmic axis."""
@@ -39,7 +44,12 @@ class PlainFigure(Figure):
 
 
 def show_plainly(figure: Figure) -> None:
-    """Has every text of a figure shown as it is."""
+    """Has every text of a figure shown as it is, but for control characters and endless ones."""
     for text in figure.findobj(Text):
-        if isinstance(text, Text) and "$" in text.get_text():
-            text.set_parse_math(_POWER.fullmatch(text.get_text()) is not None)
+        if not isinstance(text, Text) or not (words := text.get_text()):
+            continue
+        shown = plain_text(words if len(words) <= LONGEST else f"{words[:LONGEST]} ...")
+        if shown != words:
+            text.set_text(shown)
+        if "$" in shown:
+            text.set_parse_math(_POWER.fullmatch(shown) is not None)

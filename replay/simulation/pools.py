@@ -15,7 +15,7 @@ import pandas as pd
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning
-from replay.simulation.arms import default_arms, pool_of
+from replay.simulation.arms import IDENTICAL, default_arms, pool_of
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, simulate
 from replay.statistics.intervals import NOTHING, FloatArray, Interval, interval
@@ -219,9 +219,11 @@ class Pools:
         """How far policy a ends above b, with its interval over runs."""
         for each in (a, b):
             self.ends(each)  # refuses pools on which nothing was ever ok
-            for text in self.play(each).warnings:
-                warnings.warn(text, ReplayWarning, stacklevel=2)
-        return self.play(a).less(self.play(b), level=level, name=f"{a} less {b}")
+        texts = dict.fromkeys([*self.play(a).warnings, *self.play(b).warnings])
+        for text in texts:
+            warnings.warn(text, ReplayWarning, stacklevel=2)
+        found = self.play(a).less(self.play(b), level=level, name=f"{a} less {b}")
+        return replace(found, note=IDENTICAL) if IDENTICAL in texts else found
 
     def null_p(self, a: str, b: str) -> float:
         """Probability of at least the effect of a over b in worlds without better arms.

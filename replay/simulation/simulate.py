@@ -133,6 +133,11 @@ def simulate(
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
         fitness, lengths = pool, own
+    if unknown := sorted(set(budget or {}) - set(costs or {})):
+        raise ValueError(
+            f"budget: expected units out of costs=, {sorted(costs or {})}, got {unknown}; "
+            "replay.cost_matrices makes costs of a frame"
+        )
     logged = checked(fitness, lengths, costs or {})
     if rounds < 1 or replicates < 1:
         raise ValueError(

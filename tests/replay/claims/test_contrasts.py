@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from synthetic_runs import as_frame
 
+from replay.claims import contrasts
 from replay.claims.contrasts import (
     Envelope,
     NullWorlds,
@@ -60,6 +61,8 @@ def test_cells_that_share_runs_are_compared_run_by_run():
     paired = stats.ttest_rel(*(grid.values[:, each][:, 0] for each in (last, first)))
     assert found.p == pytest.approx(paired.pvalue / 2, abs=0.01)
     assert found.value == pytest.approx(gain.mean())
+    gaps = contrasts._Gaps.of(NullWorlds.of(grid), last, first)
+    assert gaps.errors.item() == pytest.approx(stats.sem(gain).item())
 
 
 def test_a_cell_has_to_be_above_every_other_to_be_the_best():
@@ -202,3 +205,19 @@ def test_the_least_effect_is_where_the_power_reaches_four_in_five():
     assert least_effect(lambda x: min(x / 10, 1.0), 0.3) == pytest.approx(8, rel=1e-4)
     assert least_effect(lambda _: 0.5, 1.0) == np.inf
     assert np.isnan(least_effect(lambda _: 1.0, 0.0))
+
+
+def test_the_lower_limit_is_that_of_the_nearest_rival():
+    rng = np.random.default_rng(3)
+    values = {N: rng.normal(mean, 0.01, 8) for N, mean in ((1, 1.0), (4, 0.9), (16, 0.1))}
+    grid = grid_of(values)
+    at = at_budget(grid)
+    found = best_above_best(NullWorlds.of(grid), at[[0]], at[[1, 2]])
+    assert 0 < found.low < found.value < found.high
+    assert found.value == pytest.approx(0.1, abs=0.02)
+
+
+def test_scaled_residuals_have_the_unbiased_variance_of_a_cell():
+    grid = grid_of(two(np.random.default_rng(4)))
+    squares = (NullWorlds.of(grid).scaled ** 2).sum(axis=0) / grid.counts
+    np.testing.assert_allclose(squares, np.nanvar(grid.values, axis=0, ddof=1))

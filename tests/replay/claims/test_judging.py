@@ -7,7 +7,7 @@ from synthetic_runs import as_frame
 import replay
 from replay.claims.decision import still_needed
 from replay.claims.sides import Sides
-from replay.logs.frames import distinct_runs
+from replay.logs.frames import ReplayWarning, distinct_runs
 
 
 def group(mean, n, model, seed=0, generations=4):
@@ -326,3 +326,11 @@ def test_pools_may_hold_half_of_the_runs_and_no_more():
     assert replay.judge(arms(6, 4), "ucb1", "random", arms=3).n == 6
     with pytest.raises(ValueError, match="at least 6 runs with a generation for pools of 3 arms"):
         replay.judge(arms(5, 4), "ucb1", "random", arms=3)
+
+
+def test_policies_that_use_up_every_arm_are_identical_by_construction():
+    with pytest.warns(ReplayWarning, match="identical by construction") as said:
+        found = replay.judge(arms(8, 4), "ucb1", "random", arms=2, rounds=8)
+    assert len(said) == 1
+    assert (found.verdict, found.effect) == ("undetermined", 0)
+    assert "identical by construction" in found.paragraph

@@ -89,3 +89,10 @@ def test_edits_agree_with_the_lineage(tmp_path):
     line = replay.lineage(log).iloc[1:].set_index(["generation", "index"])
     for name in ("added", "removed", "gain"):
         np.testing.assert_allclose(found.loc[line.index, name], line[name])
+
+
+def test_a_line_that_came_back_does_not_return_again(tmp_path):
+    without = FIRST.replace("    y = x + 1\n", "")
+    twice = FIRST.replace("    y = x + 1\n", "    y = x + 1\n" * 2)
+    found = replay.edits(run_of(tmp_path, without, FIRST, twice))
+    assert found["returned"].tolist() == [0, 1, 0]

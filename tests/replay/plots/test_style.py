@@ -86,3 +86,12 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     assert show(figure).png == found.png
     assert "data-dark=" in found._repr_html_()
     assert show(style.prepare(None, "dark"))._repr_html_() is None
+
+
+def test_forged_names_neither_stop_a_layout_nor_draw_control_characters():
+    figure, (ax,) = style.subplots()
+    ax.set_title("x" * 100_000)
+    ax.set_xlabel("red\x1b[31m\u202ename $x_{$")
+    figure.draw_without_rendering()
+    assert ax.get_title() == "x" * 1000 + " ..."
+    assert ax.get_xlabel() == "red\\x1b[31m\\u202ename $x_{$"

@@ -13,6 +13,7 @@ from replay.cli.entry import main
 from replay.plots import FIGURES
 from replay.plots.style import label_axes, prepare
 from replay.reports import SECTIONS, estimate, stack
+from replay.reports.tables import Section, exact, markdown
 
 CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
 
@@ -88,3 +89,11 @@ def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
     monkeypatch.setitem(FIGURES, "dollars", nothing)
     figure = plots.overview(replay.load(logs))
     assert "these runs have no dollars" in [t.get_text() for ax in figure.axes for t in ax.texts]
+
+
+def test_a_bar_in_a_name_makes_no_column_of_a_markdown_table():
+    section = Section(
+        title="Runs", task="t", model="m", is_llm=True, heading="policy",
+        cells=stack({"a|b": [exact("pulls", 3.0, 4, "count")]}),
+    )  # fmt: skip
+    assert "| a\\|b | 3 |" in markdown([section])

@@ -304,7 +304,7 @@ class TestBudget:
         ({"arms": [[0, 1]]}, r"shape \(5, K\)"),
         ({"arms": [[0, 2]] * 5}, "row numbers from 0 to 1"),
         ({"costs": {"calls": [[1, 1]]}}, "costs in calls of the shape of fitness"),
-        ({"budget": {"calls": 3}}, r"nothing is counted in 'calls' here, only in \[\]"),
+        ({"budget": {"calls": 3}}, r"units out of costs=, \[\], got \['calls'\].*cost_matrices"),
         ({"seed": -3, "policy": "random"}, "seed of 0 or more, got -3"),
     ],
 )
