@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
 
 import evo
 from evo.gate.engines.job import Job
+from evo.gate.engines.process import Process
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["evo.studies.allocation.driver", "evo.gate.engines.arm"])
 
 SCRIPT = """\
 import http.client, json, os, re, signal, sys, threading, time, urllib.error, urllib.request
@@ -88,3 +99,39 @@ def toy(name: str = "toy", *, how: str = "", at: int = -1, resumes: bool = False
     engine = evo.Engine(name, prepare, parent=parent, resumes=resumes)
     evo.register_engine(engine)
     return engine
+
+
+MORTAL: dict[str, Any] = {
+    "arms": [{"engine": "immortal"}, {"engine": "mortal"}, {"search": "greedy"}],
+    "rounds": 12, "children": 2, "progress": False, "max_concurrent": 1,
+}  # fmt: skip
+
+
+def mortals() -> None:
+    """Registers an engine that can go on after a kill, and one that cannot."""
+    toy("immortal", resumes=True)
+    toy("mortal")
+
+
+def allocate_until_killed(folder: str, children: int) -> None:
+    """Makes an allocation whose process is killed once so many further children are logged."""
+    mortals()
+    left = children
+
+    def count(event: evo.Event) -> None:
+        nonlocal left
+        left -= event.kind == "child"
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    evo.allocate_live("mmd", "random", log_dir=folder, on_event=count, **MORTAL)
+
+
+def start_and_die(folder: str) -> None:
+    """Starts a program that waits, and is killed once that has said who it is."""
+    program = "import os, time; print(os.getpid(), *os.environ, flush=True); time.sleep(600)"
+    Process([sys.executable, "-c", program], Path(folder), {"PATH": "/bin"})
+    output = Path(folder, "output.txt")
+    while not (output.exists() and output.read_text().endswith("\n")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)

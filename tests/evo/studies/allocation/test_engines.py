@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import sys
@@ -14,20 +13,17 @@ from typing import Any
 
 import pytest
 from endpoints import closed_port
-from toy_engine import toy
+from toy_engine import MORTAL, PROCESSES, allocate_until_killed, mortals, start_and_die, toy
 
 import evo
 import evo.gate.engines.arm
 import replay
 from evo.cli.entry import main
-from evo.gate.engines.process import Process
 from evo.gate.log import read_gate_log
 from evo.models.client import EndpointDown
 from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["evo.studies.allocation.driver", "evo.gate.engines.arm"])
 KILLS = [2, 1, 3, 1, 2] * min(2, int(os.environ.get("EVO_TORTURE", "1")))
 QUIET: dict[str, Any] = {"progress": False, "max_concurrent": 1}
 
@@ -194,32 +190,6 @@ def test_an_endpoint_that_is_gone_stops_the_allocation(
     assert calls_at(tmp_path, 0) == 3
 
 
-MORTAL: dict[str, Any] = {
-    "arms": [{"engine": "immortal"}, {"engine": "mortal"}, {"search": "greedy"}],
-    "rounds": 12, "children": 2, **QUIET,
-}  # fmt: skip
-
-
-def mortals() -> None:
-    """Registers an engine that can go on after a kill, and one that cannot."""
-    toy("immortal", resumes=True)
-    toy("mortal")
-
-
-def allocate_until_killed(folder: str, children: int) -> None:
-    """Makes an allocation whose process is killed once so many further children are logged."""
-    mortals()
-    left = children
-
-    def count(event: evo.Event) -> None:
-        nonlocal left
-        left -= event.kind == "child"
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    evo.allocate_live("mmd", "random", log_dir=folder, on_event=count, **MORTAL)
-
-
 def check_kills(folder: Path, moments: list[int]) -> None:
     """Kills an allocation at each moment, goes on, and checks what came of it."""
     counted = [0, 0, 0]
@@ -311,16 +281,6 @@ def test_a_tool_alone_is_the_case_of_one_arm(
     toy("dead", how="raise", at=0)
     with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
         evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
-
-
-def start_and_die(folder: str) -> None:
-    """Starts a program that waits, and is killed once that has said who it is."""
-    program = "import os, time; print(os.getpid(), *os.environ, flush=True); time.sleep(600)"
-    Process([sys.executable, "-c", program], Path(folder), {"PATH": "/bin"})
-    output = Path(folder, "output.txt")
-    while not (output.exists() and output.read_text().endswith("\n")):
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def lives(pid: int) -> bool:
