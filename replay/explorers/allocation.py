@@ -16,9 +16,9 @@ from replay.explorers.allocation_data import (
     AllocationView,
     RunsAsArms,
     parameters_of,
+    taus,
 )
 from replay.explorers.allocation_picture import AllocationPicture
-from replay.explorers.budget import taus
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles

@@ -201,3 +201,12 @@ def _signed(found: Interval) -> str:
         return "an unknown amount"
     limits = f" [{found.low:+.4f}, {found.high:+.4f}]" if math.isfinite(found.low) else ""
     return f"{found.value:+.4f}{limits}"
+
+
+def taus(fitness: np.typing.NDArray[np.float64], now: float) -> list[float]:
+    """Forty fitness values from low to the best, and the one that is set."""
+    known = fitness[:, 1:][np.isfinite(fitness[:, 1:])]
+    if not known.size:
+        return [now]
+    found = np.linspace(np.quantile(known, 0.05), known.max(), 40)
+    return sorted({*np.round(found, 4).tolist(), now})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from replay.explorers.budget_arrays import pack
 from replay.explorers.budget_data import (
     UNITS,
     BudgetView,
@@ -19,10 +20,11 @@ from replay.explorers.budget_data import (
     known_units,
     outlook,
 )
-from replay.explorers.budget_picture import BudgetPicture
+from replay.explorers.budget_picture import draw_budget
+from replay.explorers.drawn import Drawing, Drawn
 from replay.explorers.shell import Explorer, notice
-from replay.explorers.subject import Settings, Subject, call
-from replay.explorers.widgets import choice, entry, naming, slider
+from replay.explorers.subject import Settings, call
+from replay.explorers.widgets import naming
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 HELP = (
     "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
     "Moving T or N keeps C, to the nearest split of C; moving C keeps N. Point at the picture for "
-    "numbers, click on a cell to choose it."
+    "numbers, click on a cell to choose it; drag over the curves to zoom, double-click to see all."
 )
 
 
@@ -49,6 +51,7 @@ class Budgets:
         }
         self.pairs = list(self._parts)  # each task and model
         self._known: dict[tuple[str, str], Outlook] = {}
+        self._packed: tuple[tuple[str, str], float, bool] | None = None  # what the page has
         found = [
             axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
         ]
@@ -127,18 +130,35 @@ class Budgets:
             return settings | self.defaults(settings) if known else settings
         return link(moved, settings, self.rows, self.columns)
 
-    def along(self, now: Settings) -> list[int]:
-        """Each T of the current budget that can be shown."""
-        known, C = self.outlook(now), now["calls"]
-        splits = [(T, C // T) for T in self.columns if C % T == 0 and C // T in self.rows]
-        return [T for T, N in splits if known.cell(T, N) is not None]
-
     def units(self) -> list[CostAxis]:
         """The cost axes that are known of any task and model."""
         known = {unit for part in self._parts.values() for unit in known_units(part)}
         return [axis for axis in UNITS if axis in {"generation", "calls", *known}]
 
-    def view(self, now: Settings, coarse: bool = False) -> BudgetView:
+    def complete(self, now: Settings) -> bool:
+        """Predict what is missing; returns whether the page lacks any of it."""
+        key = now["task"], now["model"]
+        self.predict(now)
+        wanted = (key, now["tau"], self.outlook(now).kernel is not None)
+        return wanted[2] and self._packed != wanted
+
+    def pack(self, now: Settings, options: Mapping[str, Any], theme: Theme, named: str) -> bytes:
+        """Everything that the browser draws of a task and model."""
+        known = self.outlook(now)
+        fitted = known.kernel is not None
+        self._packed = ((now["task"], now["model"]), now["tau"], fitted)
+        shown = {**options, "axis": [(UNITS[axis], axis) for axis in options["axis"]]}
+        about = {
+            "task": now["task"],
+            "model": now["model"],
+            "theme": theme,
+            "named": named,
+            "fitted": fitted,
+            "options": {name: shown[name] for name in shown if name != "tau"},
+        }
+        return pack(known, rows=self.rows, columns=self.columns, tau=now["tau"], about=about)
+
+    def view(self, now: Settings) -> BudgetView:
         """One choice, with the splits twice as deep and twice as broad."""
         known, axis, tau = self.outlook(now), now["axis"], now["tau"]
         T, N = now["generations"], now["children"]
@@ -187,7 +207,7 @@ def explore_budget(
     child_table: pd.DataFrame | None = None,
     theme: Theme = "neutral",
     **begins: Any,
-) -> Explorer:
+) -> Drawn | Explorer:
     """Move along budgets with sliders: fitness, probability to reach tau and cost of each split.
 
     Args:
@@ -210,39 +230,26 @@ def explore_budget(
     if begins:
         budgets.predict(start)
     tasks, models = (list(dict.fromkeys(part)) for part in zip(*budgets.pairs, strict=True))
-    made = {
-        "generations": slider("generations T", budgets.columns, tip="Depth; keeps the budget C"),
-        "children": slider("children N", budgets.rows, tip="Breadth; keeps the budget C"),
-        "calls": slider("calls C", budgets.calls, tip="The budget; keeps N"),
-        "tau": entry("τ", start["tau"], (-1e6, 1e6), 0.005, tip="The fitness to reach"),
-        "task": choice("Task", tasks, tip="Task of the runs"),
-        "model": choice("Model", models, tip="Model of the runs"),
-        "axis": choice(
-            "Cost axis", [(UNITS[axis], axis) for axis in budgets.units()],
-            tip="What curves are drawn against",
-        ),
-    }  # fmt: skip
     named = naming(frame)
-    subject = Subject(
+    options: dict[str, Sequence[Any] | None] = {
+        "generations": budgets.columns,
+        "children": budgets.rows,
+        "calls": budgets.calls,
+        "tau": None,
+        "axis": budgets.units(),
+        "task": tasks,
+        "model": models,
+    }
+    order = {name: start[name] for name in options if name in start}
+    drawing = Drawing(
         name="budget",
-        picture=BudgetPicture,
-        theme=theme,
+        options=options,
         view=budgets.view,
-        code=lambda now: call("explore_budget", named(), now),
+        pack=lambda now: budgets.pack(now, options, theme, named()),
+        same=lambda one, other: all(one[name] == other[name] for name in ("task", "model")),
+        figure=lambda view, theme: draw_budget(cast("BudgetView", view), theme),
         adjust=budgets.adjust,
-        slow=budgets.predict,
-        scrubs={
-            "generations": budgets.along,
-            "tau": lambda now: taus(budgets.outlook(now).fitness.values, now["tau"]),
-        },
+        slow=budgets.complete,
+        code=lambda now: call("explore_budget", named(), now),
     )
-    return Explorer(subject, made, help=HELP, begins=start)
-
-
-def taus(fitness: np.typing.NDArray[np.float64], now: float) -> list[float]:
-    """Forty fitness values from low to the best, and the one that is set."""
-    known = fitness[:, 1:][np.isfinite(fitness[:, 1:])]
-    if not known.size:
-        return [now]
-    found = np.linspace(np.quantile(known, 0.05), known.max(), 40)
-    return sorted({*np.round(found, 4).tolist(), now})
+    return Drawn(drawing, help=HELP, begins={**order, **start})

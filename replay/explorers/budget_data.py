@@ -140,10 +140,10 @@ class Outlook:
         # Caches of this object and not of its class, so that they go when it goes.
         self._bands = functools.lru_cache(maxsize=4096)(self._join)
         self.position = functools.lru_cache(maxsize=256)(self._add_up)
-        self._logged = functools.lru_cache(maxsize=64)(self._average)
+        self.logged = functools.lru_cache(maxsize=64)(self._average)
         self._reached = functools.lru_cache(maxsize=256)(self._count)
         self._simulated = functools.lru_cache(maxsize=64)(self._simulate)
-        self._predicted = functools.lru_cache(maxsize=256)(self._predict)
+        self.predicted = functools.lru_cache(maxsize=256)(self._predict)
 
     @functools.cached_property
     def largest(self) -> int:
@@ -197,7 +197,7 @@ class Outlook:
         logged = generations <= self.depths.get(children, 0)
         if not logged and (self.kernel is None or not self.kernel.inside(generations, children)):
             return None
-        band = self._logged(children) if logged else self._predicted(children, None)
+        band = self.logged(children) if logged else self.predicted(children, None)
         value, low, high, n = (float(column[generations]) for column in band)
         return SplitValue(value, low, high, n, logged)
 
@@ -205,19 +205,19 @@ class Outlook:
         depth = min(self.depths.get(N, 0), T)
         fitness, reached = [], []
         if depth:
-            fitness.append(tuple(column[1 : depth + 1] for column in self._logged(N)))
+            fitness.append(tuple(column[1 : depth + 1] for column in self.logged(N)))
             reached.append(tuple(column[1 : depth + 1] for column in self._reached(N, tau)))
         if depth < T:
             if self.kernel is None or not self.kernel.inside(T, N):
                 return None
-            fitness.append(tuple(column[depth + 1 : T + 1] for column in self._predicted(N, None)))
-            share = self._predicted(N, tau)
+            fitness.append(tuple(column[depth + 1 : T + 1] for column in self.predicted(N, None)))
+            share = self.predicted(N, tau)
             reached.append(tuple(column[depth + 1 : T + 1] for column in share))
         bands = [
             (*(np.concatenate(parts) for parts in zip(*columns, strict=True)), depth)
             for columns in (fitness, reached)
         ]
-        return bands[0], bands[1], self._costs_of(T, N)  # type: ignore[return-value]
+        return bands[0], bands[1], self.costs_of(T, N)  # type: ignore[return-value]
 
     def _average(self, N: int) -> _Columns:
         """Mean best fitness of the runs of N by generation, with interval and n."""
@@ -276,7 +276,7 @@ class Outlook:
         beyond = np.full(max(0, len(generations) - len(each)), each.mean())
         return np.asarray(np.cumsum([*each, *beyond][: len(generations)]), dtype=np.float64)
 
-    def _costs_of(self, T: int, N: int) -> dict[str, Interval]:
+    def costs_of(self, T: int, N: int) -> dict[str, Interval]:
         """Cost of a split by unit, mean over its runs; without interval if not logged."""
         found: dict[str, Interval] = {}
         for unit, sweep in self.costs.items():
@@ -364,6 +364,8 @@ class BudgetView:
         """The choice, its costs and its neighbours in sentences."""
         split = self.splits[0]
         assert split is not None
+        asked = split.generations, split.children, split.costs
+        offline = self.outlook.fitness.model == "offline"
         source = (
             f"n = {split.fitness.n} runs, logged"
             if split.logged
@@ -375,7 +377,7 @@ class BudgetView:
             f"(C = {split.generations * split.children} calls) have a mean best fitness of "
             f"{split.fitness.last} ({source}).",
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
-            f"A run costs {_costs(split, offline=self.outlook.fitness.model == 'offline')}.",
+            f"A run costs {costs_in_words(*asked, offline=offline)}.",
         ]
         for name, other in zip(NAMES[1:], self.splits[1:], strict=True):
             if other is not None:
@@ -385,12 +387,12 @@ class BudgetView:
                     f"{other.fitness.last}{kind}."
                 )
         shown = [each for each in self.splits if each is not None]
-        limits = ["limits that hold in at least 95 %, of the probability"]
-        if not all(each.logged for each in shown):
-            limits.insert(0, "where 95 % of simulated means lie, of predictions")
-        if any(each.logged for each in shown) and self.outlook.interval != "no interval":
-            limits.insert(0, f"a {self.outlook.interval}, of logged means")
-        return " ".join([*text, f"In brackets: {'; '.join(limits)}."])
+        brackets = limits_in_words(
+            self.outlook.interval,
+            logged=any(each.logged for each in shown),
+            predicted=not all(each.logged for each in shown),
+        )
+        return " ".join([*text, brackets])
 
     def table(self) -> pd.DataFrame:
         """One row per split and generation."""
@@ -418,11 +420,23 @@ class BudgetView:
         return pd.concat(parts, ignore_index=True)
 
 
-def _costs(split: Split, *, offline: bool) -> str:
-    """Costs in words; units that are not known are named as such."""
-    parts, unknown = [f"{split.generations * split.children} calls"], []
+def limits_in_words(interval: str, *, logged: bool, predicted: bool) -> str:
+    """What the brackets hold where logged means, predicted ones or both are shown."""
+    limits = ["limits that hold in at least 95 %, of the probability"]
+    if predicted:
+        limits.insert(0, "where 95 % of simulated means lie, of predictions")
+    if logged and interval != "no interval":
+        limits.insert(0, f"a {interval}, of logged means")
+    return f"In brackets: {'; '.join(limits)}."
+
+
+def costs_in_words(
+    generations: int, children: int, costs: Mapping[str, Interval], *, offline: bool
+) -> str:
+    """Costs of a split; units that are not known are named as such."""
+    parts, unknown = [f"{generations * children} calls"], []
     for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
-        found = split.costs.get(unit)
+        found = costs.get(unit)
         if found is None and offline and unit != "tokens":
             continue
         if found is None or math.isnan(found.value):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
+from replay.explorers.drawn import Drawn
 from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer
@@ -31,12 +32,12 @@ class Tabs:
         widget: The whole as one widget.
     """
 
-    def __init__(self, makers: Mapping[str, Callable[[], Explorer | Runs]]) -> None:
+    def __init__(self, makers: Mapping[str, Callable[[], Drawn | Explorer | Runs]]) -> None:
         import ipywidgets
 
         close_previous(self)
         self._makers = dict(makers)
-        self._made: dict[str, Explorer | Runs] = {}
+        self._made: dict[str, Drawn | Explorer | Runs] = {}
         self.widget = ipywidgets.Tab(
             children=[ipywidgets.VBox() for _ in self._makers], titles=list(self._makers)
         )
@@ -93,7 +94,7 @@ def explore(
         from replay import importers
 
         frame = importers.load(frame)
-    makers: dict[str, Callable[..., Explorer | Runs]] = {
+    makers: dict[str, Callable[..., Drawn | Explorer | Runs]] = {
         "Table of runs": functools.partial(Runs, frame),
         "Budget": functools.partial(explore_budget, frame, child_table=child_table),
         "Allocation": functools.partial(explore_allocation, frame),

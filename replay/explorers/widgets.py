@@ -279,7 +279,8 @@ def close_previous(made: Closable) -> None:
 
 def close_tree(widget: Widget) -> None:
     """Close a widget and all that belongs to it: its layout and style are widgets too."""
-    for child in getattr(widget, "children", ()):
+    children = getattr(widget, "children", ())
+    for child in children if isinstance(children, tuple) else ():  # an int is a setting
         close_tree(child)
     for part in ("layout", "style", "link"):
         if (own := getattr(widget, part, None)) is not None and hasattr(own, "close"):

@@ -4,12 +4,10 @@
 
 On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook of its own, one
 after the other: a slider whose handler only hands over a picture made before (the floor of
-anything that asks the kernel), the budget explorer (T), the allocation explorer (K, for which it
-simulates, and c), and the scrub of T that needs no kernel. For the explorers also ten drags of 20
-events 40 ms apart (pictures seen), and for budgets the hover to the tooltip, the click on a cell to
-the new picture, and the first pixels (`--only first`): of a loaded frame, a second after it was
-loaded and at once, and of the corpus, each in fresh kernels, imports included; bytecode is at hand,
-as after an installation. The first lines are the explorers' own share, without a browser.
+anything that asks the kernel), the budget explorer, which the browser draws while the kernel is
+busy in another cell (beside a bare input that changes one word), and the allocation explorer (K,
+for which it simulates, and c), for which also ten drags of 20 events 40 ms apart (pictures seen).
+The first lines are the kernel's own share, without a browser.
 """
 
 from __future__ import annotations
@@ -48,20 +46,50 @@ slider.observe(lambda change: setattr(picture, "value", pictures[change["new"]])
 made.close()
 ipywidgets.VBox([slider, picture])
 """
-BUDGET = "b = explorers.explore_budget(frame, child_table=children)\n"
+BUDGET = "b = explorers.explore_budget(frame, child_table=children)\nb"
+BUSY = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+MOVES = """async ([label, moves]) => {
+  const root = document.querySelector('.replay-view'), found = [];
+  const bare = Object.assign(document.createElement('input'), {type: 'range', max: 9});
+  const shown = document.createElement('b');
+  bare.oninput = () => { shown.textContent = bare.value; };
+  root.append(bare, shown);
+  const input = label ? root.querySelector(`[aria-label='${label}']`) : bare;
+  for (let k = 0, step = 1; k < moves; k++) {
+    await new Promise((done) => setTimeout(done, 40));
+    const known = input.options ? [...input.options].filter((each) => !each.disabled) : null;
+    if (known) {
+      const at = known.findIndex((each) => each.value === input.value);
+      input.value = known[(at + 1) % known.length].value;
+    } else {
+      if (+input.value + step > +input.max || +input.value + step < 0) step = -step;
+      input.value = +input.value + step;
+    }
+    const began = performance.now();
+    input.dispatchEvent(new Event(known ? 'change' : 'input', {bubbles: true}));
+    const drawn = performance.now();
+    await new Promise((done) => requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = done;
+      channel.port2.postMessage(0);
+    }));
+    found.push([performance.now() - began, drawn - began]);
+  }
+  bare.remove();
+  shown.remove();
+  return found;
+}"""
+"""Moves a control; milliseconds from the event to the frame after it, and to the end of drawing."""
 ALLOCATION = "a = explorers.explore_allocation(frame)\n"
 WAYS = [
     ("floor", FLOOR, [("floor", "picture at hand")], True),
-    ("budget", BUDGET + "b", [("generations T", "budget, T")], True),
     ("allocation", ALLOCATION + "a", [("arms K", "allocation, K"), ("c", "allocation, c")], True),
-    ("anew", BUDGET + "b._kept.most = 0\nb", [("generations T", "budget, T, none kept")], True),
     (
         "anew2",
         ALLOCATION + "a._kept.most = 0\na",
         [("arms K", "allocation, K, none kept"), ("c", "allocation, c, none kept")],
         True,
     ),
-    ("scrub", BUDGET + "b.scrub('generations')", [("generations", "scrub, no kernel")], False),
 ]
 """Name, cell, sliders by label with what they are called here, and whether to drag them."""
 
@@ -95,20 +123,37 @@ def main() -> None:
                         report(
                             f"{name}, pictures of a drag", [drag(page, label) for _ in range(10)]
                         )
-                if stem == "budget":
-                    report("hover to tooltip", [hover(page, k) for k in range(moves)])
-                    report("click to picture", [click(page, k) for k in range(moves)])
                 lab.execute(page, "kernelmenu:shutdown")
-        if only and "first" not in only:
-            return
-        explore = f"import replay\nreplay.explorers.explore_budget(replay.load({str(CORPUS)!r}))"
-        for name, cells, pause in (
-            ("frame", [DATA, BUDGET + "b"], 1000),
-            ("frame, at once", [DATA, BUDGET + "b"], 0),
-            ("corpus", ["0", explore], 1000),
+        if not only or "budget" in only:
+            budgets(folder, url, moves)
+
+
+def budgets(folder: Path, url: str, moves: int) -> None:
+    """Move every control of the budget explorer while the kernel is busy in another cell."""
+    lab.write_notebook(folder / "budget.ipynb", [DATA, BUDGET, BUSY])
+    with lab.browser(width=1400) as (page, _):
+        lab.open_notebook(page, url, "budget.ipynb", run=False)
+        for _ in range(2):
+            lab.execute(page, "notebook:run-cell-and-select-next")
+        page.wait_for_selector(".replay-view svg")
+        page.wait_for_timeout(5000)
+        lab.execute(page, "notebook:run-cell-and-select-next")
+        page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
+            ".status === 'busy'"
+        )
+        for label in (
+            "",
+            "generations T",
+            "children N",
+            "calls C",
+            "fitness to reach",
+            "Cost axis",
         ):
-            found = [first(folder, url, cells, pause) for _ in range(3)]
-            report(f"first pixels, {name}", found)
+            found = page.evaluate(MOVES, [label, moves])
+            report(f"{label or 'bare input'}, to pixels", [each for each, _ in found])
+            report(f"{label or 'bare input'}, drawing", [each for _, each in found])
+        lab.execute(page, "kernelmenu:shutdown")
 
 
 def in_process(moves: int) -> None:
@@ -119,9 +164,15 @@ def in_process(moves: int) -> None:
     tables = replay.load_tables(CORPUS)
     frame, children = tables.generations, tables.children
     budget = explorers.explore_budget(frame, child_table=children)
+    budget.settle()
+    cpu = []
+    for k in range(5 * moves):
+        T, start = budget.controls["generations"].options[k % 5], time.thread_time()
+        budget.screen.set_state({"generations": T, "children": 16 // T, "calls": 16})
+        cpu.append(1e3 * (time.thread_time() - start))
+    report("in process, a move of budgets, CPU", cpu)
     allocation = explorers.explore_allocation(frame)
     for explorer, name, values in (
-        (budget, "generations", [2**k for k in range(10)]),
         (allocation, "arms", [2, 3, 4, 5, 6, 7, 8]),
         (allocation, "c", [0.01, 0.05, 0.1, 0.5, 1.0]),
     ):
@@ -163,53 +214,6 @@ def drag(page, label: str) -> float:
         page.wait_for_timeout(40)
     page.wait_for_timeout(250)  # less than the rest after which the full picture comes
     return float(page.evaluate("() => window.seen.length"))
-
-
-def cell(number: int) -> str:
-    """The tooltip of one of some cells, in turn."""
-    return f"T = {2 ** (number % 5)}, N = {2 ** (number % 4)}, "
-
-
-def hover(page, number: int) -> float:
-    """The pointer comes to a cell; milliseconds until its tooltip is there."""
-    x, y = lab.point(page, cell(number))
-    return float(
-        page.evaluate(
-            """([x, y]) => {
-              const canvas = document.elementFromPoint(x, y), began = performance.now();
-              canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y}));
-              canvas.nextSibling.offsetWidth;
-              return performance.now() - began;
-            }""",
-            [x, y],
-        )
-    )
-
-
-def click(page, number: int) -> float:
-    """A cell is clicked; milliseconds to the picture."""
-    place = lab.point(page, cell(number))
-    page.evaluate("() => { window.seen.length = 0; }")
-    page.mouse.click(*place)
-    page.wait_for_function("() => window.seen.length > 0")
-    return float(page.evaluate("() => window.seen[0].wait"))
-
-
-def first(folder: Path, url: str, cells: list[str], pause: int) -> float:
-    """From running the second cell to the first picture."""
-    lab.write_notebook(folder / "first.ipynb", cells)
-    with lab.browser() as (page, _):
-        lab.open_notebook(page, url, "first.ipynb", run=False)
-        page.wait_for_timeout(4000)  # what JupyterLab does after it was opened
-        lab.execute(page, "notebook:run-cell-and-select-next")
-        page.locator(".jp-InputPrompt", has_text="[1]:").wait_for()
-        page.wait_for_timeout(pause)
-        page.evaluate("() => { window.seen.length = 0; window.pressed = performance.now(); }")
-        lab.execute(page, "notebook:run-cell-and-select-next")
-        page.wait_for_function("() => window.seen.length > 0")
-        wait = float(page.evaluate("() => window.seen[0].wait"))
-        lab.execute(page, "kernelmenu:shutdown")
-        return wait
 
 
 def report(name: str, found: list[float | None]) -> None:

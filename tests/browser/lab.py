@@ -1,7 +1,8 @@
 """A real JupyterLab in a headless Chromium, for tests and measurements of what is on the screen.
 
-A picture says in its own bytes what it shows (the PNG's `Source` and `Description`), so a test
-knows which values are on the screen without comparing images and without waiting for fixed times.
+A picture says in its own bytes what it shows (the PNG's `Source` and `Description`), and a view
+that the browser draws in its attributes `data-source` and `data-description`, so a test knows which
+values are on the screen without comparing images and without waiting for fixed times.
 Where only times matter, `window.bare = true` leaves that reading out.
 """
 
@@ -28,7 +29,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PICTURES = "img.widget-image, .replay-picture img"
+PICTURES = "img.widget-image, .replay-picture img, .replay-view"
 PATIENCE = 120_000  # milliseconds
 
 WATCH = """
@@ -59,7 +60,9 @@ WATCH = """
     }
     return notes;
   };
-  window.notes = text;
+  window.notes = async (each) => each.matches('.replay-view')
+    ? {Source: each.dataset.source, Description: each.dataset.description} : text(each.src);
+  window.ready = (each) => each.offsetParent && each.complete !== false;
   for (const kind of ['keydown', 'pointerup'])
     document.addEventListener(kind, () => { window.pressed = performance.now(); }, true);
   const painted = async (img) => {
@@ -227,14 +230,14 @@ def shown(page) -> dict[str, str]:
 
     try:
         page.wait_for_function(
-            "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent && i.complete)",
+            "(all) => [...document.querySelectorAll(all)].some(window.ready)",
             arg=PICTURES,
         )
     except Error as error:
         outputs = page.locator(".jp-OutputArea").all_inner_texts()
         raise Error(f"no picture, the page shows {outputs!r}") from error
     return page.evaluate(
-        "(all) => window.notes([...document.querySelectorAll(all)].find(i => i.offsetParent).src)",
+        "(all) => window.notes([...document.querySelectorAll(all)].find(window.ready))",
         PICTURES,
     )
 
@@ -244,8 +247,8 @@ def wait_for(page, words: str, *, key: str = "Source") -> None:
     page.wait_for_function(
         """async ([all, key, words]) => {
           for (const image of document.querySelectorAll(all)) {
-            if (!image.offsetParent || !image.complete) continue;
-            if (((await window.notes(image.src))[key] || '').includes(words)) return true;
+            if (!window.ready(image)) continue;
+            if (((await window.notes(image))[key] || '').includes(words)) return true;
           }
           return false;
         }""",
@@ -261,7 +264,7 @@ def rest(page) -> None:
     page.evaluate("() => { window.stood = null; }")
     page.wait_for_function(
         """() => {
-          const boxes = [...document.querySelectorAll('.replay-picture')];
+          const boxes = [...document.querySelectorAll('.replay-picture, .replay-view')];
           const serials = boxes.filter(e => e.offsetParent).map(e => e.dataset.serial || '');
           const now = serials.join();
           if (window.stood?.now !== now) window.stood = {now, since: performance.now()};
@@ -271,7 +274,10 @@ def rest(page) -> None:
 
 
 def handle(page, label: str):
-    """The handle of the slider with a label."""
+    """The slider with a label, or its handle."""
+    drawn = page.locator(f".replay-view input[type=range][aria-label='{label}']")
+    if drawn.count():
+        return drawn.first
     described = page.get_by_text(label, exact=True)
     return page.locator(".widget-hslider", has=described).first.locator(".noUi-handle")
 
@@ -289,6 +295,9 @@ def drag(page, label: str, pixels: float) -> None:
     found.scroll_into_view_if_needed()
     box = found.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    if found.evaluate("each => each.matches('input')"):  # the thumb lies where the value is
+        share = found.evaluate("each => each.value / each.max")
+        x = box["x"] + 8 + share * (box["width"] - 16)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + pixels, y, steps=8)
@@ -319,7 +328,14 @@ def point(page, text: str) -> tuple[float, float]:
     rest(page)
     found = page.wait_for_function(
         """(text) => {
-          const box = [...document.querySelectorAll('.replay-picture')].find(e => e.offsetParent);
+          const all = document.querySelectorAll('.replay-picture, .replay-view');
+          const box = [...all].find(e => e.offsetParent);
+          const cell = box?.view?.shown().plan.cells.find(each => each.text.includes(text));
+          if (cell) {
+            cell.node.scrollIntoView({block: 'nearest'});
+            const {left, top, width, height} = cell.node.getBoundingClientRect();
+            return [left + width / 2, top + height / 2];
+          }
           const mark = box?.hits?.marks.find(each => each.text.includes(text));
           if (!mark) return null;
           box.scrollIntoView({block: 'nearest'});
@@ -335,7 +351,7 @@ def point(page, text: str) -> tuple[float, float]:
 
 def click(page, text: str) -> str:
     """Point at a mark, which says something, and click it; gives what the tooltip said."""
-    tip = page.locator(".replay-picture [role=status]:visible").first
+    tip = page.locator(".replay-picture [role=status]:visible, .replay-view .tip:visible").first
     deadline = time.monotonic() + PATIENCE / 1000
     while True:  # a picture that is replaced under the mouse says nothing until it moves
         x, y = point(page, text)

@@ -93,7 +93,7 @@ GROUND = """(red) => {
 """Whether the picture fills its page, and its ground has so much red."""
 
 
-@lab.pages(*BUDGET, dark=(False,))
+@lab.pages(*ALLOCATION, dark=(False,))
 def test_an_open_explorer_follows_the_page(opened):
     page = opened
     lab.rest(page)
@@ -106,20 +106,19 @@ def test_an_open_explorer_follows_the_page(opened):
 
 
 @lab.pages(*BUDGET, dark=(False,))
-def test_a_scrub_needs_no_kernel(opened, screenshots):
+def test_budgets_need_no_kernel(opened, screenshots):
     page = opened
     lab.rest(page)
-    page.get_by_role("button", name="Scrub generations").click()
-    slider = lab.handle(page, "generations")  # the live one is called "generations T"
-    slider.wait_for()
+    assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
     lab.execute(page, "notebook:shutdown-kernel")
     page.wait_for_function(
         "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
     )
-    slider.press("ArrowRight")
-    lab.wait_for(page, "T = 16 generations", key="Description")
-    slider.scroll_into_view_if_needed()
-    page.screenshot(path=screenshots / "scrub.png")
+    lab.press(page, "generations T", "ArrowRight")
+    lab.wait_for(page, "T = 16 generations of N = 4 children", key="Description")
+    page.get_by_label("τ", exact=True).fill("0.5")
+    lab.wait_for(page, "A run reaches τ = 0.5 with probability", key="Description")
+    page.screenshot(path=screenshots / "budget-without-kernel.png")
 
 
 def test_picker(notebooks, screenshots):

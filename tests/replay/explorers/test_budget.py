@@ -1,15 +1,19 @@
+import base64
 import contextlib
 import itertools
+import json
 import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from synthetic_runs import as_frame, chain_runs
 
 import replay
 from replay.explorers import explore_budget
 from replay.explorers.budget import link
+from replay.explorers.budget_arrays import fitness_limits
 from replay.explorers.budget_data import outlook
 
 
@@ -159,8 +163,6 @@ def test_what_is_wrong_is_said(sweep):
 
 
 def test_another_task_brings_its_own_defaults(sweep):
-    import pandas as pd
-
     frame, _ = sweep
     other = chain_runs(budget=8, sizes=(1, 2), task="other", start=0.5)[0]
     explorer = explore_budget(pd.concat([frame, other], ignore_index=True))
@@ -172,15 +174,112 @@ def test_another_task_brings_its_own_defaults(sweep):
 
 
 def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
-    best = np.r_[0.1, 0.2, np.linspace(0.9, 0.95, 199)] + np.arange(6)[:, None] / 1e3
+    best = np.r_[-101, -100, np.linspace(0.9, 0.95, 199)] + np.arange(6)[:, None] / 1e3
     frame = as_frame(best, children=2, seeds=range(6))
     with contextlib.closing(explore_budget(frame, generations=1)) as explorer:
-        shown = explorer._canvas.picture._curves[0][0].end
-        assert shown.get_marker() == "v"
-        low, high = shown.axes.get_ylim()
-        assert low < shown.get_ydata()[0] < high
-        explorer.controls["generations"].value = 128
-        assert shown.get_marker() == "o"
+        for T, marker in ((1, "v"), (128, "o")):
+            explorer.controls["generations"].value = T
+            fitness = explorer.figure().axes[1]
+            [end] = [line for line in fitness.lines if line.get_marker() in ("v", "o")]
+            low, high = fitness.get_ylim()
+            assert end.get_marker() == marker
+            assert low < end.get_ydata()[0] < high
         words = explorer.words
     assert re.search(r"In brackets: a \d+ % interval, of logged means; .*95 %, of the prob", words)
     assert "predictions" not in words
+
+
+def unpacked(data):
+    """The head of what the browser gets, and its columns by place."""
+    length = int.from_bytes(data[:4], "little")
+    head, floats = json.loads(data[4 : 4 + length]), np.frombuffer(data[4 + length :])
+    return head, lambda place: floats[place[0] : place[0] + place[1]]
+
+
+def test_the_browser_gets_every_cell_and_every_run(sweep):
+    frame, children = without(sweep, 4)
+    with contextlib.closing(explore_budget(frame, child_table=children)) as explorer:
+        explorer.settle()
+        head, column = unpacked(explorer.screen.data)
+        known = explorer._drawing.view(explorer.settings).outlook
+        value, kinds = column(head["cells"]["value"]), head["cells"]["kinds"]
+        places = itertools.product(head["sizes"], head["columns"])
+        for at, (N, T) in enumerate(places):
+            cell = known.cell(T, N)
+            assert kinds[at] == (0 if cell is None else 1 if cell.logged else 2)
+            if cell is not None:
+                assert value[at] == cell.value
+        assert {1, 2} <= set(kinds)
+        for N, stratum in head["strata"].items():
+            rows = known.fitness.values[known.strata[int(N)], : stratum["depth"] + 1]
+            for run, (begins, values) in zip(rows, stratum["runs"], strict=True):
+                lengths = np.diff([*column(begins), stratum["depth"] + 1]).astype(int)
+                assert np.array_equal(np.repeat(column(values), lengths), run, equal_nan=True)
+
+
+@pytest.mark.parametrize(("level", "low"), [(0.0, 0.0), (0.7, 0.0), (-5.0, -6.0)])
+def test_the_axis_of_a_constant_task_begins_at_no_negative_fitness(level, low):
+    frame = as_frame(np.full((4, 5), level), children=2, seeds=range(4))
+    ends = fitness_limits(outlook(frame, None))
+    assert low <= ends[0] <= level < ends[1]
+
+
+def test_the_axis_shows_the_early_part_of_curves():
+    best = np.linspace(0.2, 0.9, 33) + np.arange(6)[:, None] / 1e3
+    known = outlook(as_frame(best, children=2, seeds=range(6)), None)
+    assert fitness_limits(known)[0] <= known.cell(1, 2).value
+
+
+def test_the_numbers_of_another_task_come_with_it(sweep):
+    frame = pd.concat([sweep[0], chain_runs(budget=8, sizes=(1, 2), task="other")[0]])
+    with contextlib.closing(explore_budget(frame.reset_index(drop=True))) as explorer:
+        seen = []
+        explorer.controls["task"].observe(seen.append)
+        before = explorer.screen.data
+        explorer.controls["task"].value = "other"
+        assert [change["new"] for change in seen] == ["other"]
+        head, _ = unpacked(explorer.screen.data)
+        assert head["task"] == "other"
+        assert explorer.screen.data != before
+        explorer.screen.set_state({"task": "toy"})  # as the browser does
+        assert unpacked(explorer.screen.data)[0]["task"] == "toy"
+        assert explorer.settings["calls"] == 32
+
+
+def test_what_moved_on_the_page_is_read_and_observed(sweep):
+    with contextlib.closing(explore_budget(*sweep[:1])) as explorer:
+        seen = []
+        explorer.controls["generations"].observe(seen.append)
+        explorer.screen.set_state({"generations": 16, "children": 2, "calls": 32})
+        assert [change["new"] for change in seen] == [16]
+        assert explorer.settings["children"] == 2
+        assert "T = 16 generations of N = 2 children" in explorer.words
+        assert "generations=16, children=2, calls=32" in explorer.code
+
+
+def test_predicted_shares_are_sent_for_the_tau_that_is_chosen(sweep):
+    with contextlib.closing(explore_budget(*without(sweep, 4)[:1])) as explorer:
+        explorer.settle()
+        assert unpacked(explorer.screen.data)[0]["predicted"]["sizes"] == {}
+    frame, children = without(sweep, 4)
+    with contextlib.closing(explore_budget(frame, child_table=children)) as explorer:
+        for tau in (0.4, 0.8):
+            explorer.controls["tau"].value = tau
+            explorer.settle()
+            head, column = unpacked(explorer.screen.data)
+            assert head["predicted"]["tau"] == tau
+            known = explorer._drawing.view(explorer.settings).outlook
+            share = head["predicted"]["sizes"]["4"]["share"]
+            assert np.array_equal(column(share[0]), known.predicted(4, tau)[0])
+
+
+def test_the_stored_picture_is_small_and_needs_no_script(sweep):
+    with contextlib.closing(explore_budget(*sweep[:1])) as explorer:
+        bundle = explorer._repr_mimebundle_()
+        shown = bundle["text/html"]
+        assert len(shown) < 300_000
+        [image] = re.findall(r'src="data:image/png;base64,([^"]+)"', shown)
+        assert base64.b64decode(image).startswith(b"\x89PNG")
+        assert explorer.words.split(".")[0] in shown
+        assert bundle["text/plain"] == explorer.words
+        assert "application/vnd.jupyter.widget-view+json" in bundle

@@ -7,20 +7,18 @@ from samples import write_sample
 from synthetic_runs import chain_runs, sweep_runs
 
 from replay import explorers
+from replay.plots.style import arrange
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    frame, children = chain_runs(budget=128, sizes=(1, 2, 4, 8, 16, 32, 64, 128))
-    gaps = [table[table["children"] != 4] for table in (frame, children)]
+    frame, _ = chain_runs(budget=128, sizes=(1, 2, 4, 8, 16, 32, 64, 128))
     sweep = sweep_runs()
     folder = tmp_path_factory.mktemp("logs")
     log = write_sample(folder / "a.jsonl", generations=6, children=4, seed=3)
     figures = ("configurations", "depth and breadth", "cost and fitness")
     rewards = np.clip(np.random.default_rng(1).normal([[0.2], [0.8], [0.7]], 0.1, (3, 40)), 0, 1)
     found = {
-        "budget": explorers.explore_budget(frame, child_table=children),
-        "predicted": explorers.explore_budget(gaps[0], child_table=gaps[1]),
         "allocation": explorers.explore_allocation(frame),
         "many policies": explorers.explore_allocation(frame),
         "run": explorers.browse(log),
@@ -51,6 +49,17 @@ def test_all_that_is_written_can_be_read(made, dark, width):
         if wrong := complaints(each._canvas.picture.figure):
             found[name] = wrong
     assert not found
+
+
+@pytest.mark.parametrize(("theme", "gap"), [("light", 4), ("dark", 0)])
+def test_budgets_on_paper_can_be_read(theme, gap):
+    tables = chain_runs(budget=16, sizes=(1, 2, 4, 8, 16))
+    frame, children = (table[table["children"] != gap] for table in tables)
+    made = explorers.explore_budget(frame, child_table=children)
+    figure = made.figure(theme)
+    arrange(figure)
+    assert not complaints(figure)
+    made.close()
 
 
 def test_everything_drawn_can_be_pointed_at(made):

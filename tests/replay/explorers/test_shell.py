@@ -25,7 +25,7 @@ def frame():
 
 @pytest.fixture
 def explorer(frame):
-    made = explorers.explore_budget(frame)
+    made = explorers.explore_allocation(frame)
     yield made
     made.close()
 
@@ -39,23 +39,20 @@ def test_the_png_holds_the_pixels_and_the_notes():
 
 def test_the_picture_follows_a_control(explorer):
     before = explorer.png
-    explorer.controls["generations"].value = 16
+    explorer.controls["arms"].value = 3
     assert explorer.png != before
-    assert "generations=16" in Image.open(io.BytesIO(explorer.png)).text["Source"]
+    assert "arms=3" in Image.open(io.BytesIO(explorer.png)).text["Source"]
     explorer.settle()
-    assert explorer.words.startswith("toy, chain: T = 16")
+    assert "with 3 arms" in explorer.words
 
 
-@pytest.mark.parametrize("name", ["budget", "allocation"])
-def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame, name):
-    make = getattr(explorers, f"explore_{name}")
+def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame):
+    make = explorers.explore_allocation
     page = {"kind": "mounted", "dark": False, "ratio": 1, "width": 900}
     made = make(frame)
     made._on_message(page)
-    moves = {"budget": [("generations", 16), ("calls", 16), ("generations", 8), ("tau", 0.8)]}
-    for control, value in moves.get(
-        name, [("arms", 3), ("c", 2.0), ("rounds", 2), ("rounds", 4), ("arms", 2), ("c", 0.1)]
-    ):
+    moves = [("arms", 3), ("c", 2.0), ("rounds", 2), ("rounds", 4), ("arms", 2), ("c", 0.1)]
+    for control, value in moves:
         made.controls[control].value = value
         made.settle()
         made._rest.soon()
@@ -85,12 +82,13 @@ def test_kept_pictures_are_bounded_and_of_one_ground():
 
 
 def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
-    explorer.controls["generations"].value = 8
+    explorer.controls["arms"].value = 3
     explorer.settle()
     import replay
 
     figure = eval(explorer.code, {"replay": replay, "frame": frame})
-    assert "generations T" in [ax.get_xlabel() for ax in figure.axes]
+    drawn = explorer._canvas.picture.figure
+    assert [ax.get_xlabel() for ax in figure.axes] == [ax.get_xlabel() for ax in drawn.axes]
 
 
 def test_what_is_saved(explorer, tmp_path, monkeypatch):
@@ -100,8 +98,8 @@ def test_what_is_saved(explorer, tmp_path, monkeypatch):
         explorer.save(tmp_path / "view.docx")
     monkeypatch.chdir(tmp_path)
     explorer._save_clicked("csv")
-    [made] = tmp_path.glob("budget-*-toy-chain-*.csv")
-    assert made.read_text().startswith("split,generations,children")
+    [made] = tmp_path.glob("allocation-toy-chain-*.csv")
+    assert made.read_text().startswith("policy,")
 
 
 def test_the_picture_is_there_without_a_kernel(explorer):
@@ -118,13 +116,15 @@ def clicked(explorer, text):
     explorer._on_message({"kind": "click", "serial": explorer._serial, "mark": number})
 
 
-def test_a_click_on_a_cell_sets_the_split(explorer):
-    clicked(explorer, "T = 2, N = 4, C = 8\nbest fitness 0.")
-    assert [explorer.controls[n].value for n in ("generations", "children", "calls")] == [2, 4, 8]
-    assert "T = 2 generations of N = 4" in explorer.words
+def test_a_click_on_a_mark_sets_what_it_means(explorer):
+    clicked(explorer, "random with 2 arms")
+    assert explorer.controls["shown"].value == "random"
+    assert explorer.settings["shown"] == "random"
+    explorer.controls["shown"].value = "ucb1"
+    explorer.settle()
     stale = {"kind": "click", "serial": explorer._serial - 1, "mark": 0}
     explorer._on_message(stale)
-    assert explorer.settings["calls"] == 8
+    assert explorer.settings["shown"] == "ucb1"
 
 
 def test_a_picture_drawn_again_with_the_same_marks_keeps_its_number(explorer):
@@ -132,7 +132,7 @@ def test_a_picture_drawn_again_with_the_same_marks_keeps_its_number(explorer):
     before = explorer._serial
     explorer._draw(coarse=False)  # as a live view does, again and again
     assert explorer._serial == before
-    clicked(explorer, "T = 4, N = 4, ")
+    explorer.controls["arms"].value = 3
     explorer.settle()
     assert explorer._serial == before + 1
 
@@ -159,15 +159,15 @@ def test_the_picture_is_drawn_for_the_page(explorer):
 def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
     named = types.SimpleNamespace(user_ns={"_": frame, "mine": frame})
     monkeypatch.setattr(getipython, "get_ipython", lambda: named)
-    assert explorer.code.startswith("replay.explorers.explore_budget(mine, generations=")
+    assert explorer.code.startswith("replay.explorers.explore_allocation(mine, ")
 
 
 def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):
     from replay.explorers import screen
 
     monkeypatch.setattr(screen, "_widget", lambda: None)
-    made = explorers.explore_budget(frame)
-    made.controls["generations"].value = 16
+    made = explorers.explore_allocation(frame)
+    made.controls["arms"].value = 3
     assert made.png == bytes(made._screen.value)
     slider, stack, _ = made.scrub("tau", [0.5, 0.6]).children
     assert [len(slider.options), len(stack.children)] == [2, 2]
@@ -175,29 +175,29 @@ def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):
 
 
 def test_a_scrub_holds_every_picture(explorer):
-    made = explorer.scrub("generations")
+    made = explorer.scrub("tau", [0.5, 0.6, 0.7])
     slider, book, _ = made.children
     texts = book.texts
     assert len(texts) == len(set(texts)) == len(slider.options)
-    assert all(
-        f"T = {label} " in text for (label, _), text in zip(slider.options, texts, strict=True)
-    )
+    assert all(label in text for (label, _), text in zip(slider.options, texts, strict=True))
     assert book.at == slider.index
     assert len(book.pages) == len(slider.options)
-    with pytest.raises(ValueError, match="children"):
-        explorer.scrub("children")
+    with pytest.raises(ValueError, match="arms"):
+        explorer.scrub("arms")
 
 
-def test_what_cannot_be_shown_is_said_and_the_picture_stays(frame):
-    shallow = frame[(frame["children"] != 2) | (frame["generation"] <= 4)]
-    explorer = explorers.explore_budget(shallow)
-    before = explorer.png
-    explorer.choose(generations=16, children=2, calls=32)
+def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatch):
+    def unknown(now, coarse):
+        raise ValueError(f"nothing is known of {now['arms']} arms")
+
+    before, subject = explorer.png, explorer._subject
+    monkeypatch.setattr(explorer, "_subject", dataclasses.replace(subject, view=unknown))
+    explorer.controls["arms"].value = 4
     assert explorer.png == before
-    assert "T = 16, N = 2 was never run" in explorer._words.value
-    explorer.choose(generations=4, children=8, calls=32)
-    assert "T = 4 " in explorer.words
-    explorer.close()
+    assert "nothing is known of 4 arms" in explorer._words.value
+    monkeypatch.setattr(explorer, "_subject", subject)
+    explorer.controls["arms"].value = 3
+    assert "with 3 arms" in explorer.words
 
 
 def test_closing_frees_every_widget(frame, tmp_path):
@@ -219,7 +219,7 @@ def test_closing_frees_every_widget(frame, tmp_path):
 
 
 def test_closing_what_is_coming_to_rest_is_quiet(frame):
-    made = explorers.explore_budget(frame)
+    made = explorers.explore_allocation(frame)
     made._subject = dataclasses.replace(made._subject, slow=lambda now: made.close())
     made._rest.soon()
     made._rest.thread.join(30)  # an exception on it would fail the test
@@ -265,19 +265,18 @@ def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
         explorer._subject, view=lambda now, coarse: seen.append((now, coarse)) or view(now, coarse)
     )
     monkeypatch.setattr(explorer, "_subject", counted)
-    explorer.controls["generations"].value = 16
+    explorer.controls["arms"].value = 3
     deadline = time.monotonic() + 30
     while explorer._rest.thread is not None and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert [(now["generations"], coarse) for now, coarse in seen][:4] == [
-        (16, True), (16, False), (32, True), (4, True)  # 8 was shown before
-    ]  # fmt: skip
-    assert explorer.settings["generations"] == 16
+    steps = [(now["arms"], coarse) for now, coarse in seen]
+    assert steps[:4] == [(3, True), (3, False), (4, True), (5, True)]  # 2 was shown before
+    assert explorer.settings["arms"] == 3
     drawn = len(seen)
-    explorer.controls["generations"].value = 32  # is at hand
+    explorer.controls["arms"].value = 4  # is at hand
     assert len(seen) == drawn
-    assert "generations=32" in Image.open(io.BytesIO(explorer.png)).text["Source"]
-    assert explorer.words.startswith("toy, chain: T = 32")
+    assert "arms=4" in Image.open(io.BytesIO(explorer.png)).text["Source"]
+    assert "with 4 arms" in explorer.words
 
 
 @pytest.mark.parametrize("kernel", [True, False])

@@ -1,0 +1,363 @@
+"""An explorer whose picture the browser draws from arrays: it moves without the kernel.
+
+The kernel computes every number once and sends it; `view.js` looks numbers up and draws them. What
+somebody chooses there comes back as traits that Python may read, set and observe. The notebook
+stores a picture beside the live view, which is seen where no kernel runs and on pages without
+scripts.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import io
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replay.explorers.rest import Rest
+from replay.explorers.subject import Settings, View
+from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
+from replay.plots.style import THEMES, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCRIPT = Path(__file__).with_name("view.js")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What the browser draws, as functions of settings.
+
+    Attributes:
+        name: Begins the names of saved files.
+        options: The values of each setting; None: any number.
+        view: From settings to a view, whose words and table are those of the picture. Raises
+            ValueError, with a sentence for the user, where there is none.
+        pack: From settings to the bytes that `view.js` draws.
+        same: Whether the bytes for one choice serve for another.
+        figure: From a view and a theme to the figure for paper.
+        adjust: From the name of the setting that was changed, and settings, to settings that fit
+            together.
+        slow: Computes, beside the page, what the bytes lack; returns whether that was anything.
+        code: From settings to the call that gives the picture as a figure.
+    """
+
+    name: str
+    options: Mapping[str, Sequence[Any] | None]
+    view: Callable[[Settings], View]
+    pack: Callable[[Settings], bytes]
+    same: Callable[[Settings, Settings], bool]
+    figure: Callable[[View, Theme], Figure]
+    adjust: Callable[[str, Settings], Settings]
+    slow: Callable[[Settings], bool]
+    code: Callable[[Settings], str]
+
+
+class Setting:
+    """One setting of an explorer: its `value` can be read, set and observed."""
+
+    def __init__(self, explorer: Drawn, name: str, options: Sequence[Any] | None) -> None:
+        self._explorer, self._name = explorer, name
+        self.options = None if options is None else tuple(options)
+
+    @property
+    def value(self) -> Any:
+        """What is chosen, here or on the page; setting it is the same as moving it by hand."""
+        return self._explorer.settings[self._name]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._explorer.move(self._name, value)
+
+    def observe(self, handler: Callable[[Any], object], names: str = "value") -> None:
+        """Calls `handler` with the change, as of a trait, whenever the value changes."""
+        if names != "value":
+            raise ValueError(f"expected names='value', got {names!r}")
+        self._explorer.screen.observe(handler, names=self._name)
+
+
+@functools.cache
+def _screen() -> Any:
+    """Returns the class of the widget; anywidget is imported where one is made."""
+    try:
+        import anywidget
+    except ImportError:
+        raise ModuleNotFoundError(
+            "the budget explorer needs anywidget: pip install 'evo-replay[notebook]'; "
+            "replay.plots.heatmap draws a grid without it",
+            name="anywidget",
+        ) from None
+    import traitlets
+
+    class BudgetScreen(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm = SCRIPT
+        data = traitlets.Bytes().tag(sync=True)
+        still = traitlets.Unicode().tag(sync=True)
+        generations = traitlets.Int().tag(sync=True)
+        children = traitlets.Int().tag(sync=True)
+        calls = traitlets.Int().tag(sync=True)
+        tau = traitlets.Float().tag(sync=True)
+        axis = traitlets.Unicode().tag(sync=True)
+        task = traitlets.Unicode().tag(sync=True)
+        model = traitlets.Unicode().tag(sync=True)
+
+    return BudgetScreen
+
+
+class Drawn:
+    """An explorer that the browser draws.
+
+    The last expression of a cell shows it. `close` frees the widgets; running the cell again does
+    that by itself.
+
+    Args:
+        drawing: What it is about.
+        help: A sentence or two over it.
+        begins: Every setting.
+
+    Raises:
+        ValueError: There is nothing to show for the settings.
+
+    Attributes:
+        widget: The whole as one widget.
+        screen: The widget of the picture, with a trait for each setting.
+        controls: The settings by name.
+    """
+
+    def __init__(self, drawing: Drawing, *, help: str, begins: Settings) -> None:  # noqa: A002
+        import ipywidgets
+
+        close_previous(self)
+        self._drawing = drawing
+        self._lock = threading.RLock()
+        self._rest = Rest(self._lock, self._rested)
+        self._taking = False
+        self.controls = {
+            name: Setting(self, name, known) for name, known in drawing.options.items()
+        }
+        for name, value in begins.items():
+            self._check(name, value)
+        drawing.view(begins)
+        self._names = list(drawing.options)
+        self._packed_for = dict(begins)
+        self._still = secrets.token_hex(6)
+        self.screen = _screen()(data=drawing.pack(begins), still=self._still, **begins)
+        self.screen.observe(self._changed, names=self._names)
+        self.screen.on_msg(lambda widget, content, buffers: self._told(content))
+        self._status = ipywidgets.HTML()
+        self.widget = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}</div>"),
+                self.screen,
+                row([*map(self._save_button, ("png", "svg", "html", "csv")), self._status]),
+            ],
+            layout={"max_width": "100%"},
+        )
+        self.widget.add_class("replay-explorer")
+
+    @property
+    def settings(self) -> Settings:
+        """What is chosen, by name."""
+        return {name: getattr(self.screen, name) for name in self._names}
+
+    @property
+    def words(self) -> str:
+        """What the picture shows, in sentences."""
+        try:
+            return self._drawing.view(self.settings).words
+        except ValueError as error:
+            return str(error)
+
+    @property
+    def code(self) -> str:
+        """The call that gives the picture as a figure."""
+        return self._drawing.code(self.settings)
+
+    @property
+    def png(self) -> bytes:
+        """The picture for paper, as a PNG."""
+        stream = io.BytesIO()
+        notes = {"Description": self.words, "Source": self.code}
+        self.figure().savefig(stream, format="png", dpi=100, metadata=notes)
+        return stream.getvalue()
+
+    def figure(self, theme: Theme = "light") -> Figure:
+        """Draw the picture in full, for paper.
+
+        Args:
+            theme: See `replay.plots.style`.
+
+        Raises:
+            ValueError: There is nothing to show for these settings.
+        """
+        with self._lock:
+            self._drawing.slow(self.settings)
+            return self._drawing.figure(self._drawing.view(self.settings), theme)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture (.png, .svg, .pdf; .html answers to the mouse) or its numbers (.csv).
+
+        Raises:
+            ValueError: The name ends in anything else.
+        """
+        from replay.plots.output import save
+
+        path = Path(path)
+        if path.suffix.lower() == ".csv":
+            with self._lock:
+                self.settle()
+                self._drawing.view(self.settings).table().to_csv(path, index=False)
+        elif path.suffix.lower() == ".html":
+            ground = THEMES["light"]
+            head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
+            head += f"<title>{self._drawing.name}</title>"
+            head += f"<body style='background:{ground.ground};color:{ground.text}'>"
+            path.write_text(f"{head}{self.page()}", encoding="utf-8")
+        else:
+            save(self.figure(), path)
+        return path
+
+    def page(self) -> str:
+        """The picture as HTML without a server or a network: scripts, where run, make it move."""
+        with self._lock:
+            self.settle()
+            picture, data, state = self.png, self.screen.data, self.settings
+        image, numbers, script, words = (
+            base64.b64encode(each).decode("ascii")
+            for each in (picture, data, SCRIPT.read_bytes(), json.dumps(state).encode())
+        )
+        name = f"replay-{secrets.token_hex(6)}"
+        return (
+            f'<div id="{name}" data-replay-still="{self._still}">'
+            f'<img style="max-width:100%" src="data:image/png;base64,{image}" '
+            f'alt="">{spoken(self.words)}</div>\n<script type="module">\n'
+            "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
+            f'const still = document.getElementById("{name}");\n'
+            f'if (window.replayLive?.has("{self._still}")) still.style.display = "none";\n'
+            "else if (still) {\n"
+            f'  const code = new Blob([bytes("{script}")], {{ type: "text/javascript" }});\n'
+            "  const { mount } = await import(URL.createObjectURL(code));\n"
+            f'  const state = JSON.parse(new TextDecoder().decode(bytes("{words}")));\n'
+            f'  const numbers = new DataView(bytes("{numbers}").buffer);\n'
+            "  still.replaceChildren();\n  mount(still, numbers, state);\n}\n</script>\n"
+        )
+
+    def settle(self) -> None:
+        """Compute and send now what comes later by itself."""
+        with self._lock:
+            self._rest.cancel()
+            self._send(self._drawing.slow(self.settings))
+
+    def choose(self, **settings: Any) -> None:
+        """Change several settings at once."""
+        with self._lock:
+            now = {**self.settings, **settings}
+            for name, value in settings.items():
+                self._check(name, value)
+            self._take(now)
+
+    def move(self, name: str, value: Any) -> None:
+        """Change one setting, and those that go with it."""
+        with self._lock:
+            self._check(name, value)
+            self._take(self._drawing.adjust(name, {**self.settings, name: value}))
+
+    def close(self) -> None:
+        """Free the widgets and the numbers; IPython's `Out` may keep the rest."""
+        with self._lock:
+            self._rest.cancel()
+            close_tree(self.widget)
+            self.__dict__.pop("_drawing", None)
+
+    def _check(self, name: str, value: Any) -> None:
+        """Refuse a setting or a value that does not exist."""
+        if name not in self.controls:
+            raise ValueError(f"expected settings among {', '.join(self.controls)}, got {name!r}")
+        known = self.controls[name].options
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value not in known if known is not None else not (number and abs(value) <= 1e6):
+            options = "the numbers from -1e6 to 1e6" if known is None else known
+            raise ValueError(f"{name}: expected a value out of {options}, got {value!r}")
+
+    def _take(self, settings: Settings) -> None:
+        """Show settings that fit together, and the numbers for them, in one message."""
+        self._taking = True
+        try:
+            with self.screen.hold_sync():
+                if not self._drawing.same(self._packed_for, settings):
+                    self._packed_for = dict(settings)
+                    self.screen.data = self._drawing.pack(settings)
+                for name, value in settings.items():
+                    setattr(self.screen, name, value)
+        finally:
+            self._taking = False
+        self._rest.soon()
+
+    def _changed(self, change: Any) -> None:
+        """Somebody moved something on the page, whose settings fit together already."""
+        with self._lock:
+            if self._taking or "_drawing" not in self.__dict__:
+                return
+            if self._drawing.same(self._packed_for, self.settings):
+                self._rest.soon()
+            else:  # another task or model
+                self._take(self._drawing.adjust(change["name"], self.settings))
+
+    def _told(self, message: Mapping[str, Any]) -> None:
+        """The page shows the picture: what takes longer may begin."""
+        with self._lock:
+            if message.get("kind") == "mounted" and "_drawing" in self.__dict__:
+                self._rest.soon()
+
+    def _rested(self, still: Callable[[], bool]) -> None:
+        """Nothing has moved for a while: compute what the page lacks."""
+        with self._lock:
+            if not still():
+                return
+            drawing, settings = self._drawing, self.settings
+        news = drawing.slow(settings)
+        with self._lock:
+            if still():
+                self._send(news)
+
+    def _send(self, news: bool) -> None:
+        """Send the numbers again if there are new ones."""
+        if news:
+            self._packed_for = self.settings
+            self.screen.data = self._drawing.pack(self.settings)
+
+    def _save_button(self, suffix: str) -> Any:
+        what = {"html": "page", "csv": "numbers"}.get(suffix, "picture")
+        return button(
+            f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
+            functools.partial(self._save_clicked, suffix),
+        )  # fmt: skip
+
+    def _save_clicked(self, suffix: str) -> None:
+        stem = "-".join([self._drawing.name, *map(short, self.settings.values())])
+        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
+        self._status.value = f"<span role='status'>{html.escape(f'saved {path}')}</span>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget, and the picture for where no kernel runs."""
+        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return live | self._stored()
+
+    def _stored(self) -> dict[str, Any]:
+        """What a saved notebook shows."""
+        return {"text/html": self.page(), "text/plain": self.words}
+
+    def _ipython_display_(self) -> None:
+        """Shows the live widget first, then stores the picture, which the widget hides."""
+        from IPython.display import display
+
+        live = dict(self.widget._repr_mimebundle_())
+        display(live | {"text/plain": self.words}, raw=True)  # type: ignore[no-untyped-call]
+        display(self._stored(), raw=True)  # type: ignore[no-untyped-call]

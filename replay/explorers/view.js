@@ -1,0 +1,709 @@
+// The budgets of a task and model, drawn from arrays; nothing here estimates a number.
+//
+// `mount(el, bytes, state, tell)` knows nothing of Jupyter, so that widgets, pages and saved
+// notebooks use this same file. `bytes` is what `budget_arrays.pack` makes (a DataView): the length
+// of a JSON head (uint32, little endian), the head, and float64 columns that it refers to by place.
+// `state` has generations, children, calls, tau, axis, task and model; tell(state) says that
+// somebody moved something. It returns `load(bytes)`, `set(state)` and `close()`.
+
+const COLOURS = ["#d55e00", "#0072b2", "#009e73"];  // choice, twice as deep, twice as broad
+const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
+  .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const MOST_POINTS = 120;  // that are drawn of a curve
+const INKS = { light: ["#222222", "#ffffff"], dark: ["#e6e6e6", "#111418"] };
+
+const STYLE = `
+.replay-view { font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; max-width: 1400px; padding: 2px 2px 6px; box-sizing: border-box; }
+.replay-view * { box-sizing: border-box; }
+.replay-view .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(230px, 100%), 1fr)); gap: 6px 22px; margin: 2px 0 8px; }
+.replay-view label { display: flex; align-items: center; gap: 8px; min-width: 0; }
+.replay-view label > span:first-child { white-space: nowrap; opacity: .85; }
+.replay-view input[type=range] { flex: 1; min-width: 60px; height: 22px; margin: 0; accent-color: #0072b2; cursor: pointer; }
+.replay-view output { min-width: 2.6em; text-align: right; font-variant-numeric: tabular-nums; font-weight: 600; }
+.replay-view select, .replay-view input[type=number] { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 55%, transparent); border-radius: 5px; padding: 2px 5px; min-width: 0; }
+.replay-view select { flex: 1; } .replay-view option { color: #222; background: #fff; }
+.replay-view input[type=number] { width: 6.2em; }
+.replay-view .chips { display: flex; flex-wrap: wrap; gap: 4px 8px; margin: 0 0 4px; }
+.replay-view button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 999px; padding: 1px 11px; cursor: pointer; white-space: nowrap; flex: none; max-width: 100%; overflow: hidden; text-overflow: ellipsis; font-variant-numeric: tabular-nums; }
+.replay-view button:hover:not(:disabled) { background: color-mix(in srgb, currentColor 9%, transparent); }
+.replay-view button:disabled { cursor: default; }
+.replay-view button i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
+.replay-view .stage { position: relative; }
+.replay-view svg { display: block; touch-action: none; }
+.replay-view svg text { fill: currentColor; font-size: 11.5px; }
+.replay-view svg text.head { font-size: 13px; font-weight: 600; }
+.replay-view svg .frame { fill: none; stroke: currentColor; stroke-opacity: .35; }
+.replay-view svg .grid { stroke: currentColor; stroke-opacity: .13; }
+.replay-view svg .panel { cursor: crosshair; fill: transparent; }
+.replay-view svg .cell { cursor: pointer; }
+.replay-view svg g.cells:focus-visible { outline: 2px solid #0072b2; outline-offset: 3px; }
+.replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
+.replay-view .words { margin: 6px 0 4px; max-width: 110ch; }
+.replay-view .code { display: flex; gap: 8px; align-items: baseline; }
+.replay-view .code code { font-size: 12px; overflow-wrap: anywhere; }
+`;
+
+function unpack(view) {
+  const length = view.getUint32(0, true), start = view.byteOffset + 4;
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(view.buffer, start, length)));
+  const floats = new Float64Array(view.buffer.slice(start + length, view.byteOffset + view.byteLength));
+  return { ...head, column: ([first, count]) => floats.subarray(first, first + count), counted: new Map() };
+}
+
+// As Python's format: `digits` significant ones, without zeros at the end.
+function digits(value, count) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (value === 0) return "0";
+  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
+  if (+exponent >= -4 && +exponent < count) return String(+value.toPrecision(count));
+  const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+  return `${short}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
+}
+function ranged(value, low, high) {
+  return digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "");
+}
+// Three digits, thousands as k and millions as M.
+function short(value) {
+  const size = Math.abs(value);
+  if (size >= 1e9 || (size > 0 && size < 1e-3)) return value.toPrecision(2).replace(/\.?0+e/, "e");
+  for (const [unit, letter] of [[1e6, "M"], [1e3, "k"]]) {
+    if (size >= 0.9995 * unit) return `${+(value / unit).toPrecision(3)}${letter}`;
+  }
+  return `${+value.toPrecision(3)}`;
+}
+
+// Make T, N and C agree after one of them was moved, as `replay.explorers.budget.link` does.
+export function link(moved, state, rows, columns) {
+  let { generations: T, children: N } = state;
+  const C = state.calls;
+  if (["generations", "children", "calls"].includes(moved) && T * N !== C) {
+    const splits = rows.filter((n) => C % n === 0 && columns.includes(C / n)).map((n) => [C / n, n]);
+    if (moved === "calls" || splits.length > 1) {
+      const [part, want] = moved === "generations" ? [0, T] : [1, N];
+      const away = (split) => Math.abs(Math.log(split[part] / want));
+      [T, N] = splits.reduce((best, each) => (away(each) < away(best) ? each : best));
+    }
+  }
+  return { ...state, generations: T, children: N, calls: T * N };
+}
+
+// How many runs of a size have reached tau after each generation, counted once for each tau.
+function reached(data, N, tau) {
+  const kept = data.counted.get(N);
+  if (kept && kept.tau === tau) return kept.hits;
+  const { depth, runs } = data.strata[N], hits = new Int32Array(depth + 2);
+  for (const [begins, values] of runs) {
+    const from = data.column(begins), best = data.column(values);
+    best.forEach((value, k) => {
+      if (!(value >= tau)) return;
+      hits[from[k]] += 1;
+      hits[k + 1 < from.length ? from[k + 1] : depth + 1] -= 1;
+    });
+  }
+  for (let g = 1; g <= depth; g++) hits[g] += hits[g - 1];
+  data.counted.set(N, { tau, hits });
+  return hits;
+}
+
+const bands = (T) => ({ value: new Float64Array(T).fill(NaN), low: new Float64Array(T).fill(NaN), high: new Float64Array(T).fill(NaN) });
+
+// The curves of a split after generations 1 to T; null where it is not known.
+function splitOf(data, state, T, N) {
+  const row = data.sizes.indexOf(N), column = data.columns.indexOf(T);
+  const at = row * data.columns.length + column;
+  if (row < 0 || column < 0 || !data.cells.kinds[at]) return null;
+  const stratum = data.strata[N], logged = Math.min(stratum ? stratum.depth : 0, T);
+  const fitness = bands(T), share = bands(T), parts = ["value", "low", "high"];
+  if (logged) {
+    parts.forEach((name, k) => fitness[name].set(data.column(stratum.mean[k]).subarray(1, logged + 1)));
+    const hits = reached(data, N, state.tau), n = data.column(stratum.n);
+    for (let g = 1; g <= logged; g++) {
+      share.value[g - 1] = hits[g] / n[g];
+      const limits = data.shares[n[g]];
+      if (!limits) continue;
+      share.low[g - 1] = data.column(limits[0])[hits[g]];
+      share.high[g - 1] = data.column(limits[1])[hits[g]];
+    }
+  }
+  const predicted = data.predicted.sizes[N], waits = logged < T && data.predicted.tau !== state.tau;
+  if (logged < T) {
+    parts.forEach((name, k) => {
+      fitness[name].set(data.column(predicted.mean[k]).subarray(logged + 1, T + 1), logged);
+      if (!waits) share[name].set(data.column(predicted.share[k]).subarray(logged + 1, T + 1), logged);
+    });
+  }
+  const x = new Float64Array(T), place = data.costs[state.axis]?.[N];
+  const cost = place ? data.column(place) : null;
+  for (let g = 1; g <= T; g++) x[g - 1] = cost ? cost[g - 1] : state.axis === "calls" ? g * N : g;
+  const n = logged === T ? data.column(stratum.n)[T] : predicted.n;
+  const [tip, costs] = data.cells.words[at];
+  return { generations: T, children: N, x, fitness, reached: share, logged, n, waits, tip, costs };
+}
+
+function last({ value, low, high }) {
+  const end = value.length - 1;
+  return Number.isNaN(value[end]) ? "unknown, as some run has nothing ok yet" : ranged(value[end], low[end], high[end]);
+}
+
+// The choice, its costs and its neighbours in sentences.
+function wordsOf(data, state, splits) {
+  const [split, ...others] = splits;
+  const { generations: T, children: N } = state;
+  if (!split) {
+    const why = data.fitted ? "it is too far from what was logged to be predicted" : "nothing is predicted here, or not yet";
+    return `T = ${T}, N = ${N} was never run, and ${why}`;
+  }
+  const isLogged = (each) => each.logged === each.generations;
+  const source = isLogged(split) ? `n = ${split.n} runs, logged`
+    : `never run: the kernel's prediction for the mean of ${split.n} runs`;
+  const share = split.waits ? "that the kernel is still computing" : last(split.reached);
+  const text = [
+    `${data.task}, ${data.model}: T = ${T} generations of N = ${N} children (C = ${T * N} calls) ` +
+      `have a mean best fitness of ${last(split.fitness)} (${source}).`,
+    `A run reaches τ = ${digits(state.tau, 6)} with probability ${share}.`,
+    `A run costs ${split.costs}.`,
+  ];
+  others.forEach((other, k) => {
+    if (!other) return;
+    const name = data.names[k + 1], kind = isLogged(other) ? "" : " (predicted)";
+    text.push(`${name[0].toUpperCase()}${name.slice(1)}, T = ${other.generations} and N = ${other.children}: ${last(other.fitness)}${kind}.`);
+  });
+  const seen = splits.filter(Boolean), all = seen.every(isLogged), none = !seen.some(isLogged);
+  text.push(data.brackets[all ? "logged" : none ? "predicted" : "both"]);
+  return text.join(" ");
+}
+
+const quoted = (text) => (text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`);
+
+function colour(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1), k = Math.min(Math.floor(at), CIVIDIS.length - 2);
+  return CIVIDIS[k].map((from, c) => Math.round(from + (at - k) * (CIVIDIS[k + 1][c] - from)));
+}
+// Black or white, whichever is easier to read on a colour.
+function readable(rgb) {
+  const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
+function linear(from, to, start, end) {
+  const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
+  scale.back = (pixel) => from + ((pixel - start) / (end - start)) * (to - from);
+  return scale;
+}
+function ratios(from, to, start, end) {
+  const scale = linear(Math.log(from), Math.log(to), start, end), made = (value) => scale(Math.log(value));
+  made.back = (pixel) => Math.exp(scale.back(pixel));
+  return made;
+}
+function evenTicks(from, to, most) {
+  const rough = (to - from) / most, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough);
+  const found = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
+  return found;
+}
+function ratioTicks(from, to, most) {
+  if (to / from < 4) return evenTicks(from, to, most);
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    for (const skip of steps.length > 1 ? [1] : [1, 2, 3, 4]) {
+      const found = [];
+      for (let power = Math.floor(Math.log10(from)); 10 ** power <= to; power++) {
+        if (power % skip === 0) steps.forEach((each) => found.push(each * 10 ** power));
+      }
+      const inside = found.filter((each) => each >= from && each <= to);
+      if (inside.length <= most) return inside;
+    }
+  }
+  return [from, to];
+}
+
+// Indices of a curve that are drawn: all, or evenly spread on a logarithmic scale, ends included.
+function thinned(first, count) {
+  if (count <= MOST_POINTS) return Array.from({ length: count }, (_, k) => first + k);
+  const found = new Set();
+  for (let k = 0; k < MOST_POINTS; k++) found.add(first + Math.round(count ** (k / (MOST_POINTS - 1))) - 1);
+  return [...found];
+}
+
+const NS = "http://www.w3.org/2000/svg";
+function svg(name, attributes, parent, text) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+function html(name, attributes, parent, text) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+// Put text on the clipboard; where that is denied, by the older way, else leave it selected.
+async function copy(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return "copied";
+  } catch {
+    getSelection().selectAllChildren(shown);
+    try {
+      if (document.execCommand("copy")) return "copied";
+    } catch { /* it stays selected */ }
+    return "selected: copy it by Ctrl+C";
+  }
+}
+
+export function mount(el, bytes, given, tell = () => {}) {
+  let data = unpack(bytes), state = { ...given };
+  let splits = [], zoom = {}, plan = null, held = null, serial = 0;
+  const root = html("div", { class: "replay-view" }, el);
+  html("style", {}, root, STYLE);
+  const controls = html("div", { class: "controls" }, root);
+  const chips = html("div", { class: "chips" }, root);
+  const stage = html("div", { class: "stage" }, root);
+  const tip = html("div", { class: "tip", role: "status" }, stage);
+  const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);
+  const code = html("div", { class: "code" }, root);
+  const copies = html("button", { type: "button", title: "Copy the call that gives this picture" }, code, "Copy as code");
+  const call = html("code", {}, code);
+  copies.onclick = async () => {
+    copies.textContent = await copy(call.textContent, call);
+    setTimeout(() => { copies.textContent = "Copy as code"; }, 2500);
+  };
+  const picks = COLOURS.map((each, k) => {
+    const made = html("button", { type: "button" }, chips);
+    html("i", { style: `background:${each}` }, made);
+    made.append(html("span", {}));
+    if (k) made.onclick = () => splits[k] && choose(splits[k].generations, splits[k].children);
+    else made.disabled = true;
+    return made;
+  });
+
+  // Controls: sliders over what can be chosen, a number, and lists.
+  const inputs = {};
+  function slider(name, label, title) {
+    const line = html("label", { title }, controls);
+    html("span", {}, line, label);
+    inputs[name] = html("input", { type: "range", min: 0, step: 1, "aria-label": label, "data-lm-suppress-shortcuts": "true" }, line);
+    inputs[name].shown = html("output", {}, line);
+    inputs[name].oninput = () => move(name, data.options[name][+inputs[name].value]);
+  }
+  function list(name, label, title) {
+    const line = html("label", { title }, controls);
+    html("span", {}, line, label);
+    inputs[name] = html("select", { "aria-label": label }, line);
+    inputs[name].line = line;
+    inputs[name].onchange = () => move(name, inputs[name].value);
+  }
+  slider("generations", "generations T", "Depth; keeps the budget C");
+  slider("children", "children N", "Breadth; keeps the budget C");
+  slider("calls", "calls C", "The budget; keeps N");
+  const line = html("label", { title: "The fitness to reach" }, controls);
+  html("span", {}, line, "τ");
+  inputs.slide = html("input", { type: "range", min: 0, max: 400, step: 1, "aria-label": "fitness to reach", "data-lm-suppress-shortcuts": "true" }, line);
+  inputs.tau = html("input", { type: "number", step: 0.005, "aria-label": "τ" }, line);
+  inputs.slide.oninput = () => {
+    const [low, high] = data.limits.fitness;
+    move("tau", +(low + (inputs.slide.value / 400) * (high - low)).toPrecision(4));
+  };
+  inputs.tau.oninput = () => inputs.tau.value !== "" && move("tau", +inputs.tau.value);
+  list("axis", "Cost axis", "What curves are drawn against");
+  list("task", "Task", "Task of the runs");
+  list("model", "Model", "Model of the runs");
+
+  // What there is to choose from.
+  function furnish() {
+    for (const name of ["generations", "children", "calls"]) inputs[name].max = data.options[name].length - 1;
+    for (const name of ["axis", "task", "model"]) {
+      const known = name === "axis" ? data.options.axis : data.options[name].map((each) => [each, each]);
+      inputs[name].replaceChildren(...known.map(([label, value]) => html("option", { value }, null, label)));
+      if (name === "axis") for (const each of inputs.axis.options) each.disabled = !(each.value in data.costs);
+      inputs[name].line.style.display = known.length > 1 ? "" : "none";
+    }
+    const [ink, ground] = INKS[data.theme] || ["", ""];
+    root.style.color = ink;
+    root.style.background = ground;
+  }
+
+  function move(name, value) {
+    const next = link(name, { ...state, [name]: value }, data.options.children, data.options.generations);
+    if (JSON.stringify(next) === JSON.stringify(state)) return;
+    change(next);
+    tell({ ...state });
+  }
+  function choose(T, N) {
+    change({ ...state, generations: T, children: N, calls: T * N });
+    tell({ ...state });
+  }
+  function change(next) {
+    const axis = next.axis !== state.axis;
+    state = next;
+    if (axis) { zoom = {}; build(); }
+    draw();
+  }
+
+  // Everything that stays while T, N, C and tau move: axes, cells, titles.
+  function build() {
+    const width = Math.max(320, Math.min(root.clientWidth - 4 || 880, 1400)), beside = width >= 720;
+    const { rows, columns } = data.grid;
+    const mapRoom = beside ? Math.min(0.47 * width, 620) : width;
+    const left = 46, bar = 58, top = 44;
+    const side = Math.min((mapRoom - left - bar) / columns.length, 58), tall = Math.min(side, 380 / rows.length, 46);
+    const mapWidth = side * columns.length, mapHeight = tall * rows.length;
+    const x0 = beside ? mapRoom + 52 : left, x1 = width - 14;
+    const y0 = beside ? top : top + mapHeight + 96, panel = beside ? Math.max(150, Math.min(220, (mapHeight - 38) / 2)) : 160;
+    const height = Math.max(y0 + 2 * panel + 82, top + mapHeight + 44);
+    const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "budgets" });
+    const limits = zoom.x || data.limits.costs[state.axis] || [1, 2];
+    const x = ratios(limits[0], limits[1], x0, x1);
+    const one = { top: y0, bottom: y0 + panel, name: "fitness", y: linear(...(zoom.fitness || data.limits.fitness), y0 + panel, y0) };
+    const two = { top: y0 + panel + 38, bottom: y0 + 2 * panel + 38, name: "reached" };
+    two.y = linear(...(zoom.reached || [-0.02, 1.02]), two.bottom, two.top);
+    plan = { picture, width, height, x, x0, x1, panels: [one, two], left, top, side, tall, moving: null };
+    drawMap(picture, left, top, side, tall, mapWidth, mapHeight);
+    for (const each of plan.panels) drawPanel(picture, each);
+    stage.querySelector("svg")?.remove();
+    stage.prepend(picture);
+  }
+
+  function drawMap(picture, left, top, side, tall, mapWidth, mapHeight) {
+    const { rows, columns } = data.grid;
+    svg("text", { x: left, y: 15, class: "head" }, picture, `${data.task}, ${data.model}`);
+    const predicted = data.cells.kinds.includes(2);
+    svg("text", { x: left, y: 33 }, picture, `dotted: same budget${predicted ? "; round: never run, predicted" : ""}`);
+    const group = svg("g", { class: "cells", tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true", "aria-label": "splits; arrow keys go from cell to cell, Enter chooses one" }, picture);
+    const value = data.column(data.cells.value), cells = [];
+    rows.forEach((N, r) => columns.forEach((T, c) => {
+      const at = data.sizes.indexOf(N) * data.columns.length + data.columns.indexOf(T);
+      if (data.cells.kinds[at]) cells.push({ T, N, r, c, value: value[at], kind: data.cells.kinds[at], text: data.cells.words[at][0] });
+    }));
+    const known = cells.map((each) => each.value).filter(Number.isFinite);
+    const low = Math.min(...known), high = Math.max(...known);
+    const share = (each) => (high > low ? (each - low) / (high - low) : 0.5);
+    plan.cells = cells;
+    plan.cellAt = (T, N) => cells.find((each) => each.T === T && each.N === N);
+    plan.corner = (each) => [left + each.c * side, top + mapHeight - (each.r + 1) * tall];
+    for (const each of cells) {
+      const [x, y] = plan.corner(each), rgb = Number.isFinite(each.value) ? colour(share(each.value)) : [136, 136, 136];
+      const round = each.kind === 2 ? Math.min(side, tall) / 2 : 2;
+      each.node = svg("rect", { class: "cell", x: x + 1, y: y + 1, width: side - 2, height: tall - 2, rx: round, fill: `rgb(${rgb})`, "data-t": each.T, "data-n": each.N, "data-value": each.value }, group);
+      if (side < 19 || !Number.isFinite(each.value)) continue;
+      const plain = each.value >= 0 && each.value < 0.995;
+      let text = plain ? each.value.toFixed(2).replace(/^0\./, "") : digits(each.value, 2);
+      if (plain && side >= 26) text = `.${text}`;
+      svg("text", { x: x + side / 2, y: y + tall / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)};pointer-events:none;font-size:${Math.min(11.5, tall - 4)}px` }, group, text);
+    }
+    group.addEventListener("keydown", walk);
+    const name = (each) => (each > 9999 ? short(each) : String(each));
+    rows.forEach((N, r) => svg("text", { x: left - 7, y: top + mapHeight - (r + 0.5) * tall + 4, "text-anchor": "end" }, picture, name(N)));
+    const skip = side < 26 ? 2 : 1;
+    columns.forEach((T, c) => c % skip === 0 && svg("text", { x: left + (c + 0.5) * side, y: top + mapHeight + 16, "text-anchor": "middle" }, picture, name(T)));
+    svg("text", { x: left + mapWidth / 2, y: top + mapHeight + 35, "text-anchor": "middle" }, picture, "generations T");
+    svg("text", { x: 12, y: top + mapHeight / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + mapHeight / 2})` }, picture, "children per generation N");
+    if (!known.length) return;
+    const at = left + mapWidth + 12;
+    for (let k = 0; k < 40; k++) {
+      svg("rect", { x: at, y: top + (mapHeight * (39 - k)) / 40, width: 9, height: mapHeight / 40 + 0.5, fill: `rgb(${colour(k / 39)})` }, picture);
+    }
+    const scale = linear(low, high > low ? high : low + 1, top + mapHeight, top);
+    for (const tick of high > low ? evenTicks(low, high, 5) : [low]) svg("text", { x: at + 13, y: scale(tick) + 4 }, picture, short(tick));
+  }
+
+  function drawPanel(picture, panel) {
+    const { x, x0, x1 } = plan, { top, bottom, y } = panel, below = panel.name === "reached";
+    const title = below ? "Probability to reach τ" : "Best fitness so far";
+    svg("text", { x: x0, y: top - (below ? 9 : 29), class: "head" }, picture, title);
+    if (!below) svg("text", { x: x0, y: top - 11 }, picture, `mean, ${data.interval} over runs; dashed: predicted`);
+    for (const tick of ratioTicks(x.back(x0), x.back(x1), (x1 - x0) / 52)) {
+      const at = x(tick);
+      svg("line", { x1: at, x2: at, y1: top, y2: bottom, class: "grid" }, picture);
+      if (below) svg("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, picture, short(tick));
+    }
+    for (const tick of evenTicks(y.back(bottom), y.back(top), 4)) {
+      svg("line", { x1: x0, x2: x1, y1: y(tick), y2: y(tick), class: "grid" }, picture);
+      svg("text", { x: x0 - 7, y: y(tick) + 4, "text-anchor": "end" }, picture, short(tick));
+    }
+    svg("path", { d: `M${x0} ${top}V${bottom}H${x1}`, class: "frame" }, picture);
+    if (below) {
+      const label = data.options.axis.find(([, axis]) => axis === state.axis)?.[0] || state.axis;
+      const cost = state.axis === "generation" ? label : `${label} so far`;
+      svg("text", { x: (x0 + x1) / 2, y: bottom + 35, "text-anchor": "middle" }, picture, cost);
+    }
+    const clip = `clip-${Math.random().toString(36).slice(2)}`;
+    svg("rect", { x: x0, y: top - 2, width: x1 - x0 + 8, height: bottom - top + 4 }, svg("clipPath", { id: clip }, picture));
+    panel.clip = `url(#${clip})`;
+    panel.ground = svg("rect", { x: x0, y: top, width: x1 - x0, height: bottom - top, class: "panel", "data-panel": panel.name }, picture);
+  }
+
+  // What moves: frames on the map, curves, tau, words.
+  function draw() {
+    splits = [[1, 1], [2, 0.5], [0.5, 2]].map(([deep, broad]) => {
+      const T = state.generations * deep, N = state.children * broad;
+      return Number.isInteger(T) && Number.isInteger(N) ? splitOf(data, state, T, N) : null;
+    });
+    const { picture, panels } = plan, moving = svg("g", { "pointer-events": "none" });
+    drawFrames(moving);
+    for (const panel of panels) {
+      const inside = svg("g", { "clip-path": panel.clip }, moving);
+      for (const k of [2, 1, 0]) if (splits[k]) drawCurve(inside, panel, splits[k], COLOURS[k], k);
+    }
+    drawTau(moving, panels[0]);
+    plan.moving?.remove();
+    plan.moving = picture.appendChild(moving);
+    say();
+  }
+
+  function drawFrames(parent) {
+    const { side, tall } = plan, C = state.generations * state.children;
+    const frame = (each, inset, look) => {
+      const [x, y] = plan.corner(each);
+      svg("rect", { x: x + inset, y: y + inset, width: side - 2 * inset, height: tall - 2 * inset, rx: 3, fill: "none", ...look }, parent);
+    };
+    for (const each of plan.cells) {
+      if (each.T * each.N !== C) continue;
+      frame(each, 2.5, { stroke: "#fff", "stroke-width": 1.6 });
+      frame(each, 2.5, { stroke: "#222", "stroke-width": 1.6, "stroke-dasharray": "1.5 3" });
+    }
+    for (const k of [2, 1, 0]) {
+      const cell = splits[k] && plan.cellAt(splits[k].generations, splits[k].children);
+      if (!cell) continue;
+      frame(cell, 1.5, { stroke: "#fff", "stroke-width": k ? 4 : 5.5 });
+      frame(cell, 1.5, { stroke: COLOURS[k], "stroke-width": k ? 2.4 : 3.8, "data-split": data.names[k] });
+    }
+  }
+
+  function drawCurve(parent, panel, split, stroke, k) {
+    const { x } = plan, { y } = panel, curve = split[panel.name], T = split.x.length;
+    const known = thinned(0, split.logged), rest = thinned(split.logged, T - split.logged);
+    const path = (at, values) => {
+      let d = "", pen = "M";
+      for (const k of at) {
+        if (Number.isNaN(values[k])) { pen = "M"; continue; }
+        d += `${pen}${x(split.x[k]).toFixed(1)} ${y(values[k]).toFixed(1)}`;
+        pen = "L";
+      }
+      return d;
+    };
+    const within = known.filter((k) => Number.isFinite(curve.low[k]) && Number.isFinite(curve.high[k]));
+    if (within.length > 1) {
+      const back = path([...within].reverse(), curve.low).replace("M", "L");
+      svg("path", { d: `${path(within, curve.high)}${back}Z`, fill: stroke, "fill-opacity": 0.17 }, parent);
+    }
+    const look = { fill: "none", stroke, "stroke-linejoin": "round" };
+    svg("path", { ...look, d: path(known, curve.value), "stroke-width": k ? 1.8 : 2.6, "data-curve": `${panel.name} ${data.names[k]}` }, parent);
+    if (rest.length) {
+      svg("path", { ...look, d: path(rest, curve.value), "stroke-width": 1.8, "stroke-dasharray": "6 3" }, parent);
+      svg("path", { ...look, d: path(rest, curve.low) + path(rest, curve.high), "stroke-width": 1, "stroke-dasharray": "1.5 2.5" }, parent);
+    }
+    const end = curve.value[T - 1];
+    if (Number.isNaN(end)) return;
+    const at = x(split.x[T - 1]), fill = rest.length ? "none" : stroke;
+    if (y(end) > panel.bottom) {  // below the axis: point there
+      svg("path", { d: `M${at - 5} ${panel.bottom - 9}h10l-5 7z`, fill, stroke, "data-below": data.names[k] }, parent);
+    } else svg("circle", { cx: at, cy: y(end), r: k ? 3 : 4, fill, stroke, "stroke-width": 1.5 }, parent);
+  }
+
+  function drawTau(parent, panel) {
+    const at = panel.y(state.tau);
+    if (!(at >= panel.top && at <= panel.bottom)) return;
+    svg("line", { x1: plan.x0, x2: plan.x1, y1: at, y2: at, stroke: "currentColor", "stroke-dasharray": "1.5 3" }, parent);
+    svg("text", { x: plan.x0 + 5, y: at > panel.top + 14 ? at - 4 : at + 13 }, parent, `τ = ${digits(state.tau, 6)}`);
+  }
+
+  // Words, chips, controls, and what tests and screen readers find.
+  function say() {
+    for (const name of ["generations", "children", "calls"]) {
+      const at = data.options[name].indexOf(state[name]);
+      if (at >= 0) inputs[name].value = at;
+      inputs[name].shown.textContent = state[name];
+      inputs[name].setAttribute("aria-valuetext", state[name]);
+    }
+    const [low, high] = data.limits.fitness;
+    inputs.slide.value = Math.round((400 * (state.tau - low)) / (high - low));
+    inputs.slide.setAttribute("aria-valuetext", digits(state.tau, 6));
+    if (+inputs.tau.value !== state.tau) inputs.tau.value = state.tau;
+    for (const name of ["axis", "task", "model"]) inputs[name].value = state[name];
+    picks.forEach((pick, k) => {
+      const split = splits[k];
+      pick.style.display = split ? "" : "none";
+      if (split) pick.lastChild.textContent = `${data.names[k]}: T = ${split.generations}, N = ${split.children}, ${last(split.fitness)}${split.logged < split.generations ? " (predicted)" : ""}`;
+    });
+    words.textContent = wordsOf(data, state, splits);
+    const settings = Object.entries(state).map(([name, value]) => `${name}=${typeof value === "string" ? quoted(value) : value}`);
+    call.textContent = `replay.explorers.explore_budget(${[data.named, ...settings].join(", ")}).figure()`;
+    root.dataset.source = call.textContent;
+    root.dataset.description = words.textContent;
+    root.dataset.serial = serial;
+  }
+
+  // What lies under the mouse.
+  function place(event) {
+    const box = plan.picture.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+  function hint(text, x, y) {
+    tip.textContent = text;
+    tip.style.display = text ? "block" : "none";
+    if (!text) return;
+    tip.style.left = `${Math.max(0, Math.min(x + 14, plan.width - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${y + 16 + tip.offsetHeight > plan.height ? y - tip.offsetHeight - 10 : y + 16}px`;
+  }
+  function hover(event) {
+    const [x, y] = place(event);
+    pointer(null);
+    if (event.target.matches?.(".cell")) {
+      const cell = plan.cellAt(+event.target.dataset.t, +event.target.dataset.n);
+      hint(cell.text, x, y);
+      return;
+    }
+    const panel = plan.panels.find((each) => each.ground === event.target);
+    if (!panel) { hint(""); return; }
+    const lines = [], dots = [];
+    splits.forEach((split, k) => {
+      if (!split) return;
+      let at = -1, away = 14;
+      split.x.forEach((cost, g) => {
+        const gap = Math.abs(plan.x(cost) - x);
+        if (gap < away) { away = gap; at = g; }
+      });
+      const curve = split[panel.name];
+      if (at < 0 || Number.isNaN(curve.value[at])) return;
+      lines.push(`${data.names[k]}: ${ranged(curve.value[at], curve.low[at], curve.high[at])} at ${short(split.x[at])}${at >= split.logged ? ", predicted" : ""}`);
+      dots.push([plan.x(split.x[at]), panel.y(curve.value[at]), COLOURS[k]]);
+    });
+    pointer((mark) => {
+      svg("line", { x1: x, x2: x, y1: plan.panels[0].top, y2: plan.panels[1].bottom, class: "frame", "stroke-dasharray": "3 3" }, mark);
+      for (const [cx, cy, fill] of dots) svg("circle", { cx, cy, r: 4, fill, stroke: "#fff" }, mark);
+    });
+    hint(lines.join("\n") || `${short(plan.x.back(x))}, ${short(panel.y.back(y))}`, x, y);
+  }
+  function pointer(paint) {
+    plan.pointed?.remove();
+    plan.pointed = null;
+    if (paint) paint(plan.pointed = svg("g", { "pointer-events": "none" }, plan.picture));
+  }
+
+  // A drag over the panels zooms both of them, a double click shows everything again.
+  let drag = null;
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  function down(event) {
+    const panel = plan.panels.find((each) => each.ground === event.target);
+    if (event.button || !panel) return;
+    drag = { panel, from: place(event) };
+    event.target.setPointerCapture(event.pointerId);
+  }
+  function dragged(event) {
+    if (!drag) { hover(event); return; }
+    const { panel, from } = drag, [x, y] = place(event);
+    drag.to = [clamp(x, plan.x0, plan.x1), clamp(y, panel.top, panel.bottom)];
+    const whole = Math.abs(drag.to[1] - from[1]) < 12;
+    pointer((mark) => svg("rect", {
+      x: Math.min(from[0], drag.to[0]), width: Math.abs(drag.to[0] - from[0]),
+      y: whole ? panel.top : Math.min(from[1], drag.to[1]), height: whole ? panel.bottom - panel.top : Math.abs(drag.to[1] - from[1]),
+      fill: "currentColor", "fill-opacity": 0.15,
+    }, mark));
+  }
+  function up() {
+    const done = drag;
+    drag = null;
+    if (!done?.to || Math.abs(done.to[0] - done.from[0]) < 6) return;
+    const ends = (scale, k) => [scale.back(done.from[k]), scale.back(done.to[k])].sort((a, b) => a - b);
+    zoom.x = ends(plan.x, 0);
+    if (Math.abs(done.to[1] - done.from[1]) >= 12) zoom[done.panel.name] = ends(done.panel.y, 1);
+    build();
+    draw();
+  }
+  stage.addEventListener("pointerdown", down);
+  stage.addEventListener("pointermove", dragged);
+  stage.addEventListener("pointerup", up);
+  stage.addEventListener("pointerleave", () => { if (!drag) { hint(""); pointer(null); } });
+  stage.addEventListener("dblclick", (event) => {
+    if (!event.target.matches(".panel")) return;
+    zoom = {};
+    build();
+    draw();
+  });
+  stage.addEventListener("click", (event) => {
+    if (event.target.matches(".cell")) choose(+event.target.dataset.t, +event.target.dataset.n);
+  });
+
+  // Arrow keys go from cell to cell, Enter chooses one.
+  function walk(event) {
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey || !(way || event.key === "Enter")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!way) {
+      if (held) choose(held.T, held.N);
+      return;
+    }
+    held ??= plan.cellAt(state.generations, state.children) || plan.cells[0];
+    const next = plan.cells.find((each) => each.c === held.c + way[0] && each.r === held.r + way[1]);
+    held = next || held;
+    const [x, y] = plan.corner(held);
+    pointer((mark) => svg("rect", { x, y, width: plan.side, height: plan.tall, fill: "none", stroke: "currentColor", "stroke-width": 2.5 }, mark));
+    hint(held.text, x + plan.side / 2, y + plan.tall / 2);
+  }
+
+  function load(fresh) {
+    const before = [data.task, data.model].join();
+    data = unpack(fresh);
+    serial += 1;
+    if ([data.task, data.model].join() !== before) { zoom = {}; held = null; }
+    furnish();
+    build();
+    draw();
+  }
+  furnish();
+  build();
+  serial = 1;
+  draw();
+  let wide = root.clientWidth;
+  const watch = new ResizeObserver(() => {
+    if (!root.clientWidth || Math.abs(root.clientWidth - wide) < 4) return;
+    wide = root.clientWidth;
+    build();
+    draw();
+  });
+  watch.observe(root);
+  const set = (next) => { if (JSON.stringify(next) !== JSON.stringify(state)) change({ ...next }); };
+  root.view = { set, shown: () => ({ state, splits, plan }) };  // what tests compare with Python
+  return { load, set, close: () => { watch.disconnect(); root.remove(); } };
+}
+
+const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model"];
+const REST = 120;  // milliseconds without a move after which the kernel is told
+
+export default {
+  render({ model, el }) {
+    el.style.cssText += ";width:100%;min-width:0";
+    const read = () => Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
+    let timer = 0, asked = false;
+    const flush = () => { clearTimeout(timer); timer = 0; model.save_changes(); };
+    const view = mount(el, model.get("data"), read(), (state) => {
+      for (const name of NAMES) model.set(name, state[name]);
+      clearTimeout(timer);
+      timer = setTimeout(flush, REST);
+    });
+    const told = () => {  // all that came at once is drawn once
+      if (asked) return;
+      asked = true;
+      queueMicrotask(() => { asked = false; view.set(read()); });
+    };
+    const loaded = () => view.load(model.get("data"));
+    const changes = NAMES.map((name) => `change:${name}`).join(" ");
+    model.on(changes, told);
+    model.on("change:data", loaded);
+    (window.replayLive ??= new Set()).add(model.get("still"));
+    for (const each of document.querySelectorAll(`[data-replay-still="${model.get("still")}"]`)) each.style.display = "none";
+    model.send({ kind: "mounted" });
+    return () => {
+      if (timer) flush();
+      model.off(changes, told);
+      model.off("change:data", loaded);
+      view.close();
+    };
+  },
+};

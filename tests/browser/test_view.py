@@ -1,0 +1,213 @@
+"""The budget explorer as the browser draws it, in a page without kernel, server or network."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import lab
+from synthetic_runs import chain_runs
+
+from replay.explorers import explore_budget
+from replay.explorers.budget import link
+from replay.explorers.drawn import SCRIPT
+
+pytestmark = pytest.mark.slow
+
+AXES = ("generation", "calls", "tokens")
+TAU = 0.6
+
+NUMBERS = """(states) => {
+  const root = document.querySelector(".replay-view");
+  const known = (x) => Number.isNaN(x) ? null : x;
+  const plain = (curve) => Object.values(curve).map((each) => [...each].map(known));
+  const points = /([\\d.]+) ([\\d.-]+)/g;
+  return states.map((state) => {
+    root.view.set(state);
+    const { splits, plan } = root.view.shown();
+    const drawn = plan.panels.map((panel) => {
+      const path = root.querySelector(`path[data-curve="${panel.name} choice"]`);
+      const found = [...(path?.getAttribute("d") || "").matchAll(points)];
+      return found.map((at) => [plan.x.back(+at[1]), panel.y.back(+at[2])]);
+    });
+    return {
+      words: root.dataset.description, source: root.dataset.source, drawn,
+      splits: splits.map((each) => each && [
+        [...each.x], plain(each.fitness), plain(each.reached), each.logged, each.n,
+      ]),
+    };
+  });
+}"""
+"""What is shown for each of some states: words, numbers, and points read off the curves."""
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    frame, children = chain_runs(budget=16, sizes=(1, 2, 4, 8, 16))
+    gap = [table[table["children"] != 4] for table in (frame, children)]
+    made = explore_budget(gap[0], child_table=gap[1], tau=TAU)
+    made.settle()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def page(explorer, chromium, tmp_path_factory):
+    path = explorer.save(tmp_path_factory.mktemp("view") / "budget.html")
+    with lab.browser(width=900, height=800) as (opened, errors):
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(path.as_uri())
+        opened.wait_for_selector(".replay-view svg")
+        yield opened
+        assert errors == []
+        assert {url.partition(":")[0] for url in asked} <= {"file", "blob", "data"}
+
+
+def states(explorer: Any) -> list[dict[str, Any]]:
+    """Every split that is known, with each cost axis."""
+    options, now = explorer.controls, explorer.settings
+    found = []
+    for T, N, axis in itertools.product(
+        options["generations"].options, options["children"].options, AXES
+    ):
+        asked = {**now, "generations": T, "children": N, "calls": T * N, "axis": axis}
+        if explorer._drawing.view(now).outlook.cell(T, N) is not None:
+            found.append(asked)
+    return found
+
+
+def same(shown: list[float | None], wanted: Any) -> bool:
+    """Whether two columns hold the same numbers, to the last digit."""
+    return np.array_equal(np.array(shown, dtype=float), wanted, equal_nan=True)
+
+
+def test_every_number_of_every_split_is_that_of_the_python_table(page, explorer) -> None:
+    asked = states(explorer)
+    assert len(asked) > 30
+    kinds = set()
+    for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
+        view = explorer._drawing.view(state)
+        assert shown["words"] == view.words
+        for drawn, split in zip(shown["splits"], view.splits, strict=True):
+            assert (drawn is None) == (split is None)
+            if split is None:
+                continue
+            x, fitness, reached, logged, n = drawn
+            assert same(x, split.fitness.x)
+            for curve, wanted in ((fitness, split.fitness), (reached, split.reached)):
+                for column, name in zip(curve, ("value", "low", "high"), strict=True):
+                    assert same(column, getattr(wanted, name)), (state, name)
+            assert (logged, n) == (split.fitness.logged, split.fitness.n)
+            kinds.add(split.logged)
+    assert kinds == {True, False}
+
+
+def test_what_is_drawn_lies_where_the_numbers_say(page, explorer) -> None:
+    asked = states(explorer)
+    for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
+        split = explorer._drawing.view(state).splits[0]
+        for points, curve in zip(shown["drawn"], (split.fitness, split.reached), strict=True):
+            known = curve.logged
+            assert len(points) == known
+            if known:
+                x, y = np.transpose(points)
+                assert np.allclose(x, curve.x[:known], rtol=2e-3)
+                assert np.allclose(y, curve.value[:known], atol=2e-3)
+
+
+def test_any_tau_counts_the_logged_runs(page, explorer) -> None:
+    now = {**explorer.settings, "generations": 4, "children": 2, "calls": 8}
+    asked = [{**now, "tau": tau} for tau in (-1.0, 0.3, 0.45, 0.777, 2.0)]
+    for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
+        wanted = explorer._drawing.view(state).splits[0].reached
+        for column, name in zip(shown["splits"][0][2], ("value", "low", "high"), strict=True):
+            assert same(column, getattr(wanted, name))
+
+
+def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
+    cells = page.locator(".replay-view rect.cell").evaluate_all(
+        "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value])"
+    )
+    known = explorer._drawing.view(explorer.settings).outlook
+    rows, columns, values, _ = known.grid
+    wanted = {
+        (T, N): values[r, c]
+        for (r, N), (c, T) in itertools.product(enumerate(rows), enumerate(columns))
+        if known.cell(T, N) is not None
+    }
+    assert {(T, N): value for T, N, value in cells} == wanted
+
+
+def test_moves_are_linked_as_in_python(page) -> None:
+    rows, columns = [1, 2, 3, 4, 8, 12, 16], [1, 2, 4, 8, 16]
+    asked = []
+    for T, N in itertools.product(columns, rows):
+        before = {"generations": T, "children": N, "calls": T * N}
+        moves = [("generations", T) for T in columns] + [("children", N) for N in rows]
+        moves += [("calls", T * N) for T, N in itertools.product(columns, rows)]
+        asked += [(name, {**before, name: value}) for name, value in moves]
+    found = page.evaluate(
+        """async ([script, asked, rows, columns]) => {
+          const code = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
+          const { link } = await import(code);
+          return asked.map(([name, state]) => link(name, state, rows, columns));
+        }""",
+        [SCRIPT.read_text(encoding="utf-8"), asked, rows, columns],
+    )
+    assert found == [link(name, state, rows, columns) for name, state in asked]
+
+
+def test_it_is_moved_by_mouse_and_by_keys(page) -> None:
+    root = page.locator(".replay-view")
+    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    assert "generations=4, children=2, calls=8" in root.get_attribute("data-source")
+    tip = page.locator(".replay-view .tip")
+    assert tip.inner_text().startswith("T = 4, N = 2, C = 8\nbest fitness 0.")
+    page.get_by_label("generations T").press("ArrowRight")
+    assert "generations=8, children=1, calls=8" in root.get_attribute("data-source")
+    page.get_by_role("button", name="twice as broad").click()
+    assert "generations=4, children=2, calls=8" in root.get_attribute("data-source")
+    page.get_by_role("application").press("ArrowRight")
+    page.get_by_role("application").press("Enter")
+    assert "generations=8, children=2, calls=16" in root.get_attribute("data-source")
+    page.get_by_label("Cost axis").select_option("tokens")
+    assert "axis='tokens'" in root.get_attribute("data-source")
+    page.get_by_label("τ", exact=True).fill("0.5")
+    assert "tau=0.5" in root.get_attribute("data-source")
+
+
+def test_a_drag_zooms_both_panels_and_a_double_click_shows_all(page) -> None:
+    limits = "document.querySelector('.replay-view').view.shown().plan"
+    ends = f"(() => {{ const p = {limits}; return [p.x.back(p.x0), p.x.back(p.x1)]; }})()"
+    before = page.evaluate(ends)
+    box = page.locator("rect.panel[data-panel=fitness]").bounding_box()
+    page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 24, steps=3)
+    page.mouse.up()
+    low, high = page.evaluate(ends)
+    assert math.isclose(math.log(high / low), 0.5 * math.log(before[1] / before[0]), rel_tol=0.02)
+    page.locator("rect.panel[data-panel=reached]").dblclick()
+    assert page.evaluate(ends) == before
+
+
+def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> None:
+    for width in (420, 900, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "(w) => Math.abs(document.querySelector('.replay-view svg').clientWidth - w) < 40",
+            arg=width,
+        )
+        small = page.evaluate(
+            """() => [...document.querySelectorAll('.replay-view svg text')].filter((each) => {
+              const box = each.getBoundingClientRect();
+              const all = each.ownerSVGElement.getBoundingClientRect();
+              return parseFloat(getComputedStyle(each).fontSize) < 9 || box.left < all.left - 1
+                || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+            }).map((each) => each.textContent)"""
+        )
+        assert small == []
