@@ -50,7 +50,7 @@ def test_a_folder_of_runs_is_a_pool(tmp_path):
     played = replay.simulate(replay.fitness_matrix(frame), "ucb1", rounds=12, replicates=5, arms=3)
     assert played.best_fitness.shape == (5, 12)
     mixed = {run.header.source for run in read(SAMPLES)}
-    assert mixed == {"OpenEvolve", "ShinkaEvolve"}
+    assert mixed == {"GEPA", "OpenEvolve", "ShinkaEvolve"}
 
 
 def test_without_its_task_a_full_import_says_what_it_lacks(tmp_path, capsys):
@@ -75,5 +75,5 @@ def test_what_is_no_log_of_the_tool_is_one_line(tmp_path, capsys):
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         assert "Traceback" not in said
-        assert str(path) in said or "codeevolve, openevolve, paper" in said
+        assert str(path) in said or "codeevolve, gepa, openevolve, paper" in said
     assert not (tmp_path / "out").exists()
