@@ -190,7 +190,7 @@ def test_a_sequential_verdict_is_the_confidence_sequences():
     assert found.verdict == "greater"
     assert found.e_value >= 20
     assert found.interval.low > 0
-    assert "after every pair" in found.paragraph
+    assert "after every pair; 20 settles the question" in found.paragraph
     fixed = replay.judge(two(0.1, 20), NEW, OLD)
     assert np.isnan(fixed.e_value)
     assert found.interval.low < fixed.interval.low  # the price of looking
