@@ -113,3 +113,12 @@ def test_one_is_the_best_known_where_runs_come_within_three_ranges(low, high):
     if high < 0.5:
         with pytest.raises(ValueError, match="expected best="):
             best_known(None, low, high - 0.001)
+
+
+def test_a_budget_that_n_does_not_divide_makes_no_cell():
+    parts = [
+        as_frame(np.tile(np.arange(T + 1.0), (2, 1)), children=N, seeds=range(2))
+        for N, T in ((1, 16), (3, 7))
+    ]
+    grid = cells(one_sweep(pd.concat(parts, ignore_index=True)))
+    assert grid.generations[grid.children == 3].tolist() == [1, 2, 4, 7]

@@ -6,7 +6,7 @@ from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
 from replay.planning.kernel import fit_kernel
-from replay.planning.leads import choose_split, lead
+from replay.planning.leads import choose_split, lead, nearest_square
 from replay.planning.planner import (
     Choice,
     Costs,
@@ -252,3 +252,8 @@ def test_a_proven_split_is_recommended_and_named_with_its_lead():
     row = made.options.iloc[0]
     assert row["ahead"] > row["margin"] > 0
     assert f"ahead of the split nearest to T = N by {row['ahead']:.4f}" in str(made)
+
+
+def test_of_two_splits_as_near_to_the_square_the_deeper_counts():
+    assert nearest_square({2: 4, 4: 2}) == 0
+    assert nearest_square({4: 2, 2: 4, 8: 1}) == 1

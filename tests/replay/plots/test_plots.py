@@ -568,3 +568,10 @@ def test_each_estimate_has_its_row_and_each_group_its_colour():
 def test_a_value_that_is_no_construction_is_refused(picture, value):
     with pytest.raises(ValueError, match="no picture of"):
         plots.construction(picture, value)
+
+
+def test_the_triangle_that_is_marked_is_the_smallest():
+    value = [[0, 0], [1, 0], [0.5, 0.8], [0.5, 0.01]]
+    ax = plots.construction("triangle", value)
+    corners = {tuple(corner) for corner in ax.patches[-1].get_xy().tolist()}
+    assert corners == {(0, 0), (1, 0), (0.5, 0.01)}
