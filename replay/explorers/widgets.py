@@ -227,13 +227,20 @@ def source_of(frame: pd.DataFrame) -> str:
     return f"replay.load({', '.join(map(repr, sources))})"
 
 
+_COPY = (
+    "const text = this.dataset.code, code = this.nextElementSibling;"
+    "(navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject()).catch(() => {"
+    'getSelection().selectAllChildren(code); document.execCommand("copy"); })'
+)
+"""Copies a button's code; where the clipboard is denied by the older way, else it is selected."""
+
+
 def copyable(code: str) -> str:
     """A call with a button that copies it."""
     shown = html.escape(code, quote=True)
     return (
-        f"<div style='{WIDE}'><button class='jupyter-button' "
-        f"data-code=\"{shown}\" onclick='navigator.clipboard.writeText(this.dataset.code)' "
-        f"title='Copy the call that gives this picture'>Copy as code</button> "
+        f"<div style='{WIDE}'><button class='jupyter-button' data-code=\"{shown}\" "
+        f"onclick='{_COPY}' title='Copy the call that gives this picture'>Copy as code</button> "
         f"<code>{shown}</code></div>"
     )
 

@@ -14,6 +14,7 @@ from synthetic_runs import chain_runs
 from replay.explorers import explore_budget
 from replay.explorers.budget import link
 from replay.explorers.drawn import SCRIPT
+from replay.explorers.widgets import copyable
 
 pytestmark = pytest.mark.slow
 
@@ -193,6 +194,21 @@ def test_a_drag_zooms_both_panels_and_a_double_click_shows_all(page) -> None:
     assert math.isclose(math.log(high / low), 0.5 * math.log(before[1] / before[0]), rel_tol=0.02)
     page.locator("rect.panel[data-panel=reached]").dblclick()
     assert page.evaluate(ends) == before
+
+
+def test_code_is_copied_where_the_clipboard_is_denied(page) -> None:
+    page.evaluate(
+        """(made) => {
+          document.body.insertAdjacentHTML("beforeend", `<div id="made">${made}</div>`);
+          const denied = { writeText: () => Promise.reject(new Error("denied")) };
+          Object.defineProperty(navigator, "clipboard", { value: denied });
+          document.addEventListener("copy", () => { window.copied = String(getSelection()); });
+        }""",
+        copyable("f(a='1', b=\"x\")"),
+    )
+    for part, code in (("#made", "f(a='1', b=\"x\")"), (".replay-view", "replay.explorers.")):
+        page.locator(part).get_by_role("button", name="Copy as code").click()
+        page.wait_for_function("(code) => window.copied?.startsWith(code)", arg=code)
 
 
 def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> None:
