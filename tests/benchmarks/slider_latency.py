@@ -137,7 +137,9 @@ def budgets(folder: Path, url: str, moves: int) -> None:
             lab.execute(page, "notebook:run-cell-and-select-next")
         page.wait_for_selector(".replay-view svg")
         page.wait_for_timeout(5000)
-        lab.execute(page, "notebook:run-cell-and-select-next")
+        page.evaluate(  # and does not wait for its end
+            "() => { window.jupyterapp.commands.execute('notebook:run-cell-and-select-next'); }"
+        )
         page.wait_for_function(
             "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
             ".status === 'busy'"
