@@ -147,7 +147,8 @@ class _Plain(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        self._inner.flush()
+        if not self._inner.closed:  # this is flushed once more when it is collected
+            self._inner.flush()
 
     def isatty(self) -> bool:
         return self._inner.isatty()

@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import evo
+from evo.cli import entry
 from evo.cli.entry import dispatch, main
 from evo.cli.options import RENAMED, current, instance_range
 from evo.runs.configuration import seeds_of
@@ -325,3 +327,12 @@ def test_help_loads_nothing_but_the_command_lines_library(arguments: list[str]) 
         "evo.logs.records",
         "evo.runs.verbs",
     }
+
+
+def test_output_may_be_collected_after_its_stream_is_closed():
+    stream = io.StringIO()
+    plain = entry._Plain(stream)
+    plain.write("a\x1b[31mb")
+    assert "\x1b" not in stream.getvalue()
+    stream.close()
+    plain.close()  # as the collector does
