@@ -85,6 +85,11 @@ def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, 
     return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>", added, removed
 
 
+def counted(added: int, removed: int) -> str:
+    """The numbers of lines added and removed, in words."""
+    return f"{added} line{'' if added == 1 else 's'} added, {removed} removed"
+
+
 def coloured(lines: list[str]) -> list[str]:
     """The lines of a program as HTML; tokens that go over lines are coloured on each."""
     # Runs of lines with nothing but blanks would take the lexer a time that is squared.

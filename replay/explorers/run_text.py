@@ -80,7 +80,7 @@ def changes(view: RunView) -> tuple[str, str]:
         return str(error), ""
     if not added + removed:
         return f"The same text as {name(parent)}.", ""
-    text = f"{added} lines added, {removed} removed, against {name(parent)}."
+    text = f"{markup.counted(added, removed)}, against {name(parent)}."
     return text, f"<div style='{_BLOCK}'>{shown}</div>"
 
 

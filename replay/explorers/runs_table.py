@@ -199,5 +199,5 @@ def _programs(one: Path, other: Path) -> str:
     except ValueError as error:
         return spoken(str(error))
     text = f"From the best program of {one.name} to that of {other.name}: "
-    text += f"{added} lines added, {removed} removed."
+    text += f"{markup.counted(added, removed)}."
     return f"<div class='run-browser'>{SHEET}{spoken(text)}{shown}</div>"

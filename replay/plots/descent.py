@@ -269,8 +269,8 @@ def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
     made = int((table["generation"] > 0).sum())
     style.head(
         ax, theme, f"Blame: {_name(log)}",
-        f"{len(table)} lines of the best program of one run, {made} of them newer than the initial "
-        "program; beside them generation, child and fitness of what introduced them",
+        f"Lines of the best program of one run: {len(table)}; newer than the initial program: "
+        f"{made}. Beside them: generation, child and fitness of the program that introduced them",
     )  # fmt: skip
     return ax
 

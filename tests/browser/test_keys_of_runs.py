@@ -88,7 +88,7 @@ def _browser(page, room, log) -> None:
     go(page, room.get_by_label("generation", exact=True))
     says(page, room, "The initial program rewrites nothing", "Home")
     go(page, room.get_by_role("application"))
-    says(page, room, re.compile(r"\d+ lines added, \d+ removed"), "ArrowUp")
+    says(page, room, re.compile(r"\d+ lines? added, \d+ removed"), "ArrowUp")
     beside = room.locator("th", has_text="the initial program")
     assert not beside.is_visible()
     go(page, room.get_by_role("tab", name="Diff"))

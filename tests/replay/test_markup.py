@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from replay.markup import LONGEST, clean, difference, program
+from replay.markup import LONGEST, clean, counted, difference, program
 
 BEFORE = 'def f(x):\n    """Say <b>\n    more."""\n    return x + 1  # one\n'
 AFTER = BEFORE.replace("x + 1", "x * 2")
@@ -65,3 +65,8 @@ def test_a_program_is_cut_behind_the_longest_that_is_shown(size, words):
     assert shown.count("z") == LONGEST
     assert ("further characters are not shown" in shown) == bool(words)
     assert words in shown
+
+
+def test_one_line_is_singular():
+    assert counted(1, 3) == "1 line added, 3 removed"
+    assert counted(0, 1) == "0 lines added, 1 removed"

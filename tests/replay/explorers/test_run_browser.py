@@ -17,7 +17,7 @@ from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.run_picture import LOOKS, RunPicture
 from replay.logs.lineage import program_of
-from replay.markup import clean, difference
+from replay.markup import clean, counted, difference
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
 
@@ -95,7 +95,7 @@ def test_the_list_shows_the_lineage_and_finds_texts(browser, log):
     browser._list.value = improving[1]
     assert browser.place == improving[1]
     _, added, removed = difference(program_of(log, (0, 0)), log.child(*improving[1]).program)
-    said = f"{added} lines added, {removed} removed, against the initial program."
+    said = f"{counted(added, removed)}, against the initial program."
     assert said in browser._status.value  # what it changed is announced
     browser._kind.value = "error"
     failed = [(o.generation, o.index) for o in log.outcomes if o.evaluation.status == "error"]

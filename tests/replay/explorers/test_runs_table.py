@@ -50,7 +50,7 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     assert runs._shown.settings["log"].endswith("r1.jsonl")
     setattr(runs._rows, trait, [0, 1] if listed else (0, 1))
     assert "They differ in" in runs._shown.words
-    assert "lines added" in runs._below.children[1].value
+    assert " added, " in runs._below.children[1].value
     ax = eval(runs._shown.code, {"replay": replay, "frame": frame})
     assert len(ax.lines) >= 2
     setattr(runs._rows, trait, [0, 1, 2] if listed else (0, 1, 2))
@@ -70,12 +70,12 @@ def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
     runs = Runs(replay.load(*paths))
     runs._rows.selected_rows = [0, 1]
     said = runs._below.children[1].value
-    assert "lines added" not in said
+    assert " added, " not in said
     assert "c0.jsonl and c1.jsonl" in said
-    assert "lines added" in _programs(folder / "r0.jsonl", folder / "r1.jsonl")
+    assert " added, " in _programs(folder / "r0.jsonl", folder / "r1.jsonl")
     mixed = _programs(paths[0], folder / "r1.jsonl")
     assert "c0.jsonl" in mixed
-    assert "lines added" not in mixed
+    assert " added, " not in mixed
     runs.close()
 
 
