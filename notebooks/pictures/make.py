@@ -24,6 +24,7 @@ WANTED = json.loads((HERE / "wanted.json").read_text())
 """By name of the picture: the notebook and the id of the cell that draws it."""
 
 SENTENCES, TABLES = "text/markdown", "text/html"
+STILL = re.compile(r'data-replay-still="[^"]*"><img [^>]*src="data:image/png;base64,([^"]+)"')
 TABLE = re.compile(r'<table border="1" class="dataframe">.*</table>', re.DOTALL)
 
 
@@ -37,7 +38,7 @@ def main() -> None:
         path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
     for picture, (place, wanted) in WANTED.items():
         for cell in nbformat.read(HERE.parent / place, as_version=4).cells:
-            if cell.id == wanted and (pngs := shown(cell, "image/png")):
+            if cell.id == wanted and (pngs := pictures(cell)):
                 (HERE / picture).write_bytes(base64.b64decode(pngs[0]))
 
 
@@ -45,6 +46,12 @@ def shown(cell: Any, kind: str) -> list[str]:
     """What a cell has shown of a kind: PNGs in base64, texts."""
     every = (each.get("data", {}) for each in cell.get("outputs", ()))
     return [data[kind] for data in every if kind in data]
+
+
+def pictures(cell: Any) -> list[str]:
+    """The figures that a cell has shown, and the still picture of an explorer."""
+    stills = (STILL.search(text) for text in shown(cell, TABLES))
+    return [*shown(cell, "image/png"), *(still[1] for still in stills if still)]
 
 
 def tables(cell: Any) -> list[str]:
@@ -62,7 +69,7 @@ def kept(notebook: Any) -> Any:
             continue
         found: list[dict[str, Any]] = [
             {"image/png": at_screen_size(png), "text/plain": "figure"}
-            for png in shown(cell, "image/png")
+            for png in pictures(cell)
         ]
         found += [{"text/markdown": text, "text/plain": text} for text in shown(cell, SENTENCES)]
         found += [{"text/html": text, "text/plain": "table"} for text in tables(cell)]
