@@ -18,11 +18,48 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
+Entry = TypeVar("Entry")
+
+
+class Registry(UserDict[str, Entry]):
+    """A table by name to which users add entries, and which guards those that are built in.
+
+        POLICIES["mine"] = Mine                        # makes it known
+        POLICIES["ucb1"] = Mine                        # ValueError: the name is taken
+        POLICIES.replace("ucb1", Mine)                 # replaces the built-in one on purpose
+
+    An entry of one's own may be assigned again, as when a cell of a notebook is run twice.
+
+    Args:
+        what: What messages call an entry.
+        built_in: The entries of this package.
+
+    Attributes:
+        built_in: As given.
+    """
+
+    def __init__(self, what: str, built_in: Mapping[str, Entry]) -> None:
+        self.what, self.built_in = what, dict(built_in)
+        super().__init__(built_in)
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        if name in self.built_in and entry is not self.built_in[name]:
+            raise ValueError(
+                f"{name!r} is the name of a built-in {self.what}: expected a name other than "
+                f"{', '.join(self.built_in)}; replace({name!r}, ...) of this registry replaces it "
+                "on purpose"
+            )
+        super().__setitem__(name, entry)
+
+    def replace(self, name: str, entry: Entry) -> None:
+        """Sets an entry, even in the place of a built-in one."""
+        self.data[name] = entry
 
 
 def meant(name: str, known: Iterable[str], prefix: str = "") -> str:

@@ -73,14 +73,24 @@ class Kind(Generic[T]):
         if not self.has(given):
             raise TypeError(
                 f"expected the name of a {self.what}, or a value of a frozen dataclass with "
-                f"{', '.join(('name', *self.methods))}, got {given!r}"
+                f"{', '.join(('name', *self.methods))}, got {given!r}{self._lack(given)}"
             )
         return given  # type: ignore[return-value]  # it has all that makes one
 
     def has(self, value: object) -> bool:
         """Whether something is such a value, rather than the name of one."""
-        sound = all(callable(getattr(value, name, None)) for name in self.methods)
-        return sound and is_dataclass(value) and not isinstance(value, type)
+        return not isinstance(value, type) and not self._lack(value)
+
+    def _lack(self, value: object) -> str:
+        """Returns what something lacks to be such a value, as the end of a message, or nothing."""
+        if isinstance(value, type):
+            return f"; give an instance of the class, {value.__name__}(...)"
+        if not is_dataclass(value):
+            return "; it is not a dataclass"
+        if not isinstance(getattr(value, "name", None), str):
+            return "; it has no attribute `name`, a string"
+        missing = [name for name in self.methods if not callable(getattr(value, name, None))]
+        return f"; it has no method `{missing[0]}`" if missing else ""
 
     def record(self, value: T, kind: type[R]) -> R:
         """Returns what a header keeps of a value, which goes along with it."""
@@ -173,13 +183,20 @@ def fields_of(value: object) -> JsonObject:
     return found
 
 
-def source_hash(value: object) -> str:
+def source_hash(value: object, *, beside: str = "") -> str:
     """Returns SHA-256 (hex) of a value's code, apart from its comments, docstrings and layout.
 
     That is its methods, inherited ones included, and constants; empty where the source is unknown.
+
+    Args:
+        value: Its class has the code.
+        beside: A package whose classes are left out; empty is also returned where no other is left.
     """
     parts: list[str] = []
-    for owner in type(value).__mro__[:-1]:
+    owners = type(value).__mro__[:-1]
+    if beside and not (owners := tuple(o for o in owners if not _belongs(o, beside))):
+        return ""
+    for owner in owners:
         for name, each in sorted(vars(owner).items()):
             function = getattr(each, "fget", getattr(each, "__func__", each))
             function = inspect.unwrap(function) if callable(function) else function
@@ -191,6 +208,11 @@ def source_hash(value: object) -> str:
             elif not name.startswith("_") and isinstance(each, str | int | float | tuple):
                 parts.append(f"{name} = {each!r}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _belongs(owner: type, package: str) -> bool:
+    """Whether a class is one of a package, or of Python's `abc` and `typing`."""
+    return owner.__module__.partition(".")[0] in (package, "abc", "typing")
 
 
 def _code(source: str) -> str:

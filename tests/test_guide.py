@@ -4,6 +4,8 @@ A block that begins with `# file: NAME` is written to that file; Python blocks o
 namespace; bash blocks run in a shell. Blocks marked `text` are not run.
 """
 
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -15,13 +17,23 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+import evo.cli.entry
+import replay.cli.entry
+from evo.cli.entry import COMMANDS as EVO
+from evo.filters import FILTERS
 from evo.logs.cost import UNITS
+from evo.policies import POLICIES
+from evo.searches import SEARCHES
 from replay import plots
+from replay.cli.entry import COMMANDS as REPLAY
+
+REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES)
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "notebooks" / "guide"
 PAGES = sorted(path.name for path in GUIDE.glob("*.md"))
 BLOCK = re.compile(r"^```(python|toml|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 FILE = re.compile(r"# file: (\S+)\n")
 
 
@@ -56,7 +68,9 @@ def test_the_code_of_a_page_runs(
     mpl.use("agg")
     names: dict[str, object] = {"__name__": "guide", "LOGS": str(ROOT / "logs")}
     try:
-        with patch.dict(plots.FIGURES), patch.dict(UNITS):  # what a page registers is forgotten
+        with contextlib.ExitStack() as kept:
+            for registry in REGISTRIES:  # what a page registers is forgotten
+                kept.enter_context(patch.dict(registry))
             for language, code in blocks((GUIDE / page).read_text()):
                 run(language, code, names, tmp_path)
     finally:
@@ -75,6 +89,21 @@ def test_the_example_of_the_readme_runs(
     shown = capsys.readouterr().out
     assert re.search(r"\[[\d.]+, [\d.]+\]", shown)  # an interval
     assert (tmp_path / "runs.pdf").stat().st_size > 1000
+
+
+def test_every_option_that_the_guide_and_the_readme_name_exists() -> None:
+    known = {"--help", "--help-all"}
+    for main, commands in ((evo.cli.entry.main, EVO), (replay.cli.entry.main, REPLAY)):
+        for name in (name for group in commands.values() for name in group):
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                assert main([name, "--help-all"]) == 0
+            known |= set(OPTION.findall(shown.getvalue()))
+    pages = [path for path in GUIDE.glob("*.md") if path.name != "names.md"]  # of other tools, too
+    named = {path.name: set(OPTION.findall(path.read_text())) for path in pages}
+    named["README.md"] = set(OPTION.findall((ROOT / "README.md").read_text()))
+    assert sum(map(len, named.values())) > 20
+    assert {page: options - known for page, options in named.items() if options - known} == {}
 
 
 def test_the_readme_is_short() -> None:

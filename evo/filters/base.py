@@ -42,8 +42,17 @@ class Filter(Protocol):
 
 
 def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member]) -> str | None:
-    """Returns why the first of some filters refuses a program, or None."""
+    """Returns why the first of some filters refuses a program, or None.
+
+    Raises:
+        TypeError: A filter returned something other than a string or None.
+    """
     for each in filters:
         if (reason := each.check(program, archive)) is not None:
+            if not isinstance(reason, str):
+                raise TypeError(
+                    f"filter {each.name!r}: expected `check` to return a sentence that says why "
+                    f"the program is refused, or None to let it pass, got {reason!r}"
+                )
             return f"{each.name}: {reason}"[:LONGEST]
     return None

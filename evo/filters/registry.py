@@ -10,13 +10,17 @@ from evo.filters.near_duplicates import NearDuplicates
 from evo.filters.protected_regions import ProtectedRegions
 from evo.filters.same_program import SameProgram
 from evo.logs.records import FilterRecord, Header
+from evo.plugins import Registry
 from evo.values import Kind, UnknownValue
 
-FILTERS: dict[str, Callable[..., Filter]] = {
-    "same_program": SameProgram,
-    "near_duplicates": NearDuplicates,
-    "protected_regions": ProtectedRegions,
-}
+FILTERS: Registry[Callable[..., Filter]] = Registry(
+    "filter",
+    {
+        "same_program": SameProgram,
+        "near_duplicates": NearDuplicates,
+        "protected_regions": ProtectedRegions,
+    },
+)
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
 
 KIND: Kind[Filter] = Kind(
@@ -40,7 +44,7 @@ def records_of(filters: GivenFilter | Iterable[GivenFilter]) -> tuple[FilterReco
         ValueError: A name or a field is unknown.
         TypeError: One is no frozen dataclass with `name` and `check`.
     """
-    single = isinstance(filters, str | Mapping) or KIND.has(filters)
+    single = isinstance(filters, str | Mapping) or not isinstance(filters, Iterable)
     given = [filters] if single else list(filters)  # type: ignore[arg-type]
     return tuple(KIND.record(KIND.find(each), FilterRecord) for each in given)
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from evo.plugins import find_named, name_in, plugged_in
+from evo.plugins import Registry, find_named, name_in, plugged_in
 from evo.policies.bandits import (
     UCB1,
     BestArm,
@@ -36,22 +36,28 @@ from evo.policies.base import (
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
 
-POLICIES: dict[str, PolicyClass] = {
-    "random": Random,
-    "round_robin": RoundRobin,
-    "single": Single,
-    "epsilon_greedy": EpsilonGreedy,
-    "ucb1": UCB1,
-    "discounted_ucb": DiscountedUCB,
-    "exp3p": EXP3P,
-    "exp3ix": EXP3IX,
-    "exp3_mixed": EXP3Mixed,
-    "thompson": Thompson,
-    "thompson_nig": ThompsonNIG,
-    "best_arm": BestArm,
-    "successive_halving": SuccessiveHalving,
-}
+POLICIES: Registry[PolicyClass] = Registry(
+    "policy",
+    {
+        "random": Random,
+        "round_robin": RoundRobin,
+        "single": Single,
+        "epsilon_greedy": EpsilonGreedy,
+        "ucb1": UCB1,
+        "discounted_ucb": DiscountedUCB,
+        "exp3p": EXP3P,
+        "exp3ix": EXP3IX,
+        "exp3_mixed": EXP3Mixed,
+        "thompson": Thompson,
+        "thompson_nig": ThompsonNIG,
+        "best_arm": BestArm,
+        "successive_halving": SuccessiveHalving,
+    },
+)
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
+
+SETS = "functools.partial(POLICIES[name], ...) sets the parameters of a policy"
+"""How parameters are given, at the end of messages."""
 
 ALIASES = {"ucb": "ucb1"}
 """Other names that are understood."""
@@ -60,6 +66,11 @@ ALIASES = {"ucb": "ucb1"}
 def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
     """The policy class of a name, or as it is, with parameters set; `evo.plugins.find_named`."""
     name = ALIASES.get(policy, policy) if isinstance(policy, str) else policy
+    if not isinstance(name, str) and not callable(name):
+        raise TypeError(
+            "expected the name of a policy or a callable (shape, rounds, rng) -> policy, got "
+            f"{policy!r}; {SETS}"
+        )
     own = not isinstance(name, str) or name in POLICIES
     known = POLICIES if own else {**plugged_in("evo.policies"), **POLICIES}
     return find_named("policy", name, known, parameters, ("shape", "rounds", "rng"))
@@ -77,6 +88,7 @@ __all__ = [
     "EXP3IX",
     "EXP3P",
     "POLICIES",
+    "SETS",
     "UCB1",
     "BasePolicy",
     "BestArm",

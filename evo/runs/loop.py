@@ -34,7 +34,11 @@ T = TypeVar("T")
 
 
 class Evaluates(Protocol):
-    """Evaluates a program; `keep` logs the reply that holds it, should that be safe before."""
+    """Evaluates a program; `keep` logs the reply that holds it before the child can be logged.
+
+    An evaluation calls `keep` before it makes calls of its own and where it fails, so that a reply
+    that was paid for is in the log even if the session ends before the child's line is written.
+    """
 
     def __call__(self, program: str, state: State, keep: Callable[[], object]) -> Evaluation:
         """Returns the evaluation."""
@@ -87,10 +91,13 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
     Raises:
         EndpointRefused: The endpoint refused every child for good; none of them is logged.
     """
-    number, began = state.generation + 1, time.monotonic() - state.seconds
-    header, denied = state.header.under(number), list[Child]()
+    number = state.generation + 1
+    began = time.monotonic() - state.seconds  # so that the time of earlier sessions is counted
+    header = state.header.under(number)  # of a fork, the original's settings up to the fork
+    denied = list[Child]()
 
     prompts = steps.plan(state)
+    # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
     if (header.search is not None or header.models) and state.plan is None:
         log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
     archive = state.programs if steps.filters else ()
@@ -107,8 +114,10 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
             keep = functools.partial(keep_reply, prompt, call, state, log)
             evaluation = steps.evaluate(program, state, keep)
         child = child_line(prompt, call, program, evaluation, state)
+        # The endpoint refused the child's own request for good; or there is a program, but its
+        # evaluation asks the model itself and none of those requests got an answer.
         if call.rejected is not None or (program and evaluation.status == "no_reply"):
-            denied.append(child)  # by the endpoint, for good
+            denied.append(child)
         else:
             log(child)
 

@@ -385,9 +385,12 @@ def completed(kind: type[Options], options: Options) -> Options:
     return cast(Options, {e.name: e.option.default for e in entries(kind)} | dict(options))
 
 
-def check_names(kind: type, options: Mapping[str, object]) -> None:
-    """Raises TypeError if an option does not belong to a class of options."""
+def check_names(kind: type, options: Mapping[str, object], advice: str = "") -> None:
+    """Raises TypeError, with some advice, if an option does not belong to a class of options."""
     for name in options:
         if name not in kind.__annotations__:
+            from evo.plugins import meant
+
             known = ", ".join(sorted(kind.__annotations__))
-            raise TypeError(f"unknown argument {name!r} (known: {known})")
+            hint = meant(name, kind.__annotations__) or (advice and f"; {advice}")
+            raise TypeError(f"unknown argument {name!r}{hint} (known: {known})")

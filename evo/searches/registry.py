@@ -8,6 +8,7 @@ from typing import TypeGuard
 import msgspec
 
 from evo.logs.records import Header, SearchRecord
+from evo.plugins import Registry
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
@@ -17,15 +18,18 @@ from evo.searches.population import Population
 from evo.searches.tree import Tree
 from evo.values import Kind
 
-SEARCHES: dict[str, Callable[..., Search]] = {
-    "greedy": Greedy,
-    "best_of_n": BestOfN,
-    "population": Population,
-    "islands": Islands,
-    "map_elites": MapElites,
-    "pareto": Pareto,
-    "tree": Tree,
-}
+SEARCHES: Registry[Callable[..., Search]] = Registry(
+    "search",
+    {
+        "greedy": Greedy,
+        "best_of_n": BestOfN,
+        "population": Population,
+        "islands": Islands,
+        "map_elites": MapElites,
+        "pareto": Pareto,
+        "tree": Tree,
+    },
+)
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 
 KIND: Kind[Search] = Kind(

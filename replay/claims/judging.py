@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields, JsonObject
+from evo.policies import SETS, PolicyClass
 from replay.claims.decision import (
     Outcome,
     checked_margin,
@@ -30,6 +31,7 @@ from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.pools import Pools
+from replay.simulation.simulate import label_of
 from replay.statistics.comparison import welch_freedom
 from replay.statistics.exchange import Exchange, Exchanges
 from replay.statistics.intervals import (
@@ -43,8 +45,8 @@ from replay.statistics.intervals import (
 )
 from replay.statistics.sequential import e_process, sequence
 
-Side = str | Fields
-"""A policy's name, or the values of columns that single out runs, such as {"children": 8}."""
+Side = str | PolicyClass | Fields
+"""A policy, or the values of columns that single out runs, such as {"children": 8}."""
 
 LEAST_PAIRS = 6
 """Pairs below which flipping signs can reject nothing at 5 %: 2 / 2^5 is above .05."""
@@ -74,7 +76,7 @@ def judge(
 
     Args:
         frame: Rows of `replay.load`, of one task.
-        a: A policy's name; or {column: value} such as {"model": "x"} or {"children": 8},
+        a: A policy, by name or class; or {column: value} such as {"model": "x"} or {"children": 8},
             `generations` being the depth at which runs are compared. Runs of equal seeds are
             pairs, and so are copies (forks) of one run. Where only some runs have a partner, all
             are compared as groups in which the pairs stay together; none is discarded.
@@ -98,7 +100,7 @@ def judge(
             margin; policies with `sequential`; a score outside `bounds`.
     """
     frame, margin = distinct_runs(frame), checked_margin(margin)
-    if isinstance(a, str) and isinstance(b, str):
+    if is_policy(a) and is_policy(b):
         if sequential or bounds is not None:
             raise ValueError(
                 "expected groups of runs for sequential=True or bounds: the pools that policies "
@@ -107,7 +109,7 @@ def judge(
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
         return judge_pools(frame, pools, a, b, margin, level=level)
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
-        raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+        raise not_sides(a, b)
     sides = sides_of(frame, a, b, calls)
     names = (_named(a), _named(b))
     if sequential:
@@ -115,8 +117,27 @@ def judge(
     return _judged(frame, _of_groups(sides, names, margin, bounds, level, seed), margin, level)
 
 
+def is_policy(side: Side) -> TypeGuard[str | PolicyClass]:
+    """Whether a side of a comparison is a policy, by its name or its class."""
+    return isinstance(side, str) or callable(side)
+
+
+def not_sides(a: Side, b: Side) -> ValueError:
+    """Returns the error of two sides that cannot be compared with each other."""
+    return ValueError(
+        "expected two policies or two {column: value}, a policy being a name or a class, got "
+        f"{a!r} and {b!r}; {SETS}"
+    )
+
+
 def judge_pools(
-    frame: pd.DataFrame, pools: Pools, a: str, b: str, margin: float | None, *, level: float = 0.95
+    frame: pd.DataFrame,
+    pools: Pools,
+    a: str | PolicyClass,
+    b: str | PolicyClass,
+    margin: float | None,
+    *,
+    level: float = 0.95,
 ) -> Verdict:
     """`judge` of two policies on pools of the frame's runs, for several comparisons on them."""
     return _judged(frame, _of_policies(pools, a, b, level), checked_margin(margin), level)
@@ -151,7 +172,7 @@ def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> 
     )  # fmt: skip
 
 
-def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
+def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> _Found:
     from scipy.special import stdtr
 
     one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
@@ -159,7 +180,8 @@ def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
     error = (limits.high - limits.low) / 2 / float(student(level, freedom))
     greater = float(stdtr(freedom, -limits.value / error)) if error > 0 else math.nan
     about = {
-        "a": a, "b": b, "interval": limits, "n": pools.n, "points": (one, other),
+        "a": label_of(a), "b": label_of(b), "interval": limits, "n": pools.n,
+        "points": (one, other),
         "null": f"no effect over runs, Student's t with {freedom} degrees of freedom",
         "p": 2 * min(greater, 1 - greater), "p_greater": greater, "p_less": 1 - greater,
         "setting": PER_PULL.format(K=pools.K, rounds=pools.rounds, reward=pools.reward)

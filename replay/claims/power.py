@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from evo.policies import PolicyClass
 from replay.claims.decision import VERDICTS, checked_margin
-from replay.claims.judging import LEAST_PAIRS, Side, shares_apart
+from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, shares_apart
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
 from replay.simulation.pools import Pools
@@ -69,7 +70,7 @@ def power(
 
     Args:
         frame: The pilot: rows of `replay.load`, of one task.
-        a: A policy's name, or {column: value}; as in `judge`, for this and the next.
+        a: A policy, its name or class; or {column: value}; as in `judge`, for this and the next.
         b: What it is compared with.
         runs: Numbers of runs of the study: on each side, or logged runs in all for policies. Where
             every run of the pilot has its partner, they are pairs.
@@ -101,13 +102,13 @@ def power(
             f"got runs={runs!r}, band={band!r} and studies={studies!r}"
         )
     frame, margin = distinct_runs(frame), checked_margin(margin)
-    if isinstance(a, str) and isinstance(b, str):
+    if is_policy(a) and is_policy(b):
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
         pilot = _of_policies(pools, a, b, level, seed)
     elif isinstance(a, Mapping) and isinstance(b, Mapping):
         pilot = _of_groups(sides_of(frame, a, b, calls), level, pooled, seed)
     else:
-        raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+        raise not_sides(a, b)
     rows = [row for n in sizes for row in _rows(pilot, n, margin, band, studies, seed)]
     return pd.DataFrame(rows)
 
@@ -209,7 +210,9 @@ def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray
     return left.mean() + spreads[0] * shape, right.mean() + spreads[1] * shape
 
 
-def _of_policies(pools: Pools, a: str, b: str, level: float, seed: int) -> _Pilot:
+def _of_policies(
+    pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float, seed: int
+) -> _Pilot:
     limits = pools.effect(a, b, level=level)
 
     def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from evo.plugins import plugged_in
+from evo.plugins import Registry, plugged_in
 from replay.plots import style
 from replay.plots.descent import blame_of_best, tree_of_best
 from replay.plots.policies import gains
@@ -45,12 +45,15 @@ def exploring(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "li
     return gains(found.ways, of=f"N = {found.children}, n = {found.runs}", ax=ax, theme=theme)
 
 
-FIGURES: dict[str, GroupFigure] = {
-    "best so far": best_so_far,
-    "what exploring gains": exploring,
-    "tree of the best run": tree_of_best,
-    "blame of the best program": blame_of_best,
-}
+FIGURES: Registry[GroupFigure] = Registry(
+    "figure",
+    {
+        "best so far": best_so_far,
+        "what exploring gains": exploring,
+        "tree of the best run": tree_of_best,
+        "blame of the best program": blame_of_best,
+    },
+)
 """Name -> figure of a group of runs. One that is added here joins `replay report`, `replay site`,
 the page of a protocol, and `overview` in a notebook."""
 

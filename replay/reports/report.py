@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.records import STATUSES
-from evo.plugins import plugged_in
+from evo.plugins import Registry, plugged_in
 from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES
 from replay.logs.tables import Tables
@@ -156,13 +156,16 @@ def _models(group: Group) -> list[Cell]:
     return cells
 
 
-SECTIONS: dict[str, Callable[[Group, float | None], Section | None]] = {
-    "fitness": fitness_section,
-    "children by status": status_section,
-    "gain on fresh draws": fresh_section,
-    "models": models_section,
-    "cost": cost_section,
-}
+SECTIONS: Registry[Callable[[Group, float | None], Section | None]] = Registry(
+    "section",
+    {
+        "fitness": fitness_section,
+        "children by status": status_section,
+        "gain on fresh draws": fresh_section,
+        "models": models_section,
+        "cost": cost_section,
+    },
+)
 """Name -> table of a group of runs, given tau or None; None: it does not apply. One that is added
 here joins `replay report`, `replay site` and the page of a protocol."""
 

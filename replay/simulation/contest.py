@@ -73,6 +73,15 @@ class Contest(Brief):
     identical: bool
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Render the setting, and the final fitness and the effect of each policy as a table."""
+        shown = {f"best fitness after {self.rounds} pulls": _written(self.finals)}
+        if len(self.effects):
+            allocation = self.effects[self.effects["effect"] == "allocation"]
+            shown["above random"] = _written(allocation)
+        table = pd.DataFrame(shown).reindex(self.finals["policy"]).fillna("")
+        return f"Contest: {self.setting}\n{table.rename_axis(None).to_string()}"
+
     @property
     def setting(self) -> str:
         """On what it rests, in a few words."""
@@ -80,6 +89,15 @@ class Contest(Brief):
             f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
             f"reward {self.reward}, {self.replicates:,} replicates"
         )
+
+
+def _written(rows: pd.DataFrame) -> pd.Series[str]:
+    """Values with their intervals, where there are some, by policy."""
+    texts = [
+        f"{value:.4g}" + ("" if math.isnan(low) else f" [{low:.4g}, {high:.4g}]")
+        for value, low, high in zip(rows["value"], rows["low"], rows["high"], strict=True)
+    ]
+    return pd.Series(texts, index=rows["policy"], dtype=object)
 
 
 def usual_tau(random: Replay) -> float:

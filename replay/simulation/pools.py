@@ -17,7 +17,7 @@ from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of
 from replay.simulation.effects import pool_interval
-from replay.simulation.simulate import Replay, simulate
+from replay.simulation.simulate import Replay, label_of, simulate
 from replay.statistics.intervals import NOTHING, FloatArray, Interval, interval
 from replay.statistics.resampling import tail_p
 
@@ -205,24 +205,28 @@ class Pools:
         low, high = np.fmin.reduce(self.fitness, axis=None), np.fmax.reduce(self.fitness, axis=None)
         return self.reward == "best_fitness" and bool(low < 0 or high > 1)
 
-    def nothing(self, policy: str) -> bool:
+    def nothing(self, policy: str | PolicyClass) -> bool:
         """Whether a policy ends with nothing ok on some pool."""
         return bool(np.isnan(self.play(policy).means[:, -1]).any())
 
-    def ends(self, policy: str) -> FloatArray:
+    def ends(self, policy: str | PolicyClass) -> FloatArray:
         """Best fitness after all pulls, (replicates,)."""
         if self.nothing(policy):
             raise ValueError(NOTHING)
         return self.play(policy).means[:, -1]
 
-    def effect(self, a: str, b: str, *, level: float = 0.95) -> Interval:
+    def effect(
+        self, a: str | PolicyClass, b: str | PolicyClass, *, level: float = 0.95
+    ) -> Interval:
         """How far policy a ends above b, with its interval over runs."""
         for each in (a, b):
             self.ends(each)  # refuses pools on which nothing was ever ok
         texts = dict.fromkeys([*self.play(a).warnings, *self.play(b).warnings])
         for text in texts:
             warnings.warn(text, ReplayWarning, stacklevel=2)
-        found = self.play(a).less(self.play(b), level=level, name=f"{a} less {b}")
+        found = self.play(a).less(
+            self.play(b), level=level, name=f"{label_of(a)} less {label_of(b)}"
+        )
         return replace(found, note=IDENTICAL) if IDENTICAL in texts else found
 
     def null_p(self, a: str, b: str) -> float:

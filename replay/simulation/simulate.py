@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
-from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy, name_of
+from evo.policies import SETS, Draws, Policy, PolicyClass, PolicyWarning, find_policy, name_of
 from evo.policies.base import Floats, Ints
 from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
@@ -239,24 +239,29 @@ def labelled(policies: Policies) -> dict[str, str | PolicyClass]:
     """Policies by label: the one that is given, else a name, or what `evo.policies` calls it.
 
     Raises:
-        TypeError: A single policy instead of a list.
+        TypeError: A single policy instead of a list, or something that is no policy.
         ValueError: Two policies have one label.
     """
     if isinstance(policies, str) or callable(policies):
         raise TypeError(f"expected a list of policies or a policy by label, got {policies!r}")
+    each = policies.values() if isinstance(policies, Mapping) else policies
+    if wrong := [policy for policy in each if not (isinstance(policy, str) or callable(policy))]:
+        raise TypeError(f"expected the name of a policy or a callable, got {wrong[0]!r}; {SETS}")
     if isinstance(policies, Mapping):
         return dict(policies)
     found: dict[str, str | PolicyClass] = {}
     for policy in policies:
-        label = policy if isinstance(policy, str) else _label_of(policy)
+        label = label_of(policy)
         if found.get(label, policy) != policy:
             raise ValueError(f"two policies are called {label!r}; give them by label, in a dict")
         found[label] = policy
     return found
 
 
-def _label_of(policy: PolicyClass) -> str:
+def label_of(policy: str | PolicyClass) -> str:
     """The name of a policy with the parameters that were set, such as `ucb1 c=0.1`."""
+    if isinstance(policy, str):
+        return policy
     if not isinstance(policy, functools.partial):
         return name_of(policy)
     values = (f"{key}={value}" for key, value in policy.keywords.items())

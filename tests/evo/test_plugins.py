@@ -4,14 +4,21 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import evo
-from evo.policies import find_policy
+from evo.filters import FILTERS
+from evo.plugins import Registry
+from evo.policies import POLICIES, find_policy
 from evo.policies.rewards import find_reward
 from evo.runs.budget import check_budget
+from evo.searches import SEARCHES
 from evo.studies.selection import find_selector
+from replay.plots import FIGURES
+from replay.reports import SECTIONS
 
 MODULE = """
 from pathlib import Path
@@ -63,6 +70,26 @@ def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["their_task", "offline", "Eager", "[]"], done.stderr
+
+
+@pytest.mark.parametrize("registry", [POLICIES, SEARCHES, FILTERS, evo.ENGINES, FIGURES, SECTIONS])
+def test_a_built_in_entry_is_replaced_only_on_purpose(registry: Registry[Any]) -> None:
+    taken, own = next(iter(registry)), object()
+    with patch.dict(registry):
+        with pytest.raises(
+            ValueError, match=f"{taken!r} is the name of a built-in {registry.what}"
+        ):
+            registry[taken] = own
+        with pytest.raises(ValueError, match="is the name of a built-in"):
+            registry.update({taken: own})
+        registry[taken] = registry.built_in[taken]
+        registry["of_ones_own"] = own
+        registry["of_ones_own"] = other = object()
+        assert registry["of_ones_own"] is other
+        registry.replace(taken, own)
+        assert registry[taken] is own
+        registry.replace(taken, registry.built_in[taken])
+    assert "of_ones_own" not in registry
 
 
 @pytest.mark.parametrize(

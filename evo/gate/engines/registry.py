@@ -12,12 +12,12 @@ from pathlib import Path
 
 from evo.gate.engines import openevolve, shinka
 from evo.gate.engines.job import Engine
-from evo.plugins import meant, plugged_in
+from evo.plugins import Registry, meant, plugged_in
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE)}
+ENGINES: Registry[Engine] = Registry(
+    "engine", {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE)}
+)
 """Name -> engine."""
-
-_SHIPPED = frozenset(ENGINES)
 
 
 class EngineError(ValueError):
@@ -30,7 +30,7 @@ def register_engine(engine: Engine) -> None:
     Raises:
         ValueError: The name is empty, that of a shipped engine, or `evo`.
     """
-    taken = _SHIPPED | {"evo"}
+    taken = {*ENGINES.built_in, "evo"}
     if not engine.name or engine.name in taken:
         raise ValueError(
             f"name: expected one that is none of {', '.join(sorted(taken))}, got {engine.name!r}"

@@ -18,7 +18,7 @@ import msgspec
 from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
 from evo.plugins import name_in
-from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
+from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, settings_of
@@ -50,6 +50,7 @@ from evo.studies.allocation.sources import (
 from evo.studies.folders import ALLOCATION, require_finite
 from evo.studies.study import Study
 from evo.tasks.task import Task, load_task
+from evo.values import source_hash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,7 @@ def prepare_allocation(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
-    check_names(AllocationOptions, options)
+    check_names(AllocationOptions, options, advice=SETS)
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
@@ -197,6 +198,7 @@ def describe(
     header = AllocationHeader(
         policy=name,
         parameters=dict(getattr(build, "keywords", {})),
+        source=source_hash(policy, beside="evo"),
         reward=reward,
         rounds=rounds,
         seed=seed,

@@ -12,7 +12,7 @@ import msgspec
 
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
-from evo.policies import Policy
+from evo.policies import POLICIES, Policy
 from evo.studies.allocation.loop import PullOutcome, state_digest
 from evo.studies.folders import refuse_other
 
@@ -39,6 +39,8 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
 
     Attributes:
         parameters: Of the policy, where they differ from the defaults.
+        source: SHA-256 (hex) of the code of a user's own policy; empty for a built-in one, and
+            where it is unknown, as in older journals.
         rounds: Rounds planned; policies may depend on it.
         seed: Seed of the policy.
         cap: Generations of an arm at most; None: no cap.
@@ -49,6 +51,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
     schema: int = 1
     policy: str
     parameters: dict[str, object] = msgspec.field(default_factory=dict)
+    source: str = ""
     reward: str
     rounds: int
     seed: int
@@ -118,11 +121,24 @@ def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journa
     writer, records = study.open_journal(_decoder, what=_WHAT, first=header)
     journal = Journal(records)
     was, now = (
-        msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}
+        msgspec.structs.asdict(each)
+        | {"arms": [(arm.log, arm.seed) for arm in each.arms], "source": None}
         for each in (journal.header, header)  # what a log held when it began stays as it was
     )
     refuse_other(writer.path, "an allocation", was, now)
+    if not _same_code(journal.header, header):
+        warnings.warn(
+            f"{writer.path}: the code of policy {header.policy!r} is not that which began the "
+            "allocation: rounds from here on may go to other arms",
+            stacklevel=2,
+        )
     return writer, journal
+
+
+def _same_code(was: AllocationHeader, now: AllocationHeader) -> bool:
+    """Whether the policy of a journal has the code of the one given now, as far as is known."""
+    unknown = now.policy not in POLICIES.built_in and not (was.source and now.source)
+    return unknown or was.source == now.source
 
 
 class JournalWatcher:

@@ -52,6 +52,33 @@ class Sized:
         return f"{len(program)} characters" if len(program) > self.most else None
 
 
+@dataclass(frozen=True)
+class Nameless:
+    """Lacks a name."""
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Lets everything pass."""
+        return None
+
+
+@dataclass(frozen=True)
+class Never:
+    """Answers as a predicate would."""
+
+    answer: object = False
+    name = "never"
+
+    def check(self, program: str, archive: Sequence[Member]) -> Any:
+        """Returns no sentence."""
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [False, True, 0, ["long"]])
+def test_an_answer_that_is_neither_a_sentence_nor_none_is_an_error(answer: object) -> None:
+    with pytest.raises(TypeError, match=r"filter 'never': expected `check` to return a sentence"):
+        refusal(PROGRAM, filters=[Never(answer)], archive=[])
+
+
 def archive(*programs: str) -> list[Member]:
     return [Member((1, index), 0.5, (), program) for index, program in enumerate(programs)]
 
@@ -189,7 +216,9 @@ def test_filters_are_part_of_what_identifies_a_run(task: Path, tmp_path: Path) -
     [
         ("near_duplicate", ValueError, "unknown filter .* did you mean 'near_duplicates'"),
         ({"name": "near_duplicates", "ratoi": 1}, ValueError, "unknown field 'ratoi'"),
-        ([NearDuplicates], TypeError, "expected the name of a filter"),
+        ([NearDuplicates], TypeError, r"give an instance of the class, NearDuplicates\(\.\.\.\)"),
+        (NearDuplicates, TypeError, r"give an instance of the class, NearDuplicates\(\.\.\.\)"),
+        (Nameless(), TypeError, "expected the name of a filter.*; it has no attribute `name`"),
         ([3], TypeError, "expected the name of a filter"),
     ],
 )

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +7,7 @@ from scipy import stats
 from synthetic_runs import as_frame
 
 import replay
+from evo.policies import EpsilonGreedy
 from replay.claims.decision import still_needed
 from replay.claims.sides import Sides
 from replay.logs.frames import ReplayWarning, distinct_runs
@@ -113,6 +116,15 @@ def test_policies_are_judged_by_the_jackknife_over_runs():
     assert found.p == pytest.approx(2 * stats.t.sf(found.effect / error, 19), rel=1e-6)
     same = replay.judge(arms(), "random", "random")
     assert same.verdict == "undetermined"
+
+
+def test_policies_are_judged_by_class_as_by_name():
+    given = {"arms": 4, "rounds": 5}
+    named = replay.judge(arms(8, 5), "epsilon_greedy", "thompson", **given)
+    found = replay.judge(arms(8, 5), EpsilonGreedy, "thompson", **given)
+    assert (found.a, found.b, str(found.interval)) == (named.a, named.b, str(named.interval))
+    often = functools.partial(EpsilonGreedy, epsilon=0.9)
+    assert replay.judge(arms(8, 5), often, EpsilonGreedy, **given).a == "epsilon_greedy epsilon=0.9"
 
 
 def test_where_arms_are_alike_policies_are_seldom_told_apart():
@@ -251,6 +263,7 @@ def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     ("a", "b", "message"),
     [
         ("ucb1", NEW, "two policies or two"),
+        (("ucb1", {"c": 1}), "random", r"functools\.partial\(POLICIES\[name\]"),
         ({"model": "x"}, OLD, "no run has"),
         ({"colour": 1}, OLD, "expected columns"),
         ({"children": 8}, OLD, "runs of one model"),

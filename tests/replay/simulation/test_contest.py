@@ -1,6 +1,7 @@
 """Policies on one pool: no scale of fitness changes what tables say, and they say what they are."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -30,6 +31,18 @@ def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
     shares = found.pulls.groupby("policy")["value"].sum()
     np.testing.assert_allclose(shares, 1.0)
     assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1
+
+
+def test_a_contest_shows_its_numbers():
+    found = compete(runs(1), {"ucb1": "ucb1"}, **SMALL)
+    heading, columns, *rows = repr(found).splitlines()
+    assert heading == f"Contest: {found.setting}"
+    assert re.split(r"\s{2,}", columns.strip()) == ["best fitness after 8 pulls", "above random"]
+    assert [row.split()[0] for row in rows] == ["single", "random", "ucb1"]
+    effect = found.effects.set_index("effect").loc["allocation"]
+    assert f"{effect['value']:.4g} [{effect['low']:.4g}, {effect['high']:.4g}]" in rows[2]
+    same = compete(runs(1), [], **SMALL, rounds=16, arms=2)
+    assert "above random" not in repr(same)
 
 
 def limits(found):
@@ -142,6 +155,8 @@ def test_names_and_policies_of_ones_own_compete_in_one_list():
         (Last, TypeError, "expected a list of policies"),
         ([Last, functools.partial(Last)], ValueError, "two policies are called 'last'"),
         (["ucb1", "nonsense"], ValueError, "nonsense"),
+        (("epsilon_greedy", {"epsilon": 0.2}), TypeError, r"got \{.*functools\.partial\(POLICIES"),
+        ({"mine": ("ucb1", {})}, TypeError, r"got \('ucb1', \{\}\); functools\.partial"),
     ],
 )
 def test_what_is_no_list_of_policies_is_refused(policies, error, message):

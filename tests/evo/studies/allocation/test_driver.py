@@ -4,6 +4,7 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from evo.cli.entry import main
 from evo.gate.server import OfflineServer
 from evo.logs.journal import LogError
 from evo.models.client import EndpointDown
-from evo.policies import POLICIES, UCB1, PolicyWarning
+from evo.policies import POLICIES, UCB1, IndexPolicy, PolicyWarning
+from evo.policies.base import Floats
 from evo.studies.allocation.journal import read_journal
 
 SMALL = {"rounds": 12, "children": 2, "progress": False}
@@ -308,6 +310,42 @@ def test_a_number_that_no_journal_can_hold_is_refused_before_anything_is_made(
     assert not (tmp_path / "a").exists()
 
 
+class Own(IndexPolicy):
+    """Pulls arm 0 as long as it is open."""
+
+    def index(self) -> Floats:
+        return -np.arange(float(self.arms))[None]
+
+
+def test_a_policy_of_ones_own_is_known_by_its_code(tmp_path: Path) -> None:
+    given: dict[str, Any] = {**SMALL, "arms": 2, "rounds": 2, "children": 1, "log_dir": tmp_path}
+    evo.allocate_live("mmd", Own, **given)
+    path = tmp_path / "allocation.jsonl"
+    assert len(read_journal(path).header.source) == 64
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evo.allocate_live("mmd", Own, **given)
+
+        class Other(Own):
+            def index(self) -> Floats:
+                return -np.arange(float(self.arms))[None] - 1.0
+
+        Other.__name__ = "Own"
+    with pytest.warns(UserWarning, match="the code of policy 'own' is not that which began"):
+        evo.allocate_live("mmd", Other, **given)
+
+
+def test_a_journal_tells_a_built_in_policy_from_one_that_replaced_it(tmp_path: Path) -> None:
+    given: dict[str, Any] = {**SMALL, "arms": 2, "rounds": 1, "children": 1, "log_dir": tmp_path}
+    evo.allocate_live("mmd", "single", **given)
+    assert b'"source"' not in (tmp_path / "allocation.jsonl").read_bytes().splitlines()[0]
+    with patch.dict(POLICIES):
+        POLICIES.replace("single", Own)
+        with pytest.warns(UserWarning, match="the code of policy 'single' is not that"):
+            evo.allocate_live("mmd", "single", **given)
+        POLICIES.replace("single", POLICIES.built_in["single"])
+
+
 def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
     evo.allocate_live("mmd", "ucb1", arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 2})
     with pytest.raises(ValueError, match="seed 0, not 1"):
@@ -321,6 +359,8 @@ def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
         ({"budget": {"euros": 3}}, "euros"),
         ({"budget": {"calls": float("nan")}}, "calls"),
         ({"policy": functools.partial(UCB1, d=1)}, r"unknown parameter 'd' \(known: c\)"),
+        ({"policy": ("ucb1", {"c": 1})}, r"expected the name of a policy.*functools\.partial"),
+        ({"c": 0.1}, r"unknown argument 'c'; functools\.partial\(POLICIES\[name\], \.\.\.\) sets"),
     ],
 )
 def test_mistakes_leave_nothing(tmp_path: Path, mistake: dict[str, Any], message: str) -> None:
