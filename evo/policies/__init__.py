@@ -88,7 +88,6 @@ __all__ = [
     "EXP3IX",
     "EXP3P",
     "POLICIES",
-    "SETS",
     "UCB1",
     "BasePolicy",
     "BestArm",
