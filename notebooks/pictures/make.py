@@ -68,8 +68,7 @@ def kept(notebook: Any) -> Any:
         if cell.cell_type != "code":
             continue
         found: list[dict[str, Any]] = [
-            {"image/png": at_screen_size(png), "text/plain": "figure"}
-            for png in pictures(cell)
+            {"image/png": at_screen_size(png), "text/plain": "figure"} for png in pictures(cell)
         ]
         found += [{"text/markdown": text, "text/plain": text} for text in shown(cell, SENTENCES)]
         found += [{"text/html": text, "text/plain": "table"} for text in tables(cell)]
