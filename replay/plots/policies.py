@@ -147,12 +147,14 @@ def gains(
     table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
     ax = style.prepare(ax, theme)
     ax.axhline(0, color=THEMES[theme].faint, lw=1, zorder=0)
-    return lines(
+    ax = lines(
         table, title=_titled("Gain of exploring, then committing, over one run", of),
         about="Mean and nominal 95 % interval over runs; above 0: looking pays",
         x="pulls of each arm before the choice", y="gain in best fitness", by="by",
         at="explored", limits="bars", apart=0.1, ax=ax, theme=theme,
     )  # fmt: skip
+    style.whole_numbers(ax)
+    return ax
 
 
 def race(

@@ -321,7 +321,7 @@ def whole_numbers(ax: Axes) -> None:
     """Put the ticks of the horizontal axis at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
 def doublings(ax: Axes, most: float) -> None:

@@ -127,3 +127,6 @@ def test_the_figure_has_a_line_for_each_number_of_arms():
     ax = replay.plots.gains(found.ways)
     shown = {text.get_text() for text in ax.texts}
     assert {"K = 2", "K = 5"} <= shown
+    assert all(tick == round(tick) for tick in ax.get_xticks())  # pulls
+    few = replay.plots.gains(found.ways[found.ways["explored"] <= 2])
+    assert all(tick == round(tick) for tick in few.get_xticks())
