@@ -19,6 +19,7 @@ from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
+from evo.logs.journal import WRITTEN
 from evo.neighbours import require_ours
 
 COMMANDS = {
@@ -68,7 +69,10 @@ GOES_ON = {
     "select": "stopped; `evo select` with the same arguments and --log-dir goes on",
     "sweep": "paused; the same command goes on where it was",
 }
-"""The message of a command that was stopped."""
+"""The message of a command that was stopped after it had begun to write."""
+
+NOTHING_YET = "stopped before anything was started or written; give the same command again"
+"""The message of such a command that was stopped before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,7 +117,7 @@ def dispatch(
         code = app(given, exit_on_error=False, print_error=False)
         return MISTAKE if not given else code if isinstance(code, int) else 0
 
-    return guard(name, work, stopped=stopped.get(given[0] if given else "", "stopped"))
+    return guard(name, work, stopped=stopped.get(given[0] if given else ""))
 
 
 def make_app(name: str, text: str) -> cyclopts.App:
@@ -162,8 +166,15 @@ class _Plain(io.TextIOBase):
         return self._inner.encoding
 
 
-def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
-    """Runs a command's work; mistakes and failures become one line and an exit code."""
+def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> int:
+    """Runs a command's work; mistakes and failures become one line and an exit code.
+
+    Args:
+        name: The program.
+        work: Returns the exit code.
+        stopped: What to print if the work is stopped after it has begun to write.
+    """
+    WRITTEN.clear()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {plain_text(str(message))}", file=sys.stderr)
@@ -182,7 +193,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
             with contextlib.redirect_stdout(_Plain(sys.stdout)):
                 return work()
         except KeyboardInterrupt:
-            say(stopped)
+            say("stopped" if stopped is None else stopped if WRITTEN.is_set() else NOTHING_YET)
             return 130
         except BrokenPipeError:
             sys.stderr.close()

@@ -32,11 +32,12 @@ SESSION = {
 
 
 def show(logs: LogPaths) -> int:
-    """Shows what logs hold, generation by generation; of a gate's log, client by client."""
+    """Shows what logs, or folders of logs, hold by generation; of a gate's log, by client."""
     from evo.gate.log import is_gate_log
     from evo.logs.log import read_log, summarise
 
-    for path in logs:
+    paths = [each for log in logs for each in (find_logs([log]) if Path(log).is_dir() else [log])]
+    for path in paths:
         if is_gate_log(Path(path)):
             _show_gate(Path(path))
             continue
@@ -146,8 +147,14 @@ def stats(logs: LogPaths) -> int:
     return 0
 
 
-def find_logs(paths: Sequence[str]) -> list[str]:
-    """Returns the logs that paths mean: logs themselves, and those in folders, or below them."""
+def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
+    """Returns the logs that paths mean: logs themselves, and those in folders, or below them.
+
+    Args:
+        paths: Logs, folders, or journals of allocations, which stand for their arms.
+        everything: Take what is in and below a folder, journals of allocations included, each of
+            which stands for itself then.
+    """
     from evo.logs.journal import ENDINGS
     from evo.studies.folders import ALLOCATION, EVENTS
     from evo.studies.selection.base import AGENT
@@ -155,14 +162,15 @@ def find_logs(paths: Sequence[str]) -> list[str]:
     found: list[str] = []
     for path in paths:
         place = Path(path)
-        if place.name == ALLOCATION:
+        if place.name == ALLOCATION and not everything:
             place = place.parent
         if not place.is_dir():
             found.append(path)
             continue
-        for inside in (place.glob, place.rglob):
+        others = {AGENT, EVENTS} if everything else {ALLOCATION, AGENT, EVENTS}
+        for inside in (place.rglob,) if everything else (place.glob, place.rglob):
             files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
-            logs = [str(f) for f in files if f.name not in {ALLOCATION, AGENT, EVENTS}]
+            logs = [str(f) for f in files if f.name not in others]
             if logs:
                 break
         else:
@@ -225,7 +233,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     """Checks every line of logs; exit code 1 if one is not sound.
 
     Args:
-        logs: Logs, journals of allocations among them.
+        logs: Logs, journals of allocations among them, or folders: all that is below them.
         salvage: Copy every sound line of one log to a new one, and say what is missing.
         output: Path of the new log, with --salvage.
     """
@@ -243,7 +251,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
         print(f"{output}: every sound line of {logs[0]}")
         return 0
     sound = True
-    for path in map(Path, logs):
+    for path in map(Path, find_logs(logs, everything=True)):
         if not path.exists():
             raise ValueError(f"{path}: no such file")
         try:

@@ -159,11 +159,15 @@ def go_on(
     from evo.cli.estimates import outlook_of_sweep
     from evo.studies.sweep.design import read_design
     from evo.studies.sweep.driver import prepare_sweep
+    from evo.studies.sweep.events import EventLog
 
     codes = []
     for each in sweeps:
         prepared = prepare_sweep(each, budget=budget, **given, **options)
-        print(outlook_of_sweep(read_design(prepared.paths[0]), budget), flush=True)
+        folder = prepared.paths[0]
+        done = len(EventLog(folder).state.completed)
+        known = f"; {done} of the runs are complete already and cost nothing more" if done else ""
+        print(f"{outlook_of_sweep(read_design(folder), budget)}{known}", flush=True)
         codes.append(print_sweep(prepared.do()))
     return max(codes)
 

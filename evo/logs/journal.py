@@ -43,6 +43,10 @@ _encoder = msgspec.json.Encoder()
 R = TypeVar("R", bound=msgspec.Struct)
 
 
+WRITTEN = threading.Event()
+"""Set once this process has begun a file, or claimed one to go on with it."""
+
+
 class LogError(ValueError):
     """A log cannot be read or written; the message names file and line."""
 
@@ -322,6 +326,7 @@ def _publish(path: Path, data: bytes) -> int:
                     left = left[os.write(descriptor, left) :]
                 os.fsync(descriptor)
                 os.link(hidden, path)
+                WRITTEN.set()
             finally:
                 os.unlink(hidden)
             undo.pop_all()
@@ -374,6 +379,7 @@ class Writer:
             raise LogBusyError(
                 f"{path}: another process is writing this log; wait for it or stop it"
             ) from None
+        WRITTEN.set()
         return cls(path, descriptor)
 
     def cut(self, length: int) -> None:

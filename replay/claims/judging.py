@@ -103,8 +103,10 @@ def judge(
     if is_policy(a) and is_policy(b):
         if sequential or bounds is not None:
             raise ValueError(
-                "expected groups of runs for sequential=True or bounds: the pools that policies "
-                "are replayed on share their runs, so they are no sequence of independent pairs"
+                f"{a!r} and {b!r} are policies, which are judged once, on a number of runs fixed "
+                "before; sequential=True and bounds= are for two groups of runs, such as "
+                "{'model': 'x'} and {'model': 'y'}, where each new pair of runs is new evidence. "
+                "All policies are replayed on the same runs, so a further replay is none"
             )
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
         return judge_pools(frame, pools, a, b, margin, level=level)

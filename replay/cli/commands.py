@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -170,6 +171,7 @@ def _contests(
     given: JsonObject,
 ) -> list[tuple[str, Contest]]:
     """Policies on the group's runs of each N; sizes with too few runs are named and left out."""
+    from replay.simulation.arms import more_runs
     from replay.simulation.contest import LEAST_RUNS, compete, named_policies
 
     policies = named_policies(names, settings)
@@ -177,8 +179,8 @@ def _contests(
     for children, part in group.sizes():
         where, runs = f"{group.title}, N = {children}", len(part.tables.runs)
         if runs < LEAST_RUNS:
-            few = f"policies are compared on at least {LEAST_RUNS} runs, there are {runs}"
-            warnings.warn(f"{where}: {few}", stacklevel=2)
+            few = f"policies are compared on at least {LEAST_RUNS} runs, "
+            warnings.warn(f"{where}: {few}{more_runs(runs, LEAST_RUNS)}", stacklevel=2)
             continue
         outcome = compete(part.tables.generations, policies, **given)
         made.append((f"{where}: {outcome.setting}", outcome))
@@ -267,7 +269,7 @@ def _options(options: pd.DataFrame) -> str:
 
 def import_runs(
     format: str,  # noqa: A002
-    path: Path,
+    paths: Annotated[list[str], Parameter(name="PATH", negative=())],
     *,
     output: Annotated[Path, Output] = Path("logs/local"),
     full: Flag = False,
@@ -276,15 +278,22 @@ def import_runs(
     """Writes other tools' runs as logs.
 
     Args:
-        format: openevolve, shinkaevolve, codeevolve, skydiscover, paper, table; auto recognises it.
-        path: File or folder, as the tool wrote it, or a folder of many runs.
+        format: openevolve, shinkaevolve, codeevolve, skydiscover, gepa, paper, table; auto
+            recognises it.
+        paths: Files or folders, as the tool wrote them, or folders of many runs.
         output: Folder of the new logs.
         full: Keep prompts, replies and programs, as far as the tool did.
         task: What they were run on, a task's name or folder, for rescore and fork.
     """
     from replay.importers import keep, read
 
-    found = read(path, None if format == "auto" else format)
+    found = [run for path in paths for run in read(path, None if format == "auto" else format)]
+    names = Counter(run.name for run in found)
+    if len(paths) > 1 and (twice := [name for name, count in names.items() if count > 1]):
+        raise ValueError(
+            f"several runs are called {twice[0]!r}: give the one folder that holds them all, so "
+            "that each is called after its place there"
+        )
     rows = []
     for run, target in zip(found, keep(found, output, full=full, task=task), strict=True):
         best = run.generations[-1].best_fitness if run.generations else None

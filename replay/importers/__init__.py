@@ -141,6 +141,8 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     Raises:
         LogFormatError: The format is unknown, or the path does not hold it.
     """
+    if not os.fspath(path).strip():
+        raise LogFormatError("expected the path of a file or folder, got an empty one")
     path = Path(path)
     known = {**plugged_in("replay.importers"), **IMPORTERS}
     if format is not None and format not in known:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from pathlib import Path
 
 from replay import importers
 from replay.logs import decode
-from replay.logs.frames import ReplayWarning
+from replay.logs.decode import Foreign
 from replay.logs.tables import attempts, children, instances, load, load_tables
 
 __all__ = ["attempts", "children", "instances", "load", "load_tables"]
 
 
-def as_logs(path: Path) -> list[Path]:
-    """Runs of another tool as compact logs in a temporary folder; none if no importer knows them.
-
-    Warns:
-        ReplayWarning: What was read, and what the tool did not keep.
-    """
+def as_logs(path: Path) -> Foreign | None:
+    """Runs of another tool as compact logs in a temporary folder; None if none is recognised."""
     name = importers.kind(path)
     if name == importers.OWN:
-        return []
+        return None
     runs = importers.read(path)
     lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
-    many = f"{len(runs)} run{'s' if len(runs) != 1 else ''} of {name}"
-    warnings.warn(
-        f"{path}: read {many}" + (f", which lack: {lost}" if lost else ""),
-        ReplayWarning,
-        stacklevel=6,
-    )
-    return importers.keep(runs, tempfile.mkdtemp(prefix=f"{name}-"))
+    logs = importers.keep(runs, tempfile.mkdtemp(prefix=f"{name}-"))
+    return Foreign(path, name, logs, lost) if logs else None
 
 
 decode.FOREIGN.append(as_logs)

@@ -8,11 +8,11 @@ import hashlib
 import os
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -35,6 +35,7 @@ from evo.logs.records import (
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
+from replay.logs.frames import ReplayWarning
 
 Source = str | os.PathLike[str]
 
@@ -70,6 +71,15 @@ class LeanRun:
     key: str
 
 
+class Foreign(NamedTuple):
+    """Runs of another tool that were read as logs: where they lie, and what the tool lost."""
+
+    place: Path
+    tool: str
+    logs: list[Path]
+    lost: str
+
+
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """Returns the log files that paths, folders and glob patterns stand for, each once.
 
@@ -92,25 +102,46 @@ def find_all(
     """The logs as of `find_logs`, and what other tools wrote beside them with what to do."""
     found: dict[Path, Path] = {}
     left: dict[str, str] = {}
-    for source in sources:
-        if isinstance(source, Log | str | os.PathLike):
-            paths = _expand(os.fspath(source), left)
-        else:
-            paths, more = find_all(source)
-            left.update(more)
-        for path in paths:
-            found.setdefault(path.resolve(), path)
+    foreign: list[Foreign] = []
+    for path in _paths(sources, left, foreign):
+        found.setdefault(path.resolve(), path)
+    for message in _read_of(foreign):
+        warnings.warn(message, ReplayWarning, stacklevel=3)
     return list(found.values()), list(left.items())
 
 
-def _expand(source: str, left: dict[str, str]) -> list[Path]:
+def _paths(
+    sources: Iterable[Source | Log | Iterable[Source | Log]],
+    left: dict[str, str],
+    foreign: list[Foreign],
+) -> Iterator[Path]:
+    for source in sources:
+        if isinstance(source, Log | str | os.PathLike):
+            yield from _expand(os.fspath(source), left, foreign)
+        else:
+            yield from _paths(source, left, foreign)
+
+
+def _read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
+    """What was read of each tool, and what it did not keep, in one message for all its places."""
+    alike: dict[tuple[str, str], list[Foreign]] = {}
+    for each in foreign:
+        alike.setdefault((each.tool, each.lost), []).append(each)
+    for (tool, lost), places in alike.items():
+        runs = sum(len(each.logs) for each in places)
+        first = f"{places[0].place}{f' and {len(places) - 1} more' if places[1:] else ''}"
+        lack = f", which lack: {lost}" if lost else ""
+        yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
+
+
+def _expand(source: str, left: dict[str, str], foreign: list[Foreign]) -> list[Path]:
     if not source:
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
     if path.is_dir():
         inside = _without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
-        if not ours and (read := _of_another_tool(path)):
+        if not ours and (read := _of_another_tool(path, foreign)):
             for each in inside:  # what was noted as another tool's has been read now
                 left.pop(str(each), None)
             return read
@@ -121,22 +152,27 @@ def _expand(source: str, left: dict[str, str]) -> list[Path]:
             )
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
-        foreign = path.is_file() and not _looks_like_log(path) and path.name != ALLOCATION
-        return (_of_another_tool(path) if foreign else []) or _arms_or_log(path)
+        theirs = path.is_file() and not _looks_like_log(path) and path.name != ALLOCATION
+        return (_of_another_tool(path, foreign) if theirs else []) or _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
     if not found:
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}")
-    return [log for each in found for log in _expand(str(each), left)]
+    return [log for each in found for log in _expand(str(each), left, foreign)]
 
 
-FOREIGN: list[Callable[[Path], list[Path]]] = []
-"""What reads a path as runs of another tool and returns logs of them, none if it knows no tool."""
+FOREIGN: list[Callable[[Path], Foreign | None]] = []
+"""What reads a path as runs of another tool; None if it knows no tool."""
 
 
-def _of_another_tool(path: Path) -> list[Path]:
-    return next((logs for convert in FOREIGN if (logs := convert(path))), [])
+def _of_another_tool(path: Path, foreign: list[Foreign]) -> list[Path]:
+    """Logs of another tool's runs at a path, which are noted; none if no tool is known."""
+    read = next((found for convert in FOREIGN if (found := convert(path))), None)
+    if read is None:
+        return []
+    foreign.append(read)
+    return read.logs
 
 
 def _without_engines(files: Sequence[Path]) -> list[Path]:

@@ -150,7 +150,11 @@ def require_greedy(frame: pd.DataFrame, what: str) -> None:
     """
     others = [] if "search" not in frame else sorted({*frame["search"].dropna()} - {GREEDY})
     if others:
-        raise ValueError(f"{what} needs runs of the search {GREEDY!r}, got {', '.join(others)}")
+        raise ValueError(
+            f"{what} needs runs of this project's search {GREEDY!r}, in which every child rewrites "
+            f"the best program so far; these are of {', '.join(others)}. Runs of any search or "
+            "tool can be asked with replay.diagnose, replay.judge and `replay report --policies`"
+        )
 
 
 def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:

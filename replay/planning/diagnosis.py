@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from replay.simulation.arms import pool_of
+from replay.simulation.arms import more_runs, pool_of
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
 from replay.statistics.resampling import check_size
 
@@ -128,10 +128,11 @@ def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
     """
     fitness, lengths = pool_of(frame, "a bandit is diagnosed")
     n, rounds = len(fitness), int(lengths.min())
-    if n < LEAST or rounds < 3:
+    if n < LEAST:
+        raise ValueError(f"a diagnosis needs at least {LEAST} runs, {more_runs(n, LEAST)}")
+    if rounds < 3:
         raise ValueError(
-            f"expected at least {LEAST} runs of 3 generations or more, got {n} runs; the "
-            f"shortest has {rounds}"
+            f"a diagnosis needs runs of 3 generations or more; the shortest has {rounds}"
         )
     if np.isnan(fitness).all():
         raise ValueError("expected runs with a fitness, but nothing was ever ok in any of them")

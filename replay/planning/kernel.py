@@ -233,7 +233,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
             f"it has {sorted(children.columns)!r}"
         )
-    require_greedy(children, "the kernel of children's outcomes")
+    require_greedy(children, "a plan")
     names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
     if len(names) != 1:
         raise ValueError(

@@ -16,12 +16,14 @@ from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES
 from replay.logs.tables import Tables
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
+from replay.simulation.arms import POOL_RULE, more_runs
 from replay.simulation.effects import time_to_threshold
-from replay.statistics.intervals import FloatArray, interval
+from replay.statistics.intervals import LEAST, FloatArray, interval
 
 if TYPE_CHECKING:
     from replay.simulation.contest import Contest
 
+UNDETERMINED = "undetermined: without an interval, not even the sign of an effect is known"
 EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
 REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
 MODELS = "gain: sum over children of what they exceed the best fitness before them by"
@@ -189,14 +191,20 @@ def _confirmed(group: Group) -> list[Cell]:
 def policy_sections(group: Group, contest: Contest) -> list[Section]:
     """Tables of what policies make of a group's runs of one N."""
     after = f"after {contest.rounds} pulls ({contest.setting})"
-    effects = _quantity(contest.effects, contest.effects["effect"] + " effect")
+    effects = _quantity(contest.effects, contest.effects["effect"] + " effect", "effect")
     finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
+    notes = [EFFECTS]
+    if effects["low"].isna().any():
+        needed = max(LEAST, 2 * contest.arms)
+        few = contest.runs < needed
+        lack = f"; {POOL_RULE}; {more_runs(contest.runs, needed)}" if few else ""
+        notes.append(f"{UNDETERMINED}{lack}")
     if contest.identical:
         made = [(f"Policies {after}", finals, contest.notes)]
     else:
         regrets = _quantity(contest.regrets, contest.regrets["oracle"])
         made = [
-            (f"Policies {after}", finals, (EFFECTS, *contest.notes)),
+            (f"Policies {after}", finals, (*notes, *contest.notes)),
             (f"Regret in hindsight {after}", regrets, (REGRETS,)),
         ]
     if contest.tau is not None:

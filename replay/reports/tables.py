@@ -82,6 +82,7 @@ def title(task: str, model: str, *, is_llm: bool) -> str:
 UNITS: dict[str, Callable[[float], str]] = {
     "fitness": lambda value: "none" if math.isinf(value) else f"{value:.5g}",
     "difference": lambda value: f"{value:+.4f}",
+    "effect": lambda value: f"{value:+.4f}",
     "p": lambda value: f"{value:.3g}",
     "count": lambda value: f"{value:,.0f}",
     "calls": lambda value: f"{value:.0f}",
@@ -91,7 +92,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "dollars": lambda value: f"{value:.4g}",
     "seconds": lambda value: f"{value:,.1f}",
 }
-_MISSING = {"fitness": "none", "difference": "", "pulls": "", "p": ""}
+_MISSING = {"fitness": "none", "difference": "", "effect": "", "pulls": "", "p": ""}
 
 
 def plain(sections: Sequence[Section]) -> str:
@@ -174,7 +175,7 @@ def cell_text(cell: pd.Series[Any]) -> str:
         return _MISSING.get(cell["unit"], "unknown")
     text = write(cell["value"])
     if pd.isna(cell["low"]) or cell["low"] == math.inf:
-        return text
+        return f"undetermined ({text})" if cell["unit"] == "effect" else text
     return f"{text} [{write(cell['low'])}, {write(cell['high'])}]"
 
 

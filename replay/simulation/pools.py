@@ -15,10 +15,10 @@ import pandas as pd
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning
-from replay.simulation.arms import IDENTICAL, default_arms, pool_of
+from replay.simulation.arms import IDENTICAL, POOL_RULE, default_arms, more_runs, pool_of
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, label_of, simulate
-from replay.statistics.intervals import NOTHING, FloatArray, Interval, interval
+from replay.statistics.intervals import LEAST, NOTHING, FloatArray, Interval, interval
 from replay.statistics.resampling import tail_p
 
 REPLICATES = 20_000
@@ -150,11 +150,11 @@ class Pools:
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
         rounds = int(lengths.min()) if rounds is None else rounds
-        if len(fitness) < 2 * K or rounds < 1:
-            raise ValueError(
-                f"expected at least {2 * K} runs with a generation for pools of {K} arms, got "
-                f"{len(fitness)} runs of {rounds} or more generations"
-            )
+        if (n := len(fitness)) < 2 * K:
+            lack = more_runs(n, max(LEAST, 2 * K))
+            raise ValueError(f"{POOL_RULE}; for pools of {K} arms {lack}")
+        if rounds < 1:
+            raise ValueError(f"expected runs of a generation or more, got rounds={rounds}")
         self._set(fitness, lengths, K, rounds, reward, replicates, seed)
 
     @classmethod

@@ -53,7 +53,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
         (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
         (["show", "README.md"], "not a log of evo"),
-        (["show", "."], ".: a folder, no log; name the logs in it, *.jsonl"),
+        (["show", "."], ".: expected a log or a folder of logs, found no *.jsonl in it"),
         (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
         (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
         (
@@ -182,6 +182,43 @@ def test_ctrl_c_while_a_command_is_loaded_is_one_line(
     monkeypatch.syspath_prepend(tmp_path)
     assert dispatch("evo", "", {"Search": {"run": "interrupted_import:run"}}, ["run"], {}) == 130
     assert one_line(capsys) == "evo: stopped"
+
+
+def test_ctrl_c_says_how_to_go_on_only_where_something_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stopped_early.py").write_text("raise KeyboardInterrupt")
+    (tmp_path / "stopped_late.py").write_text(
+        "from evo.logs.journal import write_new\n"
+        "from pathlib import Path\n"
+        "write_new(Path(__file__).with_name('sweep.json'), b'{}')\n"
+        "raise KeyboardInterrupt"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    words = {"sweep": "paused; the same command goes on"}
+    for module, said in (
+        ("stopped_late", words["sweep"]),
+        ("stopped_early", "stopped before anything was started or written"),
+    ):
+        commands = {"Compare": {"sweep": f"{module}:sweep"}}
+        assert dispatch("evo", "", commands, ["sweep"], words) == 130
+        assert said in one_line(capsys)
+
+
+def test_show_and_verify_take_folders(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "below/b"):
+        copy = tmp_path / f"{name}.jsonl"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(log.read_bytes())
+    assert call("verify", str(tmp_path)) == 0
+    assert capsys.readouterr().out.count(": sound") == 2
+    assert call("show", str(tmp_path)) == 0
+    assert str(tmp_path / "a.jsonl") in capsys.readouterr().out
+    with (tmp_path / "below" / "b.jsonl").open("ab") as file:
+        file.write(b"{}\n")
+    assert call("verify", str(tmp_path)) == 1
 
 
 def test_resume_extends(log: Path, tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_sequential_verdict_is_the_confidence_sequences():
     bet = replay.judge(two(0.3, 60), NEW, OLD, sequential=True, bounds=(0, 1.2))
     assert "betting" in bet.null
     assert bet.verdict == "greater"
-    with pytest.raises(ValueError, match="expected groups of runs"):
+    with pytest.raises(ValueError, match="are policies, which are judged once"):
         replay.judge(arms(), "ucb1", "random", sequential=True)
 
 
@@ -338,7 +338,7 @@ def test_differences_are_those_of_pairs_first():
 
 def test_pools_may_hold_half_of_the_runs_and_no_more():
     assert replay.judge(arms(6, 4), "ucb1", "random", arms=3).n == 6
-    with pytest.raises(ValueError, match="at least 6 runs with a generation for pools of 3 arms"):
+    with pytest.raises(ValueError, match="twice as many as arms; for pools of 3 arms there"):
         replay.judge(arms(5, 4), "ucb1", "random", arms=3)
 
 

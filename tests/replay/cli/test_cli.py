@@ -70,8 +70,11 @@ def test_groups_too_small_for_policies_are_said(here, capsys):
     options = ("--policies", "ucb1", "--replicates", "50", "--arms", "2")
     assert run("report", "many", "few", *options) == 0
     captured = capsys.readouterr()
-    assert "N = 5: policies are compared on at least 3 runs" in captured.err
+    few = "N = 5: policies are compared on at least 3 runs, there are 2: 1 more is needed"
+    assert few in captured.err
     assert "Policies after" in captured.out
+    assert "undetermined (+" in captured.out or "undetermined (-" in captured.out
+    assert "twice as many as arms; there are 4: 1 more is needed" in " ".join(captured.out.split())
     assert run("report", "few", *options) == 2
 
 
@@ -165,3 +168,18 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     assert "nan" not in out
     assert out.rstrip().endswith("figure: plan.png")
     assert (here / "plan.png").exists()
+
+
+def test_import_takes_several_paths_and_refuses_an_empty_one(here, capsys):
+    samples = [ROOT / "logs" / "samples" / f"openevolve-{k}" for k in (1, 2)]
+    assert run("import", "auto", *samples, "-o", "both") == 0
+    made = {path.name for path in (here / "both").glob("*.jsonl")}
+    assert made == {"openevolve-1.jsonl", "openevolve-2.jsonl"}
+    capsys.readouterr()
+    assert run("import", "auto", "", "-o", "none") == 2
+    assert "got an empty one" in capsys.readouterr().err
+    assert run("import", "auto", samples[0], samples[0], "-o", "none") == 2
+    assert "give the one folder that holds them all" in capsys.readouterr().err
+    assert not (here / "none").exists()
+    assert run("plan", "both", "--budget", "64") == 2
+    assert "a plan needs runs of this project's search 'greedy'" in capsys.readouterr().err

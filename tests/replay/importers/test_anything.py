@@ -31,6 +31,17 @@ def test_a_folder_of_a_known_tool_is_read_and_said(tmp_path, name):
         assert len(replay.children(folder)) == sum(len(run.children) for run in runs)
 
 
+def test_folders_of_one_tool_are_announced_once(tmp_path):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        write_openevolve(folder)
+    with pytest.warns(ReplayWarning) as said:
+        replay.load(folders)
+    assert len(said) == 1
+    assert f"{folders[0]} and 1 more: read" in str(said[0].message)
+
+
 def test_our_logs_beside_those_of_a_tool_are_read_as_before(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=2, children=2)
     write_paper(tmp_path)

@@ -108,9 +108,15 @@ def test_runs_that_found_nothing_at_first_count_with_the_lowest_fitness():
         diagnose(frame.assign(best_fitness=np.nan))
 
 
-@pytest.mark.parametrize(("n", "rounds"), [(4, 10), (8, 2)])
-def test_too_few_runs_or_generations_are_refused(n, rounds):
-    with pytest.raises(ValueError, match="at least 5 runs of 3 generations"):
+@pytest.mark.parametrize(
+    ("n", "rounds", "words"),
+    [
+        (4, 10, "at least 5 runs, there are 4: 1 more is needed"),
+        (8, 2, "3 generations or more; the shortest has 2"),
+    ],
+)
+def test_too_few_runs_or_generations_are_refused(n, rounds, words):
+    with pytest.raises(ValueError, match=words):
         diagnose(lasting(np.random.default_rng(8), n=n, rounds=rounds))
 
 
