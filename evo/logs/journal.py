@@ -38,13 +38,10 @@ _FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ZEROS = re.compile(rb"\0*")
+WRITTEN = threading.Event()  # set once this process has begun a file or claimed one
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R", bound=msgspec.Struct)
-
-
-WRITTEN = threading.Event()
-"""Set once this process has begun a file, or claimed one to go on with it."""
 
 
 class LogError(ValueError):
@@ -440,10 +437,7 @@ def go_on(
     begin: R | None = None,
     wait: bool = False,
 ) -> tuple[Writer, list[R]]:
-    """Opens a file to continue it, without its torn end, or creates it with its header.
-
-    Returns the writer, which the stack closes, and what the file holds.
-    """
+    """Opens or creates a file; returns its writer, which the stack closes, and what it holds."""
     if begin is not None and not path.exists():
         return stack.enter_context(Writer.create(path, begin)), [begin]
     with ExitStack() as undo:
