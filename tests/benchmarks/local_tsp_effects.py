@@ -67,7 +67,7 @@ def widths(policies: Sequence[str], replicates: int) -> Iterator[Widths]:
 def main() -> None:
     """Print a row per policy."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=20_000)
+    parser.add_argument("--replicates", type=int, default=80_000)
     options = parser.parse_args()
     for each in widths(["thompson", "ucb1", "exp3p"], options.replicates):
         print(f"{each}, ratio {each.ratio:.3f}", flush=True)
