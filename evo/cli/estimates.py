@@ -43,7 +43,8 @@ def outlook(
         calls, tokens = calls + own, tokens + completion
         priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
         dollars += priced if header.model.is_llm else math.nan  # the stand-in's are invented
-    text = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
+    text = f"{count} {'run' if count == 1 else 'runs'}, "
+    text += f"at most {calls:,.0f} {'call' if calls == 1 else 'calls'}"
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
         text += f", {tokens:,.0f} completion tokens{paid}, and their prompts"

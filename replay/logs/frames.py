@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FAILURES = (
-    "a run's value is the best of its initial program and its children, minus infinity where "
-    "nothing was ever ok; what the endpoint or the toolkit cut short is missing, never scored"
+    "The value of a run is the best fitness among its initial program and its children. If none of "
+    "them was ever ok, the run counts as minus infinity, below all others, and has no mean. A "
+    "child that the endpoint did not answer, or whose evaluation was cut short, has no fitness and is "
+    "never scored as zero."
 )
 """The rule for failures, as tables state it."""
 
@@ -135,10 +137,14 @@ def one_family(frame: pd.DataFrame, what: str) -> None:
     """
     for column in ("task", "model", "children"):
         if column in frame and frame[column].nunique(dropna=False) > 1:
-            found = sorted(map(str, frame[column].unique()))
+            values = frame[column].unique().tolist()
+            found = sorted(map(str, values))
+            one, other = ({column: value} for value in values[:2])
+            groups = f", or compare groups of runs: replay.judge(frame, {one!r}, {other!r})"
             raise ValueError(
                 f"{what} on runs of one {column}, got {', '.join(found)}; "
                 f"select one with frame[frame.{column} == ...]"
+                f"{groups if column != 'task' else ''}"
             )
 
 

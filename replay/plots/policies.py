@@ -149,7 +149,8 @@ def gains(
     ax.axhline(0, color=THEMES[theme].faint, lw=1, zorder=0)
     ax = lines(
         table, title=_titled("Gain of exploring, then committing, over one run", of),
-        about="Mean and nominal 95 % interval over runs; above 0: looking pays",
+        about="Mean and nominal 95 % interval over runs, its coverage not measured; "
+        "above 0: looking pays",
         x="pulls of each arm before the choice", y="gain in best fitness", by="by",
         at="explored", limits="bars", apart=0.1, ax=ax, theme=theme,
     )  # fmt: skip

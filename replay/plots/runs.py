@@ -87,7 +87,7 @@ def trajectories(
         colour, dashes = style.look_of(ax, name, order)
         curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
         for position, fitness in curves if few else ():
-            _steps(ax, position, fitness, color=colour, lw=0.7, alpha=0.45)
+            _steps(ax, position, fitness, dot=2.0, color=colour, lw=0.7, alpha=0.45)
         height, all_known, band = _median(ax, curves, colour, dashes, 0.2 if few else 0.08)
         counts.append(len(curves))
         dashed |= not all_known
@@ -104,6 +104,7 @@ def trajectories(
     for name, known in (references or {}).items():
         ax.axhline(known, color=THEMES[theme].text, lw=0.8, ls=":")
         ends.append((known, name.replace("_", " "), THEMES[theme].text))
+    ax.set_xmargin(0.02)  # room for the dots at the ends
     style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
@@ -207,31 +208,27 @@ def _median(
     few = 2 * band["n"] < len(curves)  # the median of those that go on would mislead
     if not few[band["n"] > 0].all():
         band.loc[few, ["value", "low", "high"]] = np.nan
-    low, high = (_held(band[name]) for name in ("low", "high"))
-    ax.fill_between(_beyond(grid), low, high, step="post", color=colour, alpha=fill, lw=0)
+    low, high = band["low"], band["high"]
+    ax.fill_between(grid, low, high, step="post", color=colour, alpha=fill, lw=0)
+    for last in np.flatnonzero(low.notna())[-1:]:  # the band's last value has no width
+        ax.vlines(grid[last], low[last], high[last], color=colour, lw=2, alpha=0.5)
     everyone = (band["n"] == len(curves)).to_numpy()
-    _steps(ax, grid, band["value"], color=colour, lw=1.2, ls=(0, (2, 2)))
+    _steps(ax, grid, band["value"], dot=4.0, color=colour, lw=1.2, ls=(0, (2, 2)))
     _steps(ax, grid, band["value"].where(everyone), color=colour, lw=2.2, ls=dashes)
     known_values = band["value"].dropna()
     end = float(known_values.iloc[-1]) if len(known_values) else math.nan
     return end, bool(everyone.all()), band.assign(at=grid)
 
 
-def _steps(ax: Axes, position: FloatArray, fitness: object, **look: Any) -> None:
-    """Draw fitness as steps whose last one has a width, too: half of the step before."""
-    ax.step(_beyond(position), _held(fitness), where="post", **look)
-
-
-def _beyond(position: FloatArray) -> FloatArray:
-    """Positions, and the end of the last step."""
-    width = (position[-1] - position[-2]) / 2 if len(position) > 1 else 0.0
-    return np.append(position, position[-1] + width)
-
-
-def _held(values: object) -> FloatArray:
-    """Values; the last one holds for one position more."""
-    held = np.asarray(values, dtype=np.float64)
-    return np.append(held, held[-1:])
+def _steps(
+    ax: Axes, position: FloatArray, fitness: object, *, dot: float = 0.0, **look: Any
+) -> None:
+    """Draw fitness as steps that end at the last position, where a dot shows the last value."""
+    height = np.asarray(fitness, dtype=np.float64)
+    [line] = ax.step(position, height, where="post", **look)
+    if dot:
+        line.set(marker="o", markersize=dot, markeredgewidth=0)
+        line.set_markevery(np.flatnonzero(np.isfinite(height))[-1:].tolist())
 
 
 def _value(column: str, value: object) -> str:

@@ -359,7 +359,8 @@ def intervals(
     if table["low"].notna().any():
         held = table["coverage"].min() if "coverage" in table else math.nan
         shown = level if math.isnan(held) else min(level, held)  # the worst that was measured
-        return f"{what} and {100 * shown:.3g} % interval over {over}"
+        percent = f"{100 * shown:.3g}" if math.isnan(held) else f"{100 * shown:.0f}"  # as tables do
+        return f"{what} and {percent} % interval over {over}"
     return f"{what}; too few {over} for an interval"
 
 

@@ -70,7 +70,7 @@ def write_findings(
         "it suggests, it confirms nothing.</p>",
         _pictures(paths) if paths else "<p>No run has a complete generation yet.</p>",
         FORMATS["html"](tables[1:]) if len(tables) > 1 else "",
-        f"<footer>{clean(FAILURES)}.</footer></main>",
+        f"<footer>{clean(FAILURES)}</footer></main>",
     ]
     target = Path(output)
     target.unlink(missing_ok=True)

@@ -229,7 +229,8 @@ def _quantity(
 ) -> pd.DataFrame:
     renamed = rows.rename(columns={"policy": "row"})
     level = np.where(rows["low"].isna(), np.nan, LEVEL)
-    return renamed.assign(quantity=quantity, unit=unit, level=level)[list(CELLS)]
+    named = renamed.assign(quantity=quantity, unit=unit, level=level, without="")
+    return named[list(CELLS)]
 
 
 def _fitness(group: Group, tau: float | None) -> list[Cell]:
@@ -330,9 +331,7 @@ def _notes(group: Group) -> Iterator[str]:
         yield "runs differ in length: final is each run's own last generation"
     empty = int(generations.groupby("run")["best_fitness"].max().isna().sum())
     if empty:
-        yield f"{empty} of {len(runs)} runs found nothing ok; {FAILURES}"
-    if len(runs) < 2:
-        yield "a single run has no interval"
+        yield f"{empty} of {len(runs)} runs found nothing ok. {FAILURES}"
     if runs["configuration"].nunique() > 1:
         yield (
             f"{runs['configuration'].nunique()} configurations (such as task files, sampling, "

@@ -36,6 +36,7 @@ class Cell(NamedTuple):
     unit: str
     level: float = math.nan
     coverage: float = math.nan
+    without: str = ""  # why an estimate has no interval
 
 
 CELLS = ("row", *Cell._fields)
@@ -64,7 +65,8 @@ def estimate(quantity: str, found: Interval, unit: str) -> Cell:
     bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
     low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
     level = math.nan if math.isnan(low) else found.level
-    return Cell(quantity, found.value, low, high, found.n, unit, level, found.coverage)
+    without = found.note if math.isnan(low) else ""
+    return Cell(quantity, found.value, low, high, found.n, unit, level, found.coverage, without)
 
 
 def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
@@ -152,7 +154,7 @@ def as_json(sections: Sequence[Section]) -> str:
     cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
     notes = [
         {"task": s.task, "model": s.model, "table": s.title, "note": note}
-        for s in sections for note in s.notes
+        for s in sections for note in (*_without(s.cells), *s.notes)
     ]  # fmt: skip
     known = cells.astype(object).where(cells.notna(), None).to_dict("records")
     return json.dumps({"cells": known, "notes": notes}, indent=1, allow_nan=False)
@@ -196,17 +198,31 @@ def _render(
         found = texts.set_index(["row", "quantity"])["text"].to_dict()
         body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
         blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
-        if notes := [*_level(section.cells), *section.notes]:
+        if notes := [*_level(section.cells), *_without(section.cells), *section.notes]:
             blocks[-1] += "\n" + "\n".join(note(text) for text in notes)
     return "\n\n".join(blocks)
 
 
 def _level(cells: pd.DataFrame) -> list[str]:
-    """What intervals of a table are called: by the worst coverage of them, where it is known."""
+    """What intervals of a table are called: by the worst coverage of a quantity, where known."""
     known = cells[cells["level"].notna()]
-    if known.empty:
-        return []
-    return [f"in brackets: {name_of(known['coverage'], float(known['level'].min()))} over runs"]
+    names: dict[str, list[str]] = {}
+    for quantity, own in known.groupby("quantity", sort=False):
+        name = name_of(own["coverage"], float(own["level"].min()))
+        names.setdefault(name, []).append(str(quantity))
+    if len(names) == 1:
+        return [f"in brackets: {next(iter(names))} over runs"]
+    each = [f"{name} over runs ({'; '.join(of)})" for name, of in names.items()]
+    return [f"in brackets: {', '.join(each)}"] if each else []
+
+
+def _without(cells: pd.DataFrame) -> list[str]:
+    """Which estimates of a table have no interval, and why."""
+    lacking = cells[cells["without"] != ""]
+    return [
+        f"no interval ({'; '.join(dict.fromkeys(own['quantity']))}): {why}"
+        for why, own in lacking.groupby("without", sort=False)
+    ]
 
 
 def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -199,7 +199,7 @@ def compete(
     if note := played["random"].curve.note:
         notes.append(note)
     if np.isnan(replays["random"].best_fitness).any():
-        notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
+        notes.append(f"pulls without a mean: {NOTHING}. {FAILURES}")
     if identical := used_up(lengths[oracle.replay.arms], rounds):
         notes.insert(0, IDENTICAL)
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:

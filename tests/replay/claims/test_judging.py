@@ -348,3 +348,12 @@ def test_policies_that_use_up_every_arm_are_identical_by_construction():
     assert len(said) == 1
     assert (found.verdict, found.effect) == ("undetermined", 0)
     assert "identical by construction" in found.paragraph
+
+
+def test_policies_on_several_sizes_lead_to_the_comparison_of_groups():
+    frame = pd.concat([group(0.5, 6, "m"), group(0.6, 6, "m2")])
+    with pytest.raises(ValueError, match="of one model") as raised:
+        replay.judge(frame, "random", "single")
+    advised = "replay.judge(frame, {'model': 'm'}, {'model': 'm2'})"
+    assert advised in str(raised.value)
+    assert replay.judge(frame, {"model": "m"}, {"model": "m2"}).n == 6

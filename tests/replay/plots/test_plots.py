@@ -178,7 +178,7 @@ def test_too_few_runs_for_an_interval_are_said():
     curves = made_curves()
     assert "Mean and 95 % interval over runs" in words(plots.policy_curves(curves))
     measured = curves.assign(coverage=0.917)
-    assert "Mean and 91.7 % interval over runs" in words(plots.policy_curves(measured))
+    assert "Mean and 92 % interval over runs" in words(plots.policy_curves(measured))
     few = curves.assign(low=np.nan, high=np.nan, n=3)
     assert "too few runs for an interval; n = 3 runs" in words(plots.policy_curves(few))
 
@@ -290,7 +290,7 @@ def test_trajectories_draw_every_run_and_their_median():
     frame = made_runs(7)
     ax = plots.trajectories(frame)
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
-    drawn = [np.asarray(line.get_ydata(), dtype=float)[:-1] for line in ax.lines]
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
     for run in wide:
         assert any(np.array_equal(run, line) for line in drawn)
     assert sum(np.allclose(np.median(wide, axis=0), line) for line in drawn) == 2
@@ -314,23 +314,26 @@ def test_costs_add_up_over_generations(x, columns):
     frame = made_runs(4)
     ax = plots.trajectories(frame, x=x)
     totals = frame.groupby("run")[columns].sum().sum(axis=1)
-    ends = [line.get_xdata()[-2] for line in ax.lines[:4]]
+    ends = [line.get_xdata()[-1] for line in ax.lines[:4]]
     assert sorted(ends) == pytest.approx(sorted(totals))
 
 
 @pytest.mark.parametrize("generations", [1, 5])
 @pytest.mark.parametrize(("x", "size"), [("generation", 1), ("calls", 24)])
-def test_the_last_step_of_a_trajectory_has_a_width(generations, x, size):
-    """Best of 24 is a step up with a tread behind it; the tread states no further generation."""
+def test_no_trajectory_passes_its_last_position(generations, x, size):
+    """Best of 24 is a step up to a dot; a bar shows the interval of the last value."""
     frame = made_runs(6, generations=generations, children=24)
     ax = plots.trajectories(frame, x=x)
     for line in ax.lines:
-        at, value = (np.asarray(part, dtype=float) for part in line.get_data())
-        assert at[-2:].tolist() == [size * generations, size * (generations + 0.5)]
-        assert value[-1] == value[-2]
-    [band] = ax.collections
-    assert band.get_paths()[0].vertices[:, 0].max() == size * (generations + 0.5)
-    assert ax.get_xlim()[1] > size * (generations + 0.5)
+        assert line.get_xdata()[-1] == size * generations
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert len(dots) == 6 + 1  # each run and the median
+    assert all(line.get_markevery() == [generations] for line in dots)
+    band, bar = ax.collections
+    assert band.get_paths()[0].vertices[:, 0].max() == size * generations
+    [[low, high]] = bar.get_segments()
+    assert low[0] == high[0] == size * generations
+    assert low[1] < high[1]
     alone = plots.trajectories(frame[frame["generation"] == 0])
     assert all(len(set(line.get_xdata())) == 1 for line in alone.lines)
 
@@ -344,11 +347,11 @@ def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
     assert "interval over copies; thin: every copy" in words(ax)
     assert ax.get_ylabel() == "gain over the state of the fork"
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
-    drawn = [np.asarray(line.get_ydata(), dtype=float)[:-1] for line in ax.lines]
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
     for run in wide:
         assert any(np.array_equal(run[3:] - run[3], line) for line in drawn)
-    for line in ax.lines:  # five generations of four calls; the last value is held half a step more
-        assert line.get_xdata()[-2:].tolist() == [5 * 4, 5.5 * 4]
+    for line in ax.lines:  # five generations of four calls
+        assert line.get_xdata()[-1] == 5 * 4
     others = frame.assign(forked_from=frame["run"].str[-1])
     with pytest.raises(ValueError, match="forks of one state"):
         plots.worth(others)

@@ -20,7 +20,7 @@ from replay.reports.figures import Panel, best_construction, draw_page
 from replay.reports.report import OFFLINE_NOTE, groups, policy_sections, sections
 from replay.reports.tables import FORMATS, estimate
 from replay.simulation.contest import BASELINES, compete, named_policies
-from replay.statistics.intervals import interval, name_of
+from replay.statistics.intervals import interval, measured, name_of
 
 
 def pool(folder, *, runs=6, generations=5, children=3):
@@ -132,8 +132,11 @@ def test_what_one_must_know_is_noted(tmp_path):
     assert "1 of 5 runs repeat" in notes
     assert "2 configurations" in notes
     assert "openevolve, which does not hold: the weather" in notes
-    [single] = (sections(only_group(tmp_path / "a.jsonl"))[0].notes,)
-    assert single == ("a single run has no interval",)
+    single = sections(only_group(tmp_path / "a.jsonl"))[0]
+    for name in ("plain", "markdown", "html", "json"):
+        text = " ".join(FORMATS[name]([single]).split())
+        assert "no interval (final, mean): n = 1 is too small for an interval (needs 5)" in text
+        assert "no interval (final, median): n = 1 is too small for an interval (needs 6)" in text
 
 
 def nothing_ok(seed):
@@ -304,3 +307,11 @@ def test_without_a_construction_nothing_is_run_and_the_reason_is_given(
     assert main(["report", str(path)]) == 0
     assert "keeps none" in capsys.readouterr().err
     assert not trace.exists()
+
+
+def test_each_quantity_of_a_table_is_labelled_by_its_own_coverage(tmp_path):
+    """At n = 6 a median's interval holds what it is called after, and a mean's holds less."""
+    text = " ".join(FORMATS["plain"]([sections(only_group(pool(tmp_path, runs=6)))[0]]).split())
+    median, mean = (name_of(measured(kind, 6), 0.95) for kind in ("median", "mean"))
+    assert median != mean
+    assert f"in brackets: {median} over runs (final, median), {mean} over runs" in text
