@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 FAILURES = (
     "The value of a run is the best fitness among its initial program and its children. If none of "
     "them was ever ok, the run counts as minus infinity, below all others, and has no mean. A "
-    "child that the endpoint did not answer, or whose evaluation was cut short, has no fitness and is "
-    "never scored as zero."
+    "child that the endpoint did not answer, or whose evaluation was cut short, has no fitness and "
+    "is never scored as zero."
 )
 """The rule for failures, as tables state it."""
 

@@ -79,19 +79,16 @@ def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
 def _about_tree(table: pd.DataFrame) -> str:
     """Say what `tree` drew."""
     programs, failed = int(table["members"].sum()), int((table["members"] - table["ok"]).sum())
-    parts = [
-        f"{programs:,} program{'' if programs == 1 else 's'} of one run",
-        "thick: from the initial program to the best",
-    ]
-    parts += (
-        [f"crosses: without a fitness ({failed:,} program{'' if failed == 1 else 's'})"]
-        if failed
-        else []
-    )
+    parts = [f"{_programs(programs)} of one run", "thick: from the initial program to the best"]
+    parts += [f"crosses: without a fitness ({_programs(failed)})"] if failed else []
     parts += ["dashed: other parents"] if table["parents"].map(len).max() > 1 else []
     if (table["members"] > 1).any():
         parts.append("a number is how many programs were folded, in the colour of the best of them")
     return "; ".join(parts)
+
+
+def _programs(count: int) -> str:
+    return f"{count:,} {'program' if count == 1 else 'programs'}"
 
 
 def _paths(table: pd.DataFrame) -> list[list[int]]:
