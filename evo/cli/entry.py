@@ -19,7 +19,7 @@ from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
-from evo.logs.journal import WRITTEN
+from evo.logs.written import WRITTEN
 from evo.neighbours import require_ours
 
 COMMANDS = {

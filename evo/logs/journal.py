@@ -27,6 +27,7 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.records import SCHEMA
+from evo.logs.written import WRITTEN
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
@@ -38,7 +39,6 @@ _FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ZEROS = re.compile(rb"\0*")
-WRITTEN = threading.Event()  # set once this process has begun a file or claimed one
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R", bound=msgspec.Struct)
