@@ -26,7 +26,10 @@ FAIR = 3
 
 
 class AllocationPicture:
-    """Best fitness and pulls above, threshold times and effects below."""
+    """Best fitness and pulls above, threshold times and effects below.
+
+    Of the curves, the one whose pulls are shown has its band; the others state theirs as tooltips.
+    """
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
@@ -151,7 +154,8 @@ class AllocationPicture:
             dashes: LineStyleType = (
                 (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
             )
-            band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
+            band = ax.fill_between([], [], [], color=colour, alpha=0.2, lw=0, animated=True)
+            band.set_visible(name == view.shown)  # the bands of all would hide each other
             [line] = ax.plot([], [], color=colour, lw=1.8, ls=dashes, animated=True)
             self._lines.append((band, line))
         self._tau = ax.axhline(
@@ -226,7 +230,7 @@ def _reach(view: AllocationView) -> float:
 def _headings(view: AllocationView) -> tuple[str, str]:
     """What curves and threshold times are."""
     return (
-        f"mean, {view.interval}, n = {view.pools.runs} runs",
+        f"mean; band: {view.interval} of {view.shown}, n = {view.pools.runs} runs",
         f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,12 +12,14 @@ import numpy as np
 
 from replay.logs.frames import is_stand_in
 from replay.plots import hits, style
+from replay.plots.strips import Strips, axes_for, strips_for
 from replay.plots.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
 from replay.statistics.intervals import curve_band
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
     from evo import Allocation
 
@@ -46,12 +49,15 @@ def trajectories(
     x: Cost = "generation",
     by: str | Sequence[str] | None = None,
     references: Mapping[str, float] | None = None,
+    together: bool = False,
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
     """Draw best fitness so far: median and interval over runs, and every run as a thin line.
 
-    Of more than six groups the thin lines are left out.
+    Each group of several runs is drawn in a strip of its own, one below the other over the same
+    range, where grey lines show the medians of the others; with `together`, in one panel, where
+    bands may hide each other and the thin lines of more than six groups are left out.
 
     The median is solid where all runs of a group have a value and dashed where half or more do,
     because the others have ended or nothing of theirs is ok yet.
@@ -63,8 +69,6 @@ def trajectories(
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
     """
-    import pandas as pd
-
     if x not in COSTS:
         raise ValueError(f"expected x to be one of {', '.join(COSTS)}, got {x!r}")
     label, cost_columns = COSTS[x]
@@ -74,47 +78,56 @@ def trajectories(
     else:
         keys = [by] if isinstance(by, str) else list(by)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
-    ax = style.prepare(ax, theme)
-    style.label_axes(ax, theme, x=label, y=style.fitness_name(frame.get("task", ("",))))
     if frame["best_fitness"].isna().all():
         return style.sentence(ax, theme, "No run has a program that is ok.")
-    ends, counts, bands, dashed = [], [], [], False
-    groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
-    sizes = {part["run"].nunique() for _, part in groups}
-    few = len(groups) <= len(PALETTE)  # else the lines of single runs would hide all
-    for order, (values, part) in enumerate(groups):
-        name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
-        colour, dashes = style.look_of(ax, name, order)
-        curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
-        for position, fitness in curves if few else ():
-            _steps(ax, position, fitness, dot=2.0, color=colour, lw=0.7, alpha=0.45)
-        height, all_known, band = _median(ax, curves, colour, dashes, 0.2 if few else 0.08)
-        counts.append(len(curves))
-        dashed |= not all_known
-        bands.append(band)
-        rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
-        texts = [
-            f"{hits.ranged(*row)} at {style.number(at)}, n = {n}"
-            for row, at, n in zip(rows, band["at"], band["n"], strict=True)
-        ]
-        hits.curve(ax, band["at"], band["value"], texts, f"{name or 'median'}: ")
-        notes = [f"n = {len(curves)}"] if len(sizes) > 1 else []
-        notes += ["nothing ok"] if math.isnan(height) else []
-        ends.append((height, name + (f" ({', '.join(notes)})" if notes else ""), colour))
-    for name, known in (references or {}).items():
-        ax.axhline(known, color=THEMES[theme].text, lw=0.8, ls=":")
-        ends.append((known, name.replace("_", " "), THEMES[theme].text))
+    parts = list(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
+    groups = [_group(_named(keys, of), part, cost_columns) for of, part in parts]
+    split = sum(len(each.curves) > 1 for each in groups) > 1 and not together
+    ax = style.prepare(axes_for(len(groups) if split else 1, ax), theme)
+    style.label_axes(ax, theme, x=label, y=style.fitness_name(frame.get("task", ("",))))
+    known = {name.replace("_", " "): value for name, value in (references or {}).items()}
+    drawn: list[ArrayLike] = [fitness for each in groups for _, fitness in each.curves]
+    strips = strips_for(ax, len(groups) if split else 1, [*drawn, list(known.values())])
+    ends = _draw_groups(ax, theme, groups, strips, thin=split or len(groups) <= len(PALETTE))
+    for name, value in known.items():
+        for order in range(strips.count):
+            ax.axhline(strips.end(order, value), color=THEMES[theme].text, lw=0.8, ls=":")
+        ends.append((strips.end(0, value), name, THEMES[theme].text))
     ax.set_xmargin(0.02)  # room for the dots at the ends
-    style.label_ends(ax, theme, ends)
+    strips.finish(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
     else:
         ax.xaxis.set_major_formatter(style.number)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
-    about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed, thin=few)
+    about = _about(groups, split=split)
     style.head(ax, theme, f"Best so far: {', '.join(fixed)}".removesuffix(": "), about)
     return ax
+
+
+def _draw_groups(
+    ax: Axes, theme: Theme, groups: Sequence[_Group], strips: Strips, *, thin: bool
+) -> list[tuple[float, str, str]]:
+    """Draw the runs, medians and bands of all groups, and return the ends of their lines.
+
+    Without `thin`, single runs are left out, since their lines would hide everything.
+    """
+    ends = []
+    same = len({len(each.curves) for each in groups}) == 1
+    for order, group in enumerate(groups):
+        colour, dashes = style.look_of(ax, group.name, order)
+        at = group.band["at"].to_numpy(np.float64)
+        strips.show_elsewhere(ax, theme, order, at, group.band["value"], steps=True)
+        for position, fitness in group.curves if thin else ():
+            height = strips.place(order, fitness)
+            _steps(ax, position, height, dot=2.0, color=colour, lw=0.7, alpha=0.45)
+        _median(ax, group, strips, order, colour, dashes, 0.2 if thin else 0.08)
+        notes = [] if same else [f"n = {len(group.curves)}"]
+        notes += ["nothing ok"] if math.isnan(group.end) else []
+        text = group.name + (f" ({', '.join(notes)})" if notes else "")
+        ends.append((strips.end(order, group.end), text, colour))
+    return ends
 
 
 def worth(
@@ -188,14 +201,29 @@ def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, Float
     return position, run["best_fitness"].to_numpy(dtype=np.float64)
 
 
-def _median(
-    ax: Axes,
-    curves: Sequence[tuple[FloatArray, FloatArray]],
-    colour: str,
-    dashes: str,
-    fill: float,
-) -> tuple[float, bool, pd.DataFrame]:
-    """Draw median and band; returns its end, whether all runs have values throughout, the band."""
+@dataclass(frozen=True)
+class _Group:
+    """Runs that are drawn alike: their curves, and the band of all, whose column `at` is x."""
+
+    name: str
+    curves: Sequence[tuple[FloatArray, FloatArray]]
+    band: pd.DataFrame
+
+    @property
+    def everyone(self) -> bool:
+        """Whether all runs have a value throughout."""
+        return bool((self.band["n"] == len(self.curves)).all())
+
+    @property
+    def end(self) -> float:
+        """The last median; NaN where nothing is ok."""
+        known = self.band["value"].dropna()
+        return float(known.iloc[-1]) if len(known) else math.nan
+
+
+def _group(name: str, runs: pd.DataFrame, columns: Sequence[str]) -> _Group:
+    """Curves and band of the runs of one group."""
+    curves = [_curve(run, columns) for _, run in runs.groupby("run", sort=False)]
     grid = np.unique(np.concatenate([position for position, _ in curves]))
     if len(grid) > MOST_POINTS:
         grid = grid[np.unique(np.linspace(0, len(grid) - 1, MOST_POINTS).astype(int))]
@@ -208,16 +236,28 @@ def _median(
     few = 2 * band["n"] < len(curves)  # the median of those that go on would mislead
     if not few[band["n"] > 0].all():
         band.loc[few, ["value", "low", "high"]] = np.nan
-    low, high = band["low"], band["high"]
+    return _Group(name, curves, band.assign(at=grid))
+
+
+def _median(
+    ax: Axes, group: _Group, strips: Strips, order: int, colour: str, dashes: str, fill: float
+) -> None:
+    """Draw the median and the band of a group, which can be pointed at."""
+    band = group.band
+    grid = band["at"].to_numpy(np.float64)
+    value, low, high = (strips.place(order, band[name]) for name in ("value", "low", "high"))
     ax.fill_between(grid, low, high, step="post", color=colour, alpha=fill, lw=0)
-    for last in np.flatnonzero(low.notna())[-1:]:  # the band's last value has no width
+    for last in np.flatnonzero(~np.isnan(low))[-1:]:  # the band's last value has no width
         ax.vlines(grid[last], low[last], high[last], color=colour, lw=2, alpha=0.5)
-    everyone = (band["n"] == len(curves)).to_numpy()
-    _steps(ax, grid, band["value"], dot=4.0, color=colour, lw=1.2, ls=(0, (2, 2)))
-    _steps(ax, grid, band["value"].where(everyone), color=colour, lw=2.2, ls=dashes)
-    known_values = band["value"].dropna()
-    end = float(known_values.iloc[-1]) if len(known_values) else math.nan
-    return end, bool(everyone.all()), band.assign(at=grid)
+    everyone = (band["n"] == len(group.curves)).to_numpy()
+    _steps(ax, grid, value, dot=4.0, color=colour, lw=1.2, ls=(0, (2, 2)))
+    _steps(ax, grid, np.where(everyone, value, np.nan), color=colour, lw=2.2, ls=dashes)
+    rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
+    texts = [
+        f"{hits.ranged(*row)} at {style.number(at)}, n = {n}"
+        for row, at, n in zip(rows, grid, band["n"], strict=True)
+    ]
+    hits.curve(ax, grid, value, texts, f"{group.name or 'median'}: ")
 
 
 def _steps(
@@ -231,20 +271,32 @@ def _steps(
         line.set_markevery(np.flatnonzero(np.isfinite(height))[-1:].tolist())
 
 
+def _named(keys: Sequence[str], values: tuple[object, ...]) -> str:
+    """The name of a group."""
+    return ", ".join(_value(key, value) for key, value in zip(keys, values, strict=True))
+
+
 def _value(column: str, value: object) -> str:
     if column == "model" and is_stand_in(value):
         return f"{value} model (not an LLM)"
     return f"N = {value}" if column == "children" else str(value)
 
 
-def _about(counts: Sequence[int], drawn: str, *, dashed: bool, thin: bool) -> str:
-    """Say what `trajectories` drew of groups with these numbers of runs."""
+def _about(groups: Sequence[_Group], *, split: bool) -> str:
+    """Say what `trajectories` drew of groups."""
+    import pandas as pd
+
+    counts = [len(each.curves) for each in groups]
     if max(counts) == 1:
         return "A single run" + (" each, so" if len(counts) > 1 else ",") + " no interval"
-    drawn += ", dashed where only some have a value" if dashed else ""
+    about = style.intervals(pd.concat([each.band for each in groups]), "Median")
+    if not all(each.everyone for each in groups):
+        about += ", dashed where only some have a value"
+    about += "; grey: the other medians" if split else ""
+    about += "; thin: every run" if split or len(groups) <= len(PALETTE) else ""
     each = " each" if len(counts) > 1 else ""
     same = f"n = {counts[0]}{each}" if len(set(counts)) == 1 else "n beside each line"
-    return f"{drawn}{'; thin: every run' if thin else ''}; {same}"
+    return f"{about}; {same}"
 
 
 def construction(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from replay.plots import hits, style
 from replay.plots.hits import ranged
+from replay.plots.strips import axes_for, name_once, strips_for
 from replay.plots.style import THEMES, FloatArray, Theme, number
 
 if TYPE_CHECKING:
@@ -57,10 +58,12 @@ def facets(
     for bar in bars[:-1]:
         if bar.get_ylabel() == bars[-1].get_ylabel():
             bar.set_ylabel("")
-    for first in range(0, len(names), across):
-        for ax in axes[first + 1 : first + across]:
-            if ax.get_ylabel() == axes[first].get_ylabel():
+    rows = [axes[first : first + across] for first in range(0, len(names), across)]
+    for left, *others in rows:
+        for ax in others:
+            if ax.get_ylabel() == left.get_ylabel():
                 ax.set_ylabel("")
+    name_once(rows)
     return figure
 
 
@@ -76,10 +79,14 @@ def lines(
     limits: Literal["band", "bars"] = "band",
     scale: Literal["plain", "whole", "doublings"] = "plain",
     apart: float = 0.0,
+    together: bool = False,
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
     """Draw lines with their intervals, each named where it ends.
+
+    Where two lines or more have bands, each line is drawn in a strip of its own, one below the
+    other over the same range; grey lines show the others.
 
     Args:
         table: One column per line of exact numbers, drawn against the index; with `by`, one row
@@ -94,6 +101,7 @@ def lines(
         scale: Of the horizontal axis; doublings have a tick at each power of two.
         apart: By how much lines are moved sideways so that bars do not hide each other, in units of
             the axis or in doublings.
+        together: Draw all lines in one panel, though their bands may hide each other.
         ax: Axes to draw on; None makes a figure.
         theme: Inks.
     """
@@ -101,33 +109,39 @@ def lines(
         wide = table.rename_axis(index=at, columns=None).reset_index()
         by, table = "line", wide.melt(at, var_name="line").assign(low=math.nan, high=math.nan)
     style.require(table, by, at, "value", "low", "high")
-    ax = style.prepare(ax, theme)
+    parts = table.groupby(by, sort=False)
+    banded = int((table["high"] > table["low"]).groupby(table[by]).any().sum())
+    split = limits == "band" and banded > 1 and not together
+    ax = style.prepare(axes_for(parts.ngroups if split else 1, ax), theme)
     if scale == "doublings":
         style.doublings(ax, table[at].max())
-    parts = table.groupby(by, sort=False)
-    fill = 0.4 / (1 + parts.ngroups)  # bands that overlap must not hide each other
+    strips = strips_for(ax, parts.ngroups if split else 1, [table[["value", "low", "high"]]])
+    fill = 0.25 if split else 0.4 / (1 + parts.ngroups)
     ends = []
     for order, (name, rows) in enumerate(parts):
         colour, dashes = style.look_of(ax, name, order)
         columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
-        place, value, below, above = columns
+        place, *band = columns
+        value, below, above = (strips.place(order, each) for each in band)
         move = apart * (order - (parts.ngroups - 1) / 2)
         place = place * 2**move if scale == "doublings" else place + move
         if limits == "bars":
             ax.vlines(place, below, above, color=colour, lw=1.2, alpha=0.6)
         else:
             ax.fill_between(place, below, above, color=colour, alpha=fill, lw=0)
-            ax.plot(place, columns[2:].T, color=colour, ls=dashes, lw=0.6, alpha=0.5)
+            edges = np.stack([below, above], axis=1)
+            ax.plot(place, edges, color=colour, ls=dashes, lw=0.6, alpha=0.5)
+        strips.show_elsewhere(ax, theme, order, place, band[0], steps=False)
         marker = "o" if len(place) <= MOST_MARKERS else ""
         ax.plot(place, value, color=colour, ls=dashes, marker=marker, ms=4, lw=1.6)
-        ends.append((float(value[-1]), str(name), colour))
-        texts = [f"{ranged(*band)} at {number(x)}" for x, *band in columns.T.tolist()]
+        ends.append((strips.end(order, float(band[0][-1])), str(name), colour))
+        texts = [f"{ranged(*each)} at {number(x)}" for x, *each in columns.T.tolist()]
         hits.curve(ax, place, value, texts, f"{name}: ")
-    style.label_ends(ax, theme, ends)
+    strips.finish(ax, theme, ends)
     if scale == "whole":
         style.whole_numbers(ax)
     style.label_axes(ax, theme, x=x, y=y)
-    style.head(ax, theme, title, about)
+    style.head(ax, theme, title, f"{about}{'; grey: the others' if split else ''}")
     return ax
 
 

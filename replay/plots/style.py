@@ -261,19 +261,22 @@ def legend_of(
     )  # fmt: skip
 
 
-def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> None:
+def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> list[Annotation]:
     """Label lines to the right of the axes, near where they end but never overlapping.
 
     Args:
         ax: Axes whose limits are final.
         theme: Inks.
         ends: (height in data units, text, colour) of each line; NaN puts the label at the foot.
+
+    Returns:
+        The labels, from below.
     """
     from scipy.optimize import isotonic_regression
 
     ends = [end for end in ends if end[1]]
     if not ends:
-        return
+        return []
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
     height = 0.85 * ax.get_position().height * figure_of(ax).get_figheight() * 72
@@ -285,7 +288,7 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     # Least squares under a least distance, moved into the axes where there is room.
     room = max(0.0, height - size - step.max(initial=0.0))
     placed = np.clip(isotonic_regression(wanted - step).x, 0, room) + step
-    for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
+    return [
         ax.annotate(
             text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),
             textcoords="offset points", ha="left", va="center", color=THEMES[theme].text,
@@ -294,7 +297,9 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
                 "arrowstyle": "-", "color": colour, "lw": 1.6, "relpos": (0, 0.5),
                 "shrinkA": 2, "shrinkB": 3,
             },
-        )  # fmt: skip
+        )
+        for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True)
+    ]  # fmt: skip
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> None:

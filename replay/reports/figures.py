@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
 HEADING = 0.35  # inches of a line of text
 PICTURE = "best construction"
-PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
+PER_STRIP = 0.5  # inches that each policy, and each N, beyond the sixth adds to a row
 
 
 class Construction(NamedTuple):
@@ -77,9 +77,10 @@ def draw_page(
     known = figures()
     for number, panel in enumerate(panels):
         names = [f"{number} {name}" for name in _names(known, panel)]
+        sizes = panel.group.tables.generations["children"].nunique()
         for left, right in zip(names[::2], [*names[1::2], names[-1]], strict=False):
             layout.append([left, right])
-            heights.append(HEIGHT)
+            heights.append(HEIGHT + (PER_STRIP * max(0, sizes - 6) if left == names[0] else 0))
         for k, (_, contest) in enumerate(panel.contests):
             lines = contest.finals["policy"].nunique()
             name = f"{number} contest {k}"
@@ -87,7 +88,7 @@ def draw_page(
             heights.append(HEADING)
             for left, right in (("curves", "pulls"), ("times", "effects")):
                 layout.append([f"{name} {left}", f"{name} {right}"])
-                heights.append(HEIGHT + PER_POLICY * max(0, lines - 6))
+                heights.append(HEIGHT + PER_STRIP * max(0, lines - 6))
     compared = any(panel.contests for panel in panels)
     wide = compared or any(left != right for left, right in layout)
     even = compared or len(known) > 1

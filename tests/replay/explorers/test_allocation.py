@@ -1,11 +1,15 @@
+import dataclasses
+
 import numpy as np
 import pytest
+from matplotlib.collections import FillBetweenPolyCollection
 from synthetic_runs import as_frame, chain_runs
 
 import replay
 from replay.explorers import explore_allocation
 from replay.explorers.allocation import COARSE
 from replay.explorers.allocation_data import RunsAsArms
+from replay.explorers.allocation_picture import AllocationPicture
 from replay.simulation.effects import time_to_threshold
 
 
@@ -141,3 +145,13 @@ def test_what_is_wrong_is_said(frame):
     ):
         with pytest.raises(ValueError, match=said):
             explore_allocation(frame, **settings)
+
+
+def test_only_the_policy_whose_pulls_are_shown_has_a_band(explorer):
+    view = explorer._view
+    for shown in view.played:
+        picture = AllocationPicture("light")
+        picture.show(dataclasses.replace(view, shown=shown))
+        bands = [each for each in picture.moving if isinstance(each, FillBetweenPolyCollection)]
+        seen = dict(zip(view.played, [band.get_visible() for band in bands], strict=True))
+        assert seen == {name: name == shown for name in view.played}

@@ -1,5 +1,6 @@
 import dataclasses
 import itertools
+import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from replay.claims.decision import VERDICTS as OUTCOMES
 from replay.planning.bilinear import fit_bilinear
 from replay.plots.output import in_dark
 from replay.plots.policies import EFFECTS, VERDICTS, outcome
+from replay.plots.style import THEMES
 from replay.statistics.intervals import curve_band
 
 ROOT = Path(__file__).parents[3]
@@ -195,10 +197,13 @@ def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
     assert not complaints(figure)
     parts["third"] = parts["third"].query("model == 'a'")
     figure = plots.facets(tasks, draw)
-    assert all("a" in [text.get_text() for text in ax.texts] for ax in figure.axes)
-    assert len({ax.lines[-1].get_color() for ax in figure.axes}) == 1
-    colours = [len({line.get_color() for line in ax.lines}) for ax in figure.axes]
-    assert colours == [2, 2, 1]
+    named = [
+        [text.get_text() for text in ax.texts if text.get_text() in "ab"] for ax in figure.axes
+    ]
+    assert named == [[], ["a", "b"], ["a"]]  # strips side by side are named at the right
+    wide = [{line.get_color() for line in ax.lines if line.get_lw() > 2} for ax in figure.axes]
+    assert list(map(len, wide)) == [2, 2, 1]
+    assert wide[2] < wide[0] == wide[1]
 
 
 def test_facets_of_rows_share_their_names_and_their_legend():
@@ -297,11 +302,63 @@ def test_trajectories_draw_every_run_and_their_median():
     assert len(drawn) == 7 + 2
 
 
-def test_of_many_groups_only_medians_and_bands_are_drawn():
+def test_of_many_groups_in_one_panel_only_medians_and_bands_are_drawn():
     frame = pd.concat([made_runs(4, model=f"m{k}") for k in range(8)])
-    ax = plots.trajectories(frame)
+    ax = plots.trajectories(frame, together=True)
     assert len(ax.lines) == 2 * 8
     assert "thin" not in words(ax)
+
+
+def spans(ax):
+    """Lowest and highest points of the bands that are drawn, from below."""
+    bands = [each.get_paths()[0].vertices[:, 1] for each in ax.collections if each.get_paths()]
+    return sorted((band.min(), band.max()) for band in bands if np.ptp(band) > 0)
+
+
+def test_bands_of_several_lines_never_overlap_but_in_one_panel():
+    apart = spans(plots.policy_curves(made_curves()))
+    assert len(apart) == len(POLICIES)
+    assert all(lower[1] < upper[0] for lower, upper in itertools.pairwise(apart))
+    table = made_curves().rename(columns={"policy": "by"})
+    one = plots.lines(table, y="fitness", by="by", at="round", together=True, **WORDS)
+    together = spans(one)
+    assert any(lower[1] > upper[0] for lower, upper in itertools.pairwise(together))
+    band = table[["low", "high"]].to_numpy()
+    assert one.get_ylim()[0] <= band.min() < band.max() <= one.get_ylim()[1]
+
+
+def test_every_strip_has_the_same_range_its_ticks_its_name_and_the_other_medians():
+    frame = pd.concat([made_runs(8, model=f"m{k}", seed=k) for k in range(4)])
+    ax = plots.trajectories(frame, references={"known": 0.9})
+    ax.figure.draw_without_rendering()
+    ticks = [text.get_text() for text in ax.get_yticklabels()]
+    assert ticks == ticks[: len(ticks) // 4] * 4
+    heights = np.reshape(ax.get_yticks(), (4, -1))
+    assert np.allclose(np.diff(heights, axis=0), -1)  # one strip is one unit high
+    low, high = float(ticks[0]), float(ticks[len(ticks) // 4 - 1])
+    unit = (heights[0, -1] - heights[0, 0]) / (high - low)
+    wide = [line for line in ax.lines if line.get_lw() > 2]
+    for k, line in enumerate(wide):
+        runs = frame[frame["model"] == f"m{k}"]
+        median = runs.groupby("generation")["best_fitness"].median().to_numpy()
+        assert np.allclose(line.get_ydata(), heights[k, 0] + unit * (median - low))
+        faint = [each for each in ax.lines if each.get_color() == THEMES["light"].faint]
+        grey = [each.get_ydata() for each in faint if len(each.get_ydata()) > 2]
+        moved = [line.get_ydata() + k - strip for strip in range(4)]
+        assert sum(np.allclose(each, other) for each in grey for other in moved) == 3
+    names = {text.get_text(): text.xy[1] for text in ax.texts if text.get_text()}
+    assert [math.floor(names[f"m{k}"]) for k in range(4)] == [3, 2, 1, 0]
+    assert math.floor(names["known"]) == 3
+    assert not complaints(ax.figure)
+
+
+@pytest.mark.parametrize("count", [2, 10])
+def test_strips_can_be_read_however_many_there_are(count):
+    frame = pd.concat([made_runs(3, 3, children=2**k, seed=k) for k in range(count)])
+    assert not complaints(plots.trajectories(frame, x="calls").figure)
+    [ax] = plots.subplots(height=4.6)[1]
+    plots.trajectories(frame, x="calls", ax=ax)
+    assert not complaints(ax.figure)
 
 
 @pytest.mark.parametrize(("x", "columns"), [
