@@ -142,8 +142,11 @@ def head(
     line = 1.3 * size
     base = 5.0
     if legend:
-        legend_of(ax, theme, legend, ncols=len(legend), loc="lower left", bbox_to_anchor=(0, 1))
-        base += 1.4 * line
+        points = sum(0.55 * size * len(text) + 5 * size for text, _ in legend)
+        wide = points <= ax.get_position().width * figure_of(ax).get_figwidth() * 72
+        across = len(legend) if wide else 1
+        legend_of(ax, theme, legend, ncols=across, loc="lower left", bbox_to_anchor=(0, 1))
+        base += 1.4 * line * (len(legend) // across)
     note = ax.annotate(
         "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
         ha="left", va="bottom", color=ink, fontsize=size,

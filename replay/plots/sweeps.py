@@ -29,6 +29,7 @@ from replay.statistics.intervals import LEAST, measured
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 MOST_NAMED = 8
 """Configurations of a Pareto front that are named, the fittest."""
@@ -72,7 +73,9 @@ def parallel_coordinates(
 
     Lines are coloured by fitness; the best tenth, at least one, are thick.
     """
-    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import Normalize
 
     ax = style.prepare(ax, theme)
     table = by_configuration(frame, ["fitness"]).dropna(subset=["fitness"])
@@ -80,36 +83,49 @@ def parallel_coordinates(
     if table.empty or not fields:
         return style.sentence(ax, theme, "No completed configurations that differ.")
     table = table.sort_values("fitness", ascending=False, kind="stable")
-    ink = THEMES[theme]
+    ink, end = THEMES[theme], len(fields)
     columns = [_positions(ax, k, table[name], ink.text) for k, name in enumerate(fields)]
     limits = table[["fitness", "fitness_low", "fitness_high"]]
-    best, colours = max(1, len(table) // 10), colormaps["cividis"]
+    best = max(1, len(table) // 10)
     shown = [*limits["fitness"], *limits.iloc[:best].to_numpy().ravel()]
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     scaled = (limits - low) / ((high - low) or 1.0)
-    place = scaled["fitness"] - scaled["fitness"].min()
-    shade = 0.3 + 0.65 * place / (place.max() or 1.0)  # seen on both grounds
-    end = len(fields)
-    for value, at in ((low, 0.0), (high, 1.0)):
-        _tick(ax, end, at, number(value), ink.text)
+    _fitness_ticks(ax, end, low, high, ink.text)
+    least, most = limits["fitness"].min(), limits["fitness"].max()
+    colours = ScalarMappable(Normalize(least, most if most > least else least + 1e-9), _shades())
     for rank in reversed(range(len(table))):
         top = rank < best
         mean, below, above = scaled.iloc[rank]
-        colour = colours(shade.iloc[rank])
-        heights = [column[rank] for column in columns]
+        colour = colours.to_rgba(limits["fitness"].iloc[rank])
+        heights = [*(column[rank] for column in columns), mean]
+        if top:  # the lightest colours would be lost on white
+            casing = np.column_stack([range(end + 1), heights])
+            ax.add_collection(LineCollection([casing], color=ink.text, lw=3.6, zorder=3))
         ax.plot(
-            range(end + 1), [*heights, mean], color=colour, lw=1.8 if top else 0.8,
-            alpha=1.0 if top else 0.7, zorder=3 if top else 2,
+            range(end + 1), heights, color=colour, lw=2.4 if top else 1.0,
+            alpha=1.0 if top else 0.8, zorder=3.5 if top else 2,
         )  # fmt: skip
         row = table.iloc[rank]
         if top:
-            ax.vlines(end + 0.04 * (rank + 1), below, above, color=colour, lw=2.2)
+            ax.vlines(end + 0.4 + 0.25 * rank / best, below, above, color=colour, lw=2.2)
         hits.mark(ax, (end, mean, end, mean), _words(row, fields), row["configuration"])
-    ax.set_xticks(range(end + 1), [*fields, "mean fitness"])
+    for at in range(end + 1):
+        ax.axvline(at, 0.06 / 1.12, 1.06 / 1.12, color=ink.text, lw=1.0, zorder=4)
+    names = [*fields, "mean fitness"]
+    room = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72 / (end + 1)
+    if max(map(len, names)) * 0.55 * style.text_size(ax) > room:  # in two rows
+        names[1::2] = [f"\n{name}" for name in names[1::2]]
+    ax.set_xticks(range(end + 1), names)
     ax.set_yticks([])
-    ax.set(xlim=(-0.3, end + 0.45), ylim=(-0.06, 1.06))
+    ax.set(xlim=(-0.3, end + 0.7), ylim=(-0.06, 1.06))
     ax.spines["left"].set_visible(False)
-    ax.grid(visible=True, axis="x", color=ink.faint)
+    ax.spines["bottom"].set_visible(False)
+    ax.grid(visible=False)
+    ax.tick_params(axis="x", length=0)
+    bar = style.figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=30)
+    bar.ax.tick_params(colors=ink.text, labelsize=style.text_size(ax))
+    bar.set_label(f"mean {FITNESS}", color=ink.text, fontsize=style.text_size(ax))
+    bar.outline.set_visible(False)
     thick = "the best one" if best == 1 else f"the best {best}"
     style.head(
         ax, theme, "Configurations of the sweep",
@@ -147,13 +163,32 @@ def _positions(ax: Axes, at: int, values: pd.Series[float], ink: str) -> list[fl
     return [places[None if gone else value] for value, gone in zip(values, missing, strict=True)]
 
 
-def _tick(ax: Axes, x: float, y: float, text: str, ink: str) -> None:
+def _shades() -> Colormap:
+    """Colours of fitness that are seen on light and on dark ground."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps["cividis"](np.linspace(0.25, 0.95, 256)))
+
+
+def _fitness_ticks(ax: Axes, at: int, low: float, high: float, ink: str) -> None:
+    """Write round values on the axis of mean fitness."""
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = np.asarray(MaxNLocator(5).tick_values(low, high), dtype=np.float64)
+    for value in ticks[(ticks >= low) & (ticks <= high)].tolist():
+        _tick(ax, at, (value - low) / ((high - low) or 1.0), number(value), ink, right=True)
+
+
+def _tick(ax: Axes, x: float, y: float, text: str, ink: str, *, right: bool = False) -> None:
     from matplotlib.patheffects import withStroke
 
     ground = ax.figure.get_facecolor()
     label = ax.annotate(
-        text, (x, y), (-4, 3), textcoords="offset points", ha="right", va="bottom", color=ink,
-        fontsize=style.text_size(ax), zorder=5,
+        text, (x, y), (6 if right else -6, 0), textcoords="offset points",
+        ha="left" if right else "right", va="center", color=ink, zorder=5,
+        fontsize=style.text_size(ax),
+        arrowprops={"arrowstyle": "-", "color": ink, "lw": 1.0, "shrinkA": 0, "shrinkB": 0},
     )  # fmt: skip
     if not isinstance(ground, str) and ground[-1] > 0:
         label.set_path_effects([withStroke(linewidth=3, foreground=ground)])

@@ -105,7 +105,7 @@ def test_prompts_islands_and_parents_through_migrants(tmp_path):
     write(run, tmp_path / "a.jsonl")
     table = replay.children(tmp_path / "a.jsonl")
     assert table["parent_fitness"].tolist()[6] == 0.4
-    with pytest.raises(ValueError, match="search 'greedy'.*OpenEvolve"):
+    with pytest.raises(ValueError, match=r"search 'greedy'.*OpenEvolve"):
         replay.fit_kernel(table)
 
 

@@ -131,25 +131,27 @@ def test_fitness_below_zero_is_on_the_front_and_a_configuration_that_found_nothi
     assert pareto_front(table, "tokens")["at"].tolist() == [1, 3]
 
 
-def test_the_fitness_axis_of_parallel_coordinates_is_linear_between_its_ends() -> None:
-    """The heights of lines at the last axis, put back into the units of its two ticks."""
+def test_the_fitness_axis_of_parallel_coordinates_is_linear_and_its_colours_have_a_bar() -> None:
+    """The heights of lines at the last axis, put back into the units of its ticks."""
     frame = made()
     ax = figures.parallel_coordinates(frame)
     end = len(swept_fields(frame))
-    ticks = {
-        text.xy[1]: text.get_text() for text in ax.texts if getattr(text, "xy", (0,))[0] == end
-    }
-    assert set(ticks) == {0.0, 1.0}
-    low, high = (float(ticks[at]) for at in (0.0, 1.0))
-    drawn = sorted(low + (high - low) * line.get_ydata()[-1] for line in ax.lines)
+    notes = [text for text in ax.texts if getattr(text, "xy", (0,))[0] == end]
+    places, values = [note.xy[1] for note in notes], [float(note.get_text()) for note in notes]
+    assert len(notes) >= 3
+    slope, start = np.polyfit(places, values, 1)
+    lines = [line for line in ax.lines if len(line.get_ydata()) == end + 1]
+    drawn = sorted(start + slope * line.get_ydata()[-1] for line in lines)
     means = sorted(by_configuration(frame)["fitness"].dropna())
-    np.testing.assert_allclose(drawn, means, atol=0.006 * (high - low))
-    thick = [line for line in ax.lines if line.get_linewidth() > 1]
+    np.testing.assert_allclose(drawn, means, atol=1e-6)
+    thick = [line for line in lines if line.get_linewidth() > 1]
     best = len(means) // 10
     assert len(thick) == best
-    assert min(line.get_ydata()[-1] for line in thick) == sorted(
-        line.get_ydata()[-1] for line in ax.lines
-    )[-best]  # fmt: skip
+    heights = sorted(line.get_ydata()[-1] for line in lines)
+    assert min(line.get_ydata()[-1] for line in thick) == heights[-best]
+    [bar] = [each for each in ax.figure.axes if each is not ax]
+    assert bar.get_ylabel() == "mean best fitness"
+    np.testing.assert_allclose(bar.get_ylim(), (means[0], means[-1]))
 
 
 @pytest.mark.parametrize("draw", FIGURES)

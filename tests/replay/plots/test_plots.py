@@ -458,7 +458,7 @@ def test_the_median_is_dashed_where_some_runs_have_no_value():
 
 def test_the_best_tenth_of_configurations_is_thick():
     ax = plots.parallel_coordinates(sweep_runs())
-    assert sum(line.get_linewidth() == 1.8 for line in ax.lines) == 3
+    assert sum(line.get_linewidth() == 2.4 for line in ax.lines) == 3
     assert "30 configurations coloured by fitness, the best 3 thick" in words(ax)
 
 

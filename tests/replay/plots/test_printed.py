@@ -5,14 +5,18 @@ import re
 import zlib
 
 import numpy as np
+import pandas as pd
 import pytest
+from looks import complaints
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
-from synthetic_runs import as_frame
+from synthetic_runs import as_frame, sweep_runs
 
 from replay import plots
 from replay.plots.medium import LEAST_SIZE, PALETTE, PRINT_PALETTE
+from replay.plots.policies import EFFECTS
 from replay.plots.style import look
+from replay.statistics.intervals import curve_band
 
 SEEN = {
     "usual": np.eye(3),
@@ -88,6 +92,38 @@ def test_it_has_the_width_of_its_columns_and_legible_texts(columns, width) -> No
     assert max(sizes) <= 10
     box = made.get_tightbbox()
     assert box.width <= width + 0.02
+
+
+def effects():
+    table = pd.DataFrame(itertools.product(["ucb1", "successive_halving"], EFFECTS))
+    return table.set_axis(["policy", "effect"], axis=1).assign(value=0.1, low=0.08, high=0.13, n=25)
+
+
+def curves():
+    parts = []
+    for k, policy in enumerate(["random", "ucb1", "successive_halving"]):
+        steps = np.random.default_rng(k).uniform(0, 0.02, (20, 50))
+        band = curve_band(steps.cumsum(axis=1), statistic="mean", first=1)
+        parts.append(band.assign(policy=policy, round=band.index))
+    return pd.concat(parts)
+
+
+def configurations():
+    frame = sweep_runs()
+    frame.attrs["fields"] = ["model", "temperature", "children", "top_p"]
+    return frame
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize(("draw", "table"), [
+    (plots.trajectories, six_groups().assign(children=lambda frame: frame["seed"] % 6)),
+    (plots.policy_curves, curves()),
+    (plots.pool_vs_allocation, effects()),
+    (plots.parallel_coordinates, configurations()),
+    (plots.cost_and_fitness, sweep_runs()),
+])  # fmt: skip
+def test_texts_neither_overlap_nor_are_cropped_at_print_size(draw, table, columns) -> None:
+    assert not complaints(plots.paper(draw, table, columns=columns))
 
 
 def test_a_caption_stands_there_only_if_asked(figure) -> None:
