@@ -29,6 +29,7 @@ from replay.statistics.intervals import LEAST, measured
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Colormap
 
 MOST_NAMED = 8
@@ -92,7 +93,8 @@ def parallel_coordinates(
     scaled = (limits - low) / ((high - low) or 1.0)
     _fitness_ticks(ax, end, low, high, ink.text)
     least, most = limits["fitness"].min(), limits["fitness"].max()
-    colours = ScalarMappable(Normalize(least, most if most > least else least + 1e-9), _shades())
+    same = 0.0 if most > least else 0.01
+    colours = ScalarMappable(Normalize(least - same, most + same), _shades())
     for rank in reversed(range(len(table))):
         top = rank < best
         mean, below, above = scaled.iloc[rank]
@@ -109,23 +111,7 @@ def parallel_coordinates(
         if top:
             ax.vlines(end + 0.4 + 0.25 * rank / best, below, above, color=colour, lw=2.2)
         hits.mark(ax, (end, mean, end, mean), _words(row, fields), row["configuration"])
-    for at in range(end + 1):
-        ax.axvline(at, 0.06 / 1.12, 1.06 / 1.12, color=ink.text, lw=1.0, zorder=4)
-    names = [*fields, "mean fitness"]
-    room = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72 / (end + 1)
-    if max(map(len, names)) * 0.55 * style.text_size(ax) > room:  # in two rows
-        names[1::2] = [f"\n{name}" for name in names[1::2]]
-    ax.set_xticks(range(end + 1), names)
-    ax.set_yticks([])
-    ax.set(xlim=(-0.3, end + 0.7), ylim=(-0.06, 1.06))
-    ax.spines["left"].set_visible(False)
-    ax.spines["bottom"].set_visible(False)
-    ax.grid(visible=False)
-    ax.tick_params(axis="x", length=0)
-    bar = style.figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=30)
-    bar.ax.tick_params(colors=ink.text, labelsize=style.text_size(ax))
-    bar.set_label(f"mean {FITNESS}", color=ink.text, fontsize=style.text_size(ax))
-    bar.outline.set_visible(False)
+    _rule(ax, [*fields, "mean fitness"], colours, ink.text)
     thick = "the best one" if best == 1 else f"the best {best}"
     style.head(
         ax, theme, "Configurations of the sweep",
@@ -161,6 +147,26 @@ def _positions(ax: Axes, at: int, values: pd.Series[float], ink: str) -> list[fl
         _tick(ax, at, height, label, ink)
     places = dict(zip(order, heights.tolist(), strict=True))
     return [places[None if gone else value] for value, gone in zip(values, missing, strict=True)]
+
+
+def _rule(ax: Axes, names: list[str], colours: ScalarMappable, ink: str) -> None:
+    """Draw and name the axes of parallel coordinates, and a bar of the colours of fitness."""
+    end = len(names) - 1
+    for at in range(end + 1):
+        ax.axvline(at, 0.06 / 1.12, 1.06 / 1.12, color=ink, lw=1.0, zorder=4)
+    room = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72 / (end + 1)
+    if max(map(len, names)) * 0.55 * style.text_size(ax) > room:  # in two rows
+        names[1::2] = [f"\n{name}" for name in names[1::2]]
+    ax.set_xticks(range(end + 1), names)
+    ax.set_yticks([])
+    ax.set(xlim=(-0.3, end + 0.7), ylim=(-0.06, 1.06))
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.grid(visible=False)
+    ax.tick_params(axis="x", length=0)
+    bar = style.figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=30)
+    bar.ax.tick_params(colors=ink, labelsize=style.text_size(ax))
+    bar.set_label(f"mean {FITNESS}", color=ink, fontsize=style.text_size(ax))
+    bar.ax.spines[:].set_visible(False)
 
 
 def _shades() -> Colormap:
