@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,12 +16,15 @@ from evo.logs.escapes import plain_text
 
 if TYPE_CHECKING:
     from evo.gate.log import GateLog
+    from evo.logs.log import Log
     from evo.runs.progress import Tally
 
 QUANTILES = (0.5, 0.9, 0.99)
+LONGEST = 150  # characters of a message that `evo show` prints
+MOST_MESSAGES = 8  # messages of failures that `evo show` prints
 HEADS = (
     *("log", "calls", "attempts", "failed attempts", "cached", "tokens", "dollars"),
-    *("latency p50", "p90", "p99", "s/generation"),
+    *("seconds a call, p50", "p90", "p99", "s/generation"),
     *("calls/s", "slots used", "queued s", "limited s"),
 )
 SESSION = {
@@ -61,7 +65,38 @@ def show(logs: LogPaths) -> int:
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
         for name, count in sorted(log.rejections.items()):
             print(f"{count} rejected by the filter {name}")
+        _show_failures(log)
     return 0
+
+
+def _show_failures(log: Log) -> None:
+    """Prints the most frequent messages of the failed children."""
+    messages = Counter(
+        (out.evaluation.status, _in_a_line(out.evaluation.error or ""))
+        for out in log.outcomes
+        if out.evaluation.status != "ok"
+    )
+    rows = [
+        (
+            status,
+            count,
+            plain_text(message if len(message) <= LONGEST else f"{message[:LONGEST]}..."),
+        )
+        for (status, message), count in messages.most_common(MOST_MESSAGES)
+    ]
+    if rows:
+        print(table(rows, ("failed with", "children", "message")))
+    if (left := len(messages) - len(rows)) > 0:
+        print(f"and {left} other messages, one per child in `replay.children`, column error")
+
+
+def _in_a_line(error: str) -> str:
+    """Returns the line of an error that says what went wrong; of a traceback, the exception."""
+    who, traceback, frames = error.rpartition("Traceback (most recent call last):")
+    lines = frames.strip().splitlines()
+    if traceback or error.startswith("File "):
+        lines = [line for line in lines if line and not line.startswith((" ", "File "))]
+    return f"{who}{lines[0] if lines else ''}".strip()
 
 
 def _show_gate(path: Path) -> None:
@@ -89,7 +124,7 @@ def _show_gate(path: Path) -> None:
 
 
 def _tally_of_gate(log: GateLog, client: str | None = None) -> Tally:
-    """Returns what the calls of a gate's log, or of one client, came to."""
+    """Returns the totals of the calls of a gate's log, or of one of its clients."""
     from evo.logs.records import Attempt, CriticRecord, Sampling
     from evo.runs.progress import Tally
 
@@ -107,7 +142,7 @@ def _tally_of_gate(log: GateLog, client: str | None = None) -> Tally:
 
 
 def stats(logs: LogPaths) -> int:
-    """Shows what the calls of logs, or folders of logs, came to."""
+    """Shows what the calls of logs, or of folders of logs, cost and how long they took."""
     from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.log import read_log
     from evo.logs.records import CriticCall
@@ -117,20 +152,22 @@ def stats(logs: LogPaths) -> int:
     gates = [path for path in paths if is_gate_log(Path(path))]
     found = [read_log(path) for path in paths if path not in gates]
     rows, latencies, seconds = list[tuple[object, ...]](), list[float](), list[float]()
-    total = Tally()
+    total, n_again = Tally(), 0
     for log in found:
-        tally, own = Tally(), list[float]()
+        tally, own, again = Tally(), list[float](), log.header.source.startswith("evo rescore")
+        n_again += again
         for call in log.calls:
             asked = log.header.critic if isinstance(call, CriticCall) else None
-            for each in (tally, total):
+            for each in (tally,) if again else (tally, total):
                 each.add(call.attempts, asked or log.header)
             own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
         times = [g.seconds for g in log.generations if g.seconds is not None]
         stats = log.ends[-1].stats if log.ends else {}
         session = (number(stats.get(name), form) for name, form in SESSION.items())
         rows.append((log.path, *_figures(tally, own, times), *session))
-        latencies += own
-        seconds += times
+        if not again:
+            latencies += own
+            seconds += times
     for path in gates:
         log_of_gate = read_gate_log(Path(path))
         tried = [each.attempt for each in log_of_gate.passed if each.attempt is not None]
@@ -144,6 +181,8 @@ def stats(logs: LogPaths) -> int:
         "calls/s, slots used, queued and limited: of the last session, all its runs together; "
         "tokens and dollars: of the attempts that state their usage"
     )
+    if n_again:
+        print(f"rescored logs ({n_again}) repeat the calls of their originals: not in the total")
     return 0
 
 

@@ -306,12 +306,15 @@ def current(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def takes(*kinds: type, shown: Collection[str] = ()) -> Callable[[Command], Command]:
+def takes(
+    *kinds: type, shown: Collection[str] = (), as_logged: Collection[str] = ()
+) -> Callable[[Command], Command]:
     """Returns a decorator that gives a command the options of its `**options`.
 
     Args:
         kinds: Classes of options, whose entries become options of the command.
         shown: The names of those that the short help shows, in order; own ones are always shown.
+        as_logged: The names of those whose default is the value in the log.
     """
     listed = {entry.name: entry for kind in kinds for entry in entries(kind)}
     listed = {name: listed[name] for name in [*shown, *listed] if name not in PYTHON_ONLY}
@@ -334,9 +337,10 @@ def takes(*kinds: type, shown: Collection[str] = ()) -> Callable[[Command], Comm
                 type_, about = types[name], Parameter(help=helps.get(name, ""))
             else:
                 type_ = TYPES.get(name) or _type_on_the_line(str(listed[name].annotation))
+                text = listed[name].option.help
                 about = Parameter(
                     name=FLAGS.get(name),
-                    help=listed[name].option.help,
+                    help=_as_logged(text) if name in as_logged else text,
                     group=COMMON if name in shown else _group_of(name),
                 )
             made.append(parameter.replace(annotation=Annotated[type_, about]))
@@ -353,6 +357,11 @@ def takes(*kinds: type, shown: Collection[str] = ()) -> Callable[[Command], Comm
         return command  # type: ignore[return-value]  # called by the command line alone
 
     return decorate
+
+
+def _as_logged(text: str) -> str:
+    """Returns the description of an option whose default is the value in the log."""
+    return re.sub(r"( \(default: [^()]*\))?\.$", " (default: as in the log).", text)
 
 
 def _group_of(name: str) -> Group:

@@ -27,6 +27,7 @@ from evo.cli.options import (
 )
 from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
 from evo.runs.options import (
+    ChangeOptions,
     EvaluateOptions,
     ForkOptions,
     GoalOptions,
@@ -139,7 +140,11 @@ def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) ->
     return 0
 
 
-@takes(ResumeOptions, ShellOptions, shown=("generations", "target", "quiet"))
+@takes(
+    *(ResumeOptions, ShellOptions),
+    shown=("generations", "target", "quiet"),
+    as_logged=("generations", "target", "patience"),
+)
 def resume(
     logs: LogPaths,
     *,
@@ -172,6 +177,7 @@ def resume(
 @takes(
     *(ForkOptions, SearchSetOptions, ShellOptions),
     shown=("generations", "model", "search", "quiet"),
+    as_logged=("generations", *ChangeOptions.__annotations__),
 )
 def fork(
     log: str,

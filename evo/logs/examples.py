@@ -27,6 +27,18 @@ PROTOCOL = (
 TABLE = ("run,generation,fitness", "a,1,0.31", "a,2,0.42")
 """A table of calls, CSV."""
 
+MODELS = (
+    '["my-model-8b"]',
+    'base_url = "http://localhost:8000/v1"',
+)
+"""A file of models, TOML."""
+
+INSTANCES = {
+    "input": ('{"input": 2, "want": 4}', '{"input": 3, "want": 6}'),
+    "prompt": ('{"prompt": "What is 2 + 2?", "want": "4"}',),
+}
+"""The data set of a task, JSONL, by the key that it needs; all other keys are for the evaluator."""
+
 LOG = "`evo run mmd -T 1 -N 1 --log FILE` writes a minimal valid log"
 """How to get a log, whose lines carry checksums."""
 

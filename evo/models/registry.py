@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.logs import examples
 from evo.logs.records import Header, Model, Sampling
 from evo.plugins import meant, plugged_in
 
@@ -20,6 +21,7 @@ FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
 _LEAST = {"input_price": 0, "cached_price": 0, "output_price": 0}  # dollars
 _LEAST |= {"active_parameters": 1, "context": 1}
+_EXAMPLE = examples.minimal(examples.MODELS)
 _POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, and what they hold
 
 
@@ -160,13 +162,13 @@ def _parse(text: str, source: str) -> dict[str, Model]:
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{source}: not TOML: {error}") from None
+        raise ModelError(f"{source}: not TOML: {error}; {_EXAMPLE}") from None
     models = {}
     for name, table in tables.items():
         try:
             models[name] = _model(name, table)
         except (msgspec.ValidationError, ValueError) as error:
-            raise ModelError(f"{source}: model {name!r}: {error}") from None
+            raise ModelError(f"{source}: model {name!r}: {error}; {_EXAMPLE}") from None
     return models
 
 

@@ -41,6 +41,6 @@ def _installed(header: Header) -> str:
     except (TaskError, OSError, ValueError):
         installed = None
     if installed is None:
-        return f"its task {name!r} is none of the installed ones"
+        return f"its task {name!r} is not one of the shipped tasks"
     same = "equals" if installed.hash == header.task.hash else "differs from"
-    return f"its task {same} the installed {name}"
+    return f"its task {same} the shipped {name}"

@@ -182,9 +182,12 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
 def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
     """Decides by the functions that the evaluator has."""
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(source, filename=path.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # nested too deep
-        raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
+        raise TaskError(
+            f"{path}: the evaluator is not valid Python: {error}; "
+            f"{examples.minimal(examples.EVALUATOR)}"
+        ) from None
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -242,7 +245,8 @@ def _parse(
     try:
         content = parse(path.read_text(encoding="utf-8"))
     except expected as error:
-        raise TaskError(f"{path}: not readable as {what}: {error}") from None
+        shown = f"; {_TASK_TOML}" if what == "TOML" else ""
+        raise TaskError(f"{path}: not readable as {what}: {error}{shown}") from None
     return content if isinstance(content, dict) else {}
 
 

@@ -285,6 +285,7 @@ def read_instances(task: TaskRecord) -> list[JsonObject]:
     """
     asks = task.asks_model
     needed = "prompt" if asks else "input"
+    example = examples.minimal(examples.INSTANCES[needed])
     found: dict[str, JsonObject] = {}
     for number, line in enumerate(task.files[task.instances_file].split("\n"), start=1):
         if not line.strip():
@@ -293,19 +294,22 @@ def read_instances(task: TaskRecord) -> list[JsonObject]:
         try:
             instance = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise TaskError(f"{where}: not JSON: {error}") from None
+            raise TaskError(f"{where}: not JSON: {error}; {example}") from None
         sound = isinstance(instance, dict) and needed in instance
         if not sound or (asks and not isinstance(instance[needed], str)):
             what = "a text" if asks else "any value"
             raise TaskError(
-                f"{where}: expected an object with a key {needed!r}, {what}, got {line[:80]}"
+                f"{where}: expected an object with a key {needed!r}, {what}, got {line[:80]}; "
+                f"{example}"
             )
         name = instance.setdefault("id", str(len(found) + 1))
         if not isinstance(name, str) or name in found:
             raise TaskError(f"{where}: expected an id of its own, a text, got {name!r}")
         found[name] = instance
     if not found:
-        raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
+        raise TaskError(
+            f"{task.instances_file}: expected at least one instance, a line each; {example}"
+        )
     return list(found.values())
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from evo.logs import examples
 from evo.logs.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord, Asked, Told
@@ -127,7 +128,8 @@ def detect(path: str | os.PathLike[str]) -> str:
     for name, _ in _found(Path(path), None):
         return name
     raise LogFormatError(
-        f"{path}: not recognised; name its format, one of {', '.join(sorted(IMPORTERS))}"
+        f"{path}: not recognised; name its format, one of {', '.join(sorted(IMPORTERS))}, or make "
+        f"it a table of calls (.csv): {examples.minimal(examples.TABLE)}"
     )
 
 

@@ -102,7 +102,9 @@ def read(
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
         runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
     if not runs:
-        raise LogFormatError(f"{path}: expected at least one row, got none")
+        raise LogFormatError(
+            f"{path}: expected at least one row, got none; {examples.minimal(examples.TABLE)}"
+        )
     return [_run(path, name, rows) for name, rows in runs.items()]
 
 
@@ -113,8 +115,17 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
             import pandas as pd
 
             rows = pd.read_parquet(path).to_dict("records")
-        except (ImportError, OSError, ValueError) as error:
-            raise LogFormatError(f"{path}: cannot be read as Parquet: {error}") from None
+        except ImportError:
+            raise LogFormatError(
+                f"{path}: expected pyarrow, which reads Parquet, found none: "
+                "`pip install pyarrow`, or save the table as CSV"
+            ) from None
+        except (OSError, ValueError) as error:
+            why = str(error).partition("\n")[0]
+            raise LogFormatError(
+                f"{path}: cannot be read as Parquet: {why}; as CSV, "
+                f"{examples.minimal(examples.TABLE)}"
+            ) from None
         yield from enumerate(({str(k): v for k, v in row.items()} for row in rows), start=1)
         return
     text = foreign.read_text(path)

@@ -129,6 +129,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "objective": floats(each.metrics.get("objective") for each in judged),
         "strict_fitness": floats(each.metrics.get("strict_fitness") for each in judged),
         "notes": [each.notes for each in judged],
+        "error": [each.error for each in judged],
         "source": str(run.path),
     }
 

@@ -102,7 +102,8 @@ def children(
         and index of the first with this program; None if it is new), draws, fitness_sd,
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
-        strict_fitness, notes (the evaluator's words); source.
+        strict_fitness, notes (the evaluator's words), error (why the
+        child failed, or a warning about one that is ok); source.
     """
     [frame] = _kept(
         f"children {timeouts}", sources,

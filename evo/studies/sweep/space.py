@@ -251,7 +251,9 @@ def _check_conditions(dimension: Dimension, dimensions: Mapping[str, Dimension])
             known = ", ".join(each for each in dimensions if each != dimension.name) or "none"
             raise SpaceError(f"{where} is no other field of this space (has: {known})")
         if (possible := dimensions[other].values) is None:
-            raise SpaceError(f"{where} is a range without a step and meets no value")
+            raise SpaceError(
+                f"{where} is a range without a step, expected listed values: give {other} a step"
+            )
         if never := [value for value in allowed if value not in possible]:
             takes = ", ".join(map(repr, possible))
             raise SpaceError(f"{where} is never {never[0]!r} (takes: {takes})")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import evo
+import replay
 from evo.cli import entry
 from evo.cli.entry import dispatch, main
 from evo.cli.options import RENAMED, current, instance_range
@@ -219,6 +220,35 @@ def test_show_and_verify_take_folders(
     with (tmp_path / "below" / "b.jsonl").open("ab") as file:
         file.write(b"{}\n")
     assert call("verify", str(tmp_path)) == 1
+
+
+def test_show_states_why_children_failed_and_stats_counts_a_rescored_log_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = tmp_path / "picky"
+    task.mkdir()
+    (task / "initial_program.py").write_text("def f():\n    return 1\n")
+    score = "def score(value):\n    return {'fitness': {1: 1.0}[value]}\n"
+    (task / "evaluator.py").write_text(score)
+    (task / "task.toml").write_text('entry = ["f"]\n')
+    log = evo.run(task, generations=1, children=6, log=tmp_path / "p.jsonl", progress=False)
+    failed = [child.evaluation for child in log.children]
+    assert {each.status for each in failed} >= {"error"}
+    assert call("show", str(log.path)) == 0
+    shown = capsys.readouterr().out
+    assert "the evaluator failed: KeyError: " in shown
+    table = replay.children(log.path, progress=False)
+    assert table["error"].dropna().tolist() == [each.error for each in failed if each.error]
+    evo.rescore(log.path)
+    assert call("stats", str(tmp_path)) == 0
+    total = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("total"))
+    assert total.split()[1] == "6"
+
+
+def test_help_states_the_logs_own_values_as_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("fork", "resume"):
+        shown = " ".join(help_of(capsys, command, "--help").split())
+        assert "Number of generations T (default: as in the log)." in shown
 
 
 def test_resume_extends(log: Path, tmp_path: Path) -> None:
