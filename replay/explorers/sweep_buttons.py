@@ -6,6 +6,7 @@ import html
 import os
 import threading
 from pathlib import Path
+from textwrap import shorten
 
 import evo
 from evo.logs.types import JsonObject
@@ -13,6 +14,7 @@ from evo.studies.folders import request
 from evo.studies.sweep.events import EventLog
 from evo.studies.sweep.summary import Summary, summarise
 from replay.explorers.widgets import button, close_previous, close_tree, row
+from replay.plots.sweeps import short
 
 Swept = evo.Handle[evo.Sweep] | evo.Sweep | str | os.PathLike[str]
 """A sweep under way in this process, or one by its folder."""
@@ -21,11 +23,18 @@ POLL = 0.5  # seconds between looks at the events
 
 
 def sweep_progress(folder: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
-    """How a sweep stands and its last events in words, newest last: what the buttons show."""
+    """How a sweep stands and its last events in words, newest last: what the buttons show.
+
+    Configurations are named by their values.
+    """
+    log = EventLog(Path(folder))
+    known = log.state.configurations
     last = []
-    for event in EventLog(Path(folder)).events[-5:]:
-        of = [event.configuration, None if event.seed is None else f"seed {event.seed}"]
-        last.append(" ".join([event.event.replace("_", " "), *(each for each in of if each)]))
+    for event in log.events[-5:]:
+        values = event.values or known.get(event.configuration or "", {})
+        of = [f"{name} = {shorten(short(value), 40)}" for name, value in values.items()]
+        of += [] if event.seed is None else [f"seed {event.seed}"]
+        last.append(": ".join(filter(None, [event.event.replace("_", " "), ", ".join(of)])))
     return summarise(Path(folder)), last
 
 

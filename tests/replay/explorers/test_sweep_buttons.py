@@ -5,6 +5,7 @@ import time
 import pytest
 
 import evo
+from evo.studies.sweep.events import EventLog
 from replay.explorers.sweep_buttons import sweep_controls, sweep_progress
 
 
@@ -34,4 +35,9 @@ def test_buttons_pause_go_on_and_stop(by_folder: bool, tmp_path) -> None:
     assert controls.sweep.wait(60).summary.ended == "stopped"
     controls.refresh()
     assert sweep_progress(tmp_path / "s")[1][-1] == "stopped"
+    assert "generations = 300" in controls._words.value
+    started = [each for each in sweep_progress(tmp_path / "s")[1] if each.startswith("run started")]
+    assert set(started) <= {"run started: generations = 300, seed 1"}
+    for hash_ in EventLog(tmp_path / "s").state.configurations:
+        assert hash_ not in controls._words.value
     controls.close()
