@@ -60,13 +60,13 @@ class RunsAsArms:
         return len(self.fitness)
 
     def limits(self, rounds: int) -> tuple[float, float]:
-        """Mean fitness of a run early in so many rounds, and the best of any run."""
+        """The lowest mean fitness of the runs in so many rounds, and the best of any run."""
         known = self.fitness[np.isfinite(self.fitness)]
         if not known.size:
             return 0.0, 1.0
-        early = self.fitness[:, min(max(1, rounds // 16), self.fitness.shape[1] - 1)]
-        early = early[np.isfinite(early)]
-        return float(early.mean() if early.size else known.min()), float(known.max())
+        first = self.fitness[:, 1 : rounds + 1]
+        means = [each[np.isfinite(each)].mean() for each in first.T if np.isfinite(each).any()]
+        return float(min(means, default=known.min())), float(known.max())
 
     def usual_tau(self, arms: int, rounds: int) -> float:
         """What 90 % of the replicates of `random` reach, to three digits."""

@@ -6,6 +6,17 @@ if (!window.replayPage) {
   const rows = ".replay-runs tbody tr";
   const others = ".replay-runs th *, .replay-explorer [role=tab]";
 
+  // Lists of files and tables of runs in the page's own colours, with room around their lines.
+  const look = document.createElement("style");
+  look.textContent = `
+    .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
+    .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
+    .replay-runs table.dataTable > :is(thead, tbody) > tr > :is(th, td) { padding: 4px 7px; }
+    .replay-runs table.dataTable > tbody > tr > td:first-child {
+      max-width: 230px; overflow: hidden; text-overflow: ellipsis; }
+    .replay-runs .dt-scroll-body { scrollbar-width: thin; }`;
+  document.head.append(look);
+
   // Names for screen readers, and places for the Tab key, that the widgets do not give.
   const mend = () => {
     all(`.replay-explorer :is(${controls}):not([aria-label])`, (each) => {
@@ -18,6 +29,7 @@ if (!window.replayPage) {
       each.closest(".widget-html").setAttribute("aria-live", "polite");
     });
     all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => { each.tabIndex = 0; });
+    all(`${rows} > td:first-child:not([title])`, (each) => { each.title = each.textContent; });
   };
   new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
   mend();

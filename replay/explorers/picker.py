@@ -63,6 +63,7 @@ class Picker:
         self._recent = control("Dropdown", "Recent", options=["", *map(str, RECENT)])
         self._recent.observe(self._reopen, "value")
         self.entries = control("Select", "", tip="Folders and files", rows=10)
+        self._recent.layout.display = None if RECENT else "none"
         self._recent.layout.max_width = self.entries.layout.max_width = "810px"
         self._asked = ipywidgets.Text(layout={"display": "none"})  # see page.js
         self._asked.observe(self._enter_asked, "value")
@@ -124,6 +125,7 @@ class Picker:
         RECENT[:] = [chosen.resolve(), *(each for each in RECENT if each != chosen.resolve())][:8]
         if str(RECENT[0]) not in self._recent.options:  # else it stays as it is under the keys
             self._recent.options = ["", *map(str, RECENT)]
+        self._recent.layout.display = None
         runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
         what = f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}"
         self._status.value = spoken(" ".join([what, *(f"{each.message}." for each in caught)]))

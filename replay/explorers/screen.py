@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evo.logs.types import Fields
 from replay.plots.hits import SCRIPT
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     from ipywidgets import DOMWidget
@@ -31,6 +32,7 @@ def _widget() -> DOMWidget:
         hits = traitlets.Bytes().tag(sync=True)
         label = traitlets.Unicode().tag(sync=True)
         hears = traitlets.Unicode().tag(sync=True)
+        neutral = traitlets.Bool(False).tag(sync=True)
         pages = traitlets.List(traitlets.Bytes()).tag(sync=True)
         texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
         at = traitlets.Int().tag(sync=True)
@@ -39,15 +41,15 @@ def _widget() -> DOMWidget:
     return Screen
 
 
-def make_screen(on_message: Callback, hears: str = "") -> DOMWidget:
-    """Returns a widget to `show` pictures in."""
+def make_screen(on_message: Callback, hears: str, theme: Theme) -> DOMWidget:
+    """Returns a widget to `show` pictures in; neutral ones always wear the inks of the page."""
     made = _widget()
     if made is None:
         import ipywidgets
 
         natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
         return ipywidgets.Image(format="png", layout=natural)
-    screen = made(hears=hears)
+    screen = made(hears=hears, neutral=theme == "neutral")
     screen.on_msg(lambda widget, content, buffers: on_message(content))
     return screen
 

@@ -97,7 +97,7 @@ class Explorer:
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._png = b""
-        self._screen = make_screen(self._on_message, subject.hears)
+        self._screen = make_screen(self._on_message, subject.hears, subject.theme)
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()

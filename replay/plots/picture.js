@@ -1,7 +1,8 @@
 // A picture that answers to the mouse: a PNG, and where everything lies in it.
 //
 // `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
-// get(name) gives "png" and "hits" (bytes), "label", and the keys that it "hears"; send(message)
+// get(name) gives "png" and "hits" (bytes), "label", the keys that it "hears", and whether it is
+// "neutral", that is, wears the inks of the page; send(message)
 // tells of a click on a mark, a range that was dragged, a double click, a key, and of the page.
 // A book gets "pages" (bytes), their "texts", the number "at" of the one to show, and how "wide".
 // `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
@@ -232,6 +233,23 @@ export function mount(el, get, send) {
     if (image.src !== leaves[at]) image.src = leaves[at];
   }
 
+  // A kernel that is busy draws for the page only later: until then a picture that is to wear the
+  // page's inks is inverted where its ground is light and the page dark, or the other way round.
+  const isDark = () => {
+    const ink = getComputedStyle(el).color.match(/[\d.]+/g);
+    return ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
+  };
+  function suit() {
+    if (!get("neutral") || !image.naturalWidth) return;
+    const corner = document.createElement("canvas");
+    corner.width = corner.height = 1;
+    const pen = corner.getContext("2d");
+    pen.drawImage(image, 0, 0, 1, 1, 0, 0, 1, 1);
+    const [red, green, blue, seen] = pen.getImageData(0, 0, 1, 1).data;
+    const other = seen > 0 && (red + green + blue) / 3 < 128 !== isDark();
+    image.style.filter = other ? "invert(1) hue-rotate(180deg)" : "";
+  }
+
   let shown = null;
   function update() {
     if (leaves.length) { turn(); return; }
@@ -261,7 +279,7 @@ export function mount(el, get, send) {
     shown = png;
     const old = url;
     url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
-    image.onload = () => { ready(); if (old) URL.revokeObjectURL(old); };
+    image.onload = () => { suit(); ready(); if (old) URL.revokeObjectURL(old); };
     image.src = url;
   }
   update();
@@ -269,9 +287,9 @@ export function mount(el, get, send) {
   // The page's ink, pixels and width, at first and whenever they change.
   let told = "", timer = 0;
   const tell = () => {
-    const ink = getComputedStyle(el).color.match(/[\d.]+/g), width = 20 * Math.floor(el.clientWidth / 20);
-    const dark = ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
-    const now = { kind: "mounted", dark, ratio: window.devicePixelRatio || 1, width };
+    const width = 20 * Math.floor(el.clientWidth / 20);
+    suit();
+    const now = { kind: "mounted", dark: isDark(), ratio: window.devicePixelRatio || 1, width };
     if (!width || told === JSON.stringify(now)) return;
     told = JSON.stringify(now);
     send(now);

@@ -76,6 +76,8 @@ class Strips:
             theme: Inks.
             ends: As of `label_ends`.
         """
+        if self.count == 1 and ax.dataLim.height == 0:
+            ax.set_ylim(*around(float(ax.dataLim.y0)))
         if self.count > 1:
             self._set_ticks(ax)
             for height in range(1, self.count):
@@ -113,10 +115,16 @@ def strips_for(ax: Axes, count: int, values: Iterable[ArrayLike]) -> Strips:
     known = known[np.isfinite(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if low == high:
-        low, high = low - 0.05 * (abs(low) or 1.0), high + 0.05 * (abs(high) or 1.0)
+        low, high = around(low)
     # A tick at an end of a strip keeps clear of the next strip's.
     margin = min(0.25, max(0.08, 0.65 * style.text_size(ax) * count / _points(ax)))
     return Strips(max(1, count), low, high, margin)
+
+
+def around(level: float) -> tuple[float, float]:
+    """Limits of an axis for a single level; a fitness that is not negative needs none below 0."""
+    room = 0.05 * (abs(level) or 1.0)
+    return max(level - room, 0.0) if level >= 0 else level - room, level + room
 
 
 def axes_for(count: int, ax: Axes | None) -> Axes:

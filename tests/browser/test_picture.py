@@ -121,3 +121,18 @@ def test_a_picture_that_is_replaced_under_a_resting_mouse_says_what_lies_there(p
     assert tooltip(page) == ""
     page.evaluate("given.hits = window.hits; it.update()")
     assert tooltip(page).startswith("T = 1, N = 2: ")
+
+
+def test_a_neutral_picture_suits_a_dark_page_before_the_kernel_draws_again(page: Any) -> None:
+    image = page.locator(".replay-picture img")
+    turn = "(ink) => { document.body.style.color = ink; document.body.className = ink.slice(1); }"
+    page.evaluate(turn, "#eeeeee")
+    page.wait_for_function("() => window.sent.some((each) => each.dark)")
+    assert image.evaluate("each => each.style.filter") == ""  # its inks were asked for
+    page.evaluate("() => { window.given.neutral = true; }")
+    page.evaluate(turn, "#111111")
+    page.wait_for_function("() => window.sent.at(-1).dark === false")
+    assert image.evaluate("each => each.style.filter") == ""
+    page.evaluate(turn, "#eeeeee")
+    page.wait_for_function("() => window.sent.at(-1).dark")
+    assert "invert(1)" in image.evaluate("each => each.style.filter")

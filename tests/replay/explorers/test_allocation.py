@@ -155,3 +155,10 @@ def test_only_the_policy_whose_pulls_are_shown_has_a_band(explorer):
         bands = [each for each in picture.moving if isinstance(each, FillBetweenPolyCollection)]
         seen = dict(zip(view.played, [band.get_visible() for band in bands], strict=True))
         assert seen == {name: name == shown for name in view.played}
+
+
+def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
+    view = explorer._view
+    low, high = view.pools.limits(view.rounds)
+    for played in view.played.values():
+        assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high

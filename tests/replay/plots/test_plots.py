@@ -352,6 +352,16 @@ def test_every_strip_has_the_same_range_its_ticks_its_name_and_the_other_medians
     assert not complaints(ax.figure)
 
 
+@pytest.mark.parametrize("level", [0.0, 0.7])
+def test_a_task_of_one_level_has_no_negative_axis(level):
+    models = pd.concat([made_runs(3, model=name) for name in "ab"]).assign(best_fitness=level)
+    alone = plots.trajectories(models[models["model"] == "a"])
+    assert 0 <= alone.get_ylim()[0] <= level < alone.get_ylim()[1]
+    ticks = [text.get_text() for text in plots.trajectories(models).get_yticklabels()]
+    assert ticks
+    assert min(map(float, ticks)) >= 0
+
+
 @pytest.mark.parametrize("count", [2, 10])
 def test_strips_can_be_read_however_many_there_are(count):
     frame = pd.concat([made_runs(3, 3, children=2**k, seed=k) for k in range(count)])
