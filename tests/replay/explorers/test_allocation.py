@@ -161,4 +161,5 @@ def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
     view = explorer._view
     low, high = view.pools.limits(view.rounds)
     for played in view.played.values():
-        assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high
+        assert low - 1e-9 <= np.nanmin(played.curve.value)
+        assert np.nanmax(played.curve.value) <= high + 1e-9
