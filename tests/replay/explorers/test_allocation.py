@@ -158,8 +158,8 @@ def test_only_the_policy_whose_pulls_are_shown_has_a_band(explorer):
 
 
 def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
-    view = explorer._view
-    low, high = view.pools.limits(view.rounds)
-    for played in view.played.values():
-        assert low - 1e-9 <= np.nanmin(played.curve.value)
-        assert np.nanmax(played.curve.value) <= high + 1e-9
+    picture = AllocationPicture("light")
+    picture.show(explorer._view)
+    low, high = picture._curves.get_ylim()
+    for played in explorer._view.played.values():
+        assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high
