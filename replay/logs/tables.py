@@ -32,6 +32,9 @@ from replay.logs.rows import (
 )
 from replay.warmup import prepare_pictures, uncollected
 
+PATIENCE = 0.3
+"""Seconds of reading after which a progress bar appears by itself."""
+
 Logs = Source | Log | Iterable[Source | Log]
 """Logs, folders, glob patterns, allocation folders, or Log values."""
 
@@ -52,7 +55,7 @@ def load(
         timeouts: How attempts without usage count in tokens, FLOPs and dollars (arXiv
             2605.29268): `worst_case` as max_tokens of output, `exclude` as nothing, `bounded`
             as the median completion of the run's length-limited attempts.
-        progress: Show a progress bar; None: for 50 files or more.
+        progress: Show a progress bar; None: on a screen, where reading takes more than a moment.
         cache: Whether the table is kept in the user's cache folder and taken from there the next
             time, if no log has changed; None: where reading takes more than a second.
 
@@ -212,10 +215,11 @@ def _collect(
     foreign = len(skipped)
     names = name_runs(paths)
     shown: Iterable[Path] = paths
-    if progress or (progress is None and len(paths) >= 50):
+    if progress is not False:
         from tqdm.auto import tqdm
 
-        shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
+        delay, off = (0.0, False) if progress else (PATIENCE, None)
+        shown = tqdm(paths, desc="reading logs", unit="log", leave=False, delay=delay, disable=off)
     prepare_pictures()
     rescored: list[tuple[int, LeanRun]] = []
     originals: dict[str, LeanRun] = {}

@@ -1,5 +1,6 @@
 import gc
 import gzip
+import io
 import random
 import zlib
 
@@ -34,6 +35,7 @@ from evo.logs.records import (
     SearchRecord,
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
+from replay.logs import tables
 from replay.logs.decode import find_logs, name_runs
 from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
@@ -225,6 +227,28 @@ def test_tables_read_once_are_the_tables_read_apart(tmp_path):
 
 
 # Which logs
+
+
+def test_a_progress_bar_comes_where_reading_takes_a_moment(tmp_path, monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    for seed in range(3):
+        write_sample(tmp_path / f"{seed}.jsonl", seed=seed)
+    monkeypatch.setattr("sys.stderr", screen := Screen())
+    replay.load(tmp_path, cache=False, progress=False)
+    assert not screen.getvalue()
+    monkeypatch.setattr(tables, "PATIENCE", 1e6)
+    replay.load(tmp_path, cache=False)
+    assert not screen.getvalue()
+    monkeypatch.setattr(tables, "PATIENCE", 0.0)
+    replay.load(tmp_path, cache=False)
+    assert "reading logs" in screen.getvalue()
+    replay.load(tmp_path, cache=False, progress=True)
+    monkeypatch.setattr("sys.stderr", file := io.StringIO())
+    replay.load(tmp_path, cache=False)
+    assert not file.getvalue()  # which is no screen
 
 
 def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):
