@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evo.logs.records import Header
+    from evo.logs.records import CriticRecord, Header
     from evo.studies.sweep.design import Design
     from evo.studies.sweep.fields import Configuration
 
@@ -29,7 +29,6 @@ def outlook(
         in_turn: Whether the runs are served one after another, so that a budget that is too small
             leaves the last ones out.
     """
-    from evo.logs.cost import price_of_tokens
     from evo.runs.budget import affordable
     from evo.runs.session import worst_of
 
@@ -37,12 +36,11 @@ def outlook(
     known = [(header, worst_of(header, generations, retries=0)) for header, generations in runs]
     count = len(known)
     for header, worst in known:
-        most = header.sampling.max_tokens
         own = worst.left(0)["calls"]
-        completion = math.nan if most is None else own * most
-        calls, tokens = calls + own, tokens + completion
-        priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
-        dollars += priced if header.model.is_llm else math.nan  # the stand-in's are invented
+        most = [_most_of_reply(each) for each in _asked(header)]
+        calls += own
+        tokens += own * _largest(completion for completion, _ in most)
+        dollars += own * _largest(paid for _, paid in most)
     text = f"{count} {'run' if count == 1 else 'runs'}, "
     text += f"at most {calls:,.0f} {'call' if calls == 1 else 'calls'}"
     if not math.isnan(tokens):
@@ -57,6 +55,28 @@ def outlook(
             last = ", the last of them not to its end" if begun > completed else ""
             text += f", which is enough for {begun} of {count} runs{last}"
     return text
+
+
+def _asked(header: Header) -> list[Header | CriticRecord]:
+    """Returns whatever a call of a run may ask: each of its models, and its critic."""
+    models: list[Header | CriticRecord] = [header.asking(each.model.name) for each in header.models]
+    return [*(models or [header]), *([header.critic] if header.critic else [])]
+
+
+def _most_of_reply(asked: Header | CriticRecord) -> tuple[float, float]:
+    """Returns the tokens of a reply at most, and the dollars that these cost; NaN: unknown."""
+    from evo.logs.cost import longest_reply, price_of_tokens
+
+    longest = longest_reply(asked.model, asked.sampling.max_tokens)
+    tokens = math.nan if longest is None else float(longest)
+    priced = price_of_tokens(0.0, 0.0, tokens, model=asked.model)
+    return tokens, priced if asked.model.is_llm else math.nan  # the stand-in's are invented
+
+
+def _largest(amounts: Iterable[float]) -> float:
+    """Returns the largest of some amounts; NaN where one is unknown."""
+    known = list(amounts)
+    return math.nan if any(map(math.isnan, known)) else max(known)
 
 
 def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) -> str:

@@ -17,7 +17,10 @@ from evo.logs.escapes import plain_text
 if TYPE_CHECKING:
     from evo.gate.log import GateLog
     from evo.logs.log import Log
+    from evo.logs.records import Header, InstanceCall, Outcome, Reply
     from evo.runs.progress import Tally
+
+    Call = Outcome | InstanceCall | Reply
 
 QUANTILES = (0.5, 0.9, 0.99)
 LONGEST = 150  # characters of a message that `evo show` prints
@@ -27,6 +30,7 @@ HEADS = (
     *("seconds a call, p50", "p90", "p99", "s/generation"),
     *("calls/s", "slots used", "queued s", "limited s"),
 )
+MODEL_HEADS = ("model", "calls", "ok", "failed", "tokens", "dollars")
 SESSION = {
     "calls_per_second": ".3g",
     "utilisation": ".1%",
@@ -65,6 +69,8 @@ def show(logs: LogPaths) -> int:
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
         for name, count in sorted(log.rejections.items()):
             print(f"{count} rejected by the filter {name}")
+        if models := _by_model(log):
+            print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
         _show_failures(log)
     return 0
 
@@ -145,7 +151,6 @@ def stats(logs: LogPaths) -> int:
     """Shows what the calls of logs, or of folders of logs, cost and how long they took."""
     from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.log import read_log
-    from evo.logs.records import CriticCall
     from evo.runs.progress import Tally
 
     paths = find_logs(logs)
@@ -157,14 +162,17 @@ def stats(logs: LogPaths) -> int:
         tally, own, again = Tally(), list[float](), log.header.source.startswith("evo rescore")
         n_again += again
         for call in log.calls:
-            asked = log.header.critic if isinstance(call, CriticCall) else None
             for each in (tally,) if again else (tally, total):
-                each.add(call.attempts, asked or log.header)
-            own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
+                each.add(call.attempts, log.header.asked_by(call))
+            own += _latencies(call)
         times = [g.seconds for g in log.generations if g.seconds is not None]
         stats = log.ends[-1].stats if log.ends else {}
         session = (number(stats.get(name), form) for name, form in SESSION.items())
         rows.append((log.path, *_figures(tally, own, times), *session))
+        for name, calls in _by_model(log).items():
+            waits = [latency for call in calls for latency in _latencies(call)]
+            figures = _figures(_tally_of(calls, log.header), waits, [])
+            rows.append((f"  {name}", *figures, *[""] * len(SESSION)))
         if not again:
             latencies += own
             seconds += times
@@ -184,6 +192,37 @@ def stats(logs: LogPaths) -> int:
     if n_again:
         print(f"rescored logs ({n_again}) repeat the calls of their originals: not in the total")
     return 0
+
+
+def _by_model(log: Log) -> dict[str, list[Call]]:
+    """Returns the calls of a log by the model that they asked; none where all asked the same."""
+    found: dict[str, list[Call]] = {}
+    for call in log.calls:
+        found.setdefault(log.header.asked_by(call).model.name, []).append(call)
+    return found if len(found) > 1 else {}
+
+
+def _model_row(log: Log, name: str, calls: Sequence[Call]) -> tuple[object, ...]:
+    """Returns what was asked of a model, and what came of it."""
+    judged = [call.evaluation for call in calls if hasattr(call, "evaluation")]
+    ok, tally = sum(each.status == "ok" for each in judged), _tally_of(calls, log.header)
+    money = number(tally.dollars, ".4f", "unknown")
+    return (name, tally.calls, ok, len(judged) - ok, f"{tally.tokens:,.0f}", money)
+
+
+def _tally_of(calls: Sequence[Call], header: Header) -> Tally:
+    """Returns what some calls of a log came to."""
+    from evo.runs.progress import Tally
+
+    tally = Tally()
+    for call in calls:
+        tally.add(call.attempts, header.asked_by(call))
+    return tally
+
+
+def _latencies(call: Call) -> list[float]:
+    """Returns how long the requests of a call waited for their answers."""
+    return [a.latency for a in call.attempts if a.latency is not None and not a.cached]
 
 
 def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:

@@ -112,7 +112,7 @@ def allocate(
         header = log.header
         search = header.search.name if header.search is not None else "greedy"
         made_by = search if header.source == "evo" else header.source
-        arm = (k, header.model.name, made_by, header.children, header.seed)
+        arm = (k, header.model_name, made_by, header.children, header.seed)
         rows.append((*arm, pulls.count(k), f"{log.trajectory[-1]:.5f}", log.path))
     print(table(rows, ("arm", "model", "search", "N", "seed", "pulls", "best fitness", "log")))
     spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.logs.records import Attempt, CriticCall, CriticRecord, Header, Model, Sampling
+from evo.logs.records import Attempt, Header, Model, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,9 +242,7 @@ def cost_of_calls(
         median = median_limited_completion(attempt for call in calls for attempt in call.attempts)
     total = Cost()
     for call in calls:
-        of: Header | CriticRecord = header.asking(getattr(call, "model", ""))
-        if isinstance(call, CriticCall) and header.critic is not None:
-            of = header.critic
+        of = header.asked_by(call)
         total += cost_of_attempts(
             call.attempts, of.model, of.sampling, rule=rule, bounded_completion=median
         )

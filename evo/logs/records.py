@@ -175,6 +175,15 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
             return self
         return msgspec.structs.replace(self, model=found.model, sampling=found.sampling)
 
+    def asked_by(self, call: object) -> Header | CriticRecord:
+        """Returns this with the model that a call of the run asked, or the critic if it asked it.
+
+        A call names its model only where the run has several.
+        """
+        if isinstance(call, CriticCall) and self.critic is not None:
+            return self.critic
+        return self.asking(getattr(call, "model", ""))
+
     def under(self, generation: int) -> Header:
         """Returns what a generation is made under: this, or a segment of before the fork."""
         found = [each.header for each in self.segments if each.first <= generation]

@@ -180,8 +180,7 @@ class Arm:
             case End() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
             case CriticCall() | InstanceCall():
-                critic = self.header.critic if isinstance(line, CriticCall) else None
-                self._resources.tally.add(line.attempts, critic or self.header)
+                self._resources.tally.add(line.attempts, self.header.asked_by(line))
 
     def _tick(self) -> list[Tick]:
         """Returns the time of the generation under way, at most once a second."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,37 +58,29 @@ class Tree:
 
     def start(self, initial: Member, min_improvement: float) -> dict[Place, Node]:
         """Returns the state before generation 1."""
-        fitness = NOTHING if initial.fitness is None else initial.fitness
-        return {initial.place: Node(fitness, None)}
+        return {initial.place: Node(_outcome(initial), None)}
 
     def plan(self, state: dict[Place, Node], children: int, rng: KeyedStream) -> list[Request]:
         """Returns one request per child."""
-        wider: dict[Place, int] = {}
-        deeper: dict[Place, int] = {}
-        return [Request((self._walk(state, wider, deeper, rng),)) for _ in range(children)]
+        waiting: Counter[tuple[str, Place]] = Counter()
+        return [Request((self._walk(state, waiting, rng),)) for _ in range(children)]
 
     def _walk(
-        self,
-        state: dict[Place, Node],
-        wider: dict[Place, int],
-        deeper: dict[Place, int],
-        rng: KeyedStream,
+        self, state: dict[Place, Node], waiting: Counter[tuple[str, Place]], rng: KeyedStream
     ) -> Place:
         """Returns the program where a walk stops, and counts it as a request under way."""
         place = (0, 0)
         while True:
             node = state[place]
-            best, chosen = self._draw(node.fitness, node.widened, wider.get(place, 0), rng), place
+            options = [(("wider", place), node.fitness, node.widened)]
             for child in node.children:
-                below = state[child]
-                drawn = self._draw(below.fitness, below.below, deeper.get(child, 0), rng)
-                if drawn > best:
-                    best, chosen = drawn, child
-            if chosen == place:
-                wider[place] = wider.get(place, 0) + 1
+                options.append((("deeper", child), state[child].fitness, state[child].below))
+            drawn = [self._draw(own, seen, waiting[key], rng) for key, own, seen in options]
+            key, *_ = options[drawn.index(max(drawn))]
+            waiting[key] += 1
+            step, place = key
+            if step == "wider":
                 return place
-            deeper[chosen] = deeper.get(chosen, 0) + 1
-            place = chosen
 
     def _draw(
         self, own: float, outcomes: tuple[float, ...], waiting: int, rng: KeyedStream
@@ -101,27 +94,31 @@ class Tree:
 
     def fold(self, state: dict[Place, Node], generation: Sequence[Member]) -> dict[Place, Node]:
         """Returns the state after a complete generation."""
-        born: dict[Place, list[Place]] = {}
-        widened: dict[Place, list[float]] = {}
-        below: dict[Place, list[float]] = {}
-        found = dict(state)
+        reached: dict[Place, list[Member]] = {}
         for member in generation:
-            parent = member.parents[0] if member.parents else (0, 0)
-            fitness = NOTHING if member.fitness is None else member.fitness
-            widened.setdefault(parent, []).append(fitness)
-            if member.fitness is not None:
-                born.setdefault(parent, []).append(member.place)
-                found[member.place] = Node(fitness, parent)
-            place: Place | None = parent
+            place: Place | None = _parent(member)
             while place is not None:
-                below.setdefault(place, []).append(fitness)
+                reached.setdefault(place, []).append(member)
                 place = state[place].parent
-        for place, outcomes in below.items():
-            node = found[place]
+        found = {
+            m.place: Node(_outcome(m), _parent(m)) for m in generation if m.fitness is not None
+        }
+        for place, members in reached.items():
+            node, own = state[place], [each for each in members if _parent(each) == place]
             found[place] = replace(
                 node,
-                children=(*node.children, *born.get(place, ())),
-                widened=(*node.widened, *widened.get(place, ())),
-                below=(*node.below, *outcomes),
+                children=(*node.children, *(each.place for each in own if each.place in found)),
+                widened=(*node.widened, *map(_outcome, own)),
+                below=(*node.below, *map(_outcome, members)),
             )
-        return found
+        return state | found
+
+
+def _parent(member: Member) -> Place:
+    """Returns the program that a member was made from."""
+    return member.parents[0] if member.parents else (0, 0)
+
+
+def _outcome(member: Member) -> float:
+    """Returns the fitness of a member, or what counts as nothing."""
+    return NOTHING if member.fitness is None else member.fitness

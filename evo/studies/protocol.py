@@ -348,8 +348,10 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
     made, estimate = sum(map(_paid, known)), protocol.estimate
     left = protocol.calls - made
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
-    model = (known[0].header if known else _header(protocol, protocol.conditions[0])).model
-    dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
+    header = known[0].header if known else _header(protocol, protocol.conditions[0])
+    models = [each.model for each in header.models] or [header.model]  # of several, the dearest
+    prices = [float(price_of_tokens(prompt, 0.0, completion, model=each)) for each in models]
+    dollars = math.nan if any(map(math.isnan, prices)) else max(prices)
     lines = [
         f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
         f"{protocol.calls} calls: {made} were made, {left} are left: about "

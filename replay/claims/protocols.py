@@ -200,7 +200,7 @@ def _measured(log: Log, reach: float | None) -> JsonObject:
         "run": log.path.name, "seed": header.seed,
         "root": header.fork.root if header.fork else log.path.name,
         "copy": header.fork.copy if header.fork else -1,
-        "task": header.task.name, "model": header.model.name, "children": header.children,
+        "task": header.task.name, "model": header.model_name, "children": header.children,
         "generation": len(log.generations), "calls": len(own), "ok": n_ok / len(own),
         "final_fitness": final, "check_fitness": best.metrics.get("check_fitness", math.nan),
         "reach": math.nan if reach is None else float(final >= reach),

@@ -166,7 +166,7 @@ class RunData:
     def label(self) -> str:
         """Task, model and seed."""
         header = self.log.header
-        model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
+        model = header.model_name + ("" if header.model.is_llm else " (not an LLM)")
         seed = f", seed {header.seed}" if header.seed >= 0 else ""
         if header.search is not None and header.search.name != "greedy":
             seed = f", {header.search.name}{seed}"

@@ -237,6 +237,11 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
     return tables.load(keep(read(path, format), place), progress=False)
 
 
+def kinds(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the formats at or below a path that exists, each once; none if none is known."""
+    return list(dict.fromkeys(name for name, _ in _found(Path(path), None)))
+
+
 def kind(path: str | os.PathLike[str]) -> str:
     """Name of the format at a path that exists, `evo` for what no importer recognises."""
     return next((name for name, _ in _found(Path(path), None)), OWN)

@@ -15,13 +15,13 @@ __all__ = ["attempts", "children", "instances", "load", "load_tables"]
 
 def as_logs(path: Path) -> Foreign | None:
     """Runs of another tool as compact logs in a temporary folder; None if none is recognised."""
-    name = importers.kind(path)
-    if name == importers.OWN:
+    names = importers.kinds(path)
+    if not names:
         return None
     runs = importers.read(path)
     lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
-    logs = importers.keep(runs, tempfile.mkdtemp(prefix=f"{name}-"))
-    return Foreign(path, name, logs, lost) if logs else None
+    logs = importers.keep(runs, tempfile.mkdtemp(prefix=f"{names[0]}-"))
+    return Foreign(path, " and ".join(names), logs, lost) if logs else None
 
 
 decode.FOREIGN.append(as_logs)

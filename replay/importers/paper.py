@@ -261,6 +261,7 @@ def _greedy(log: Log) -> JsonObject:
     if log.initial is None:
         raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
     header, total = log.header, len(log.generations)
+    several = header.model_name if header.models else ""
     best = [None if math.isnan(value) else float(value) for value in log.trajectory]
     groups: list[list[Outcome]] = [[] for _ in log.generations]
     for outcome in log.outcomes:
@@ -283,11 +284,11 @@ def _greedy(log: Log) -> JsonObject:
     outcomes = [outcome for group in groups for outcome in group]
     flops = {rule: _flops(log, outcomes, rule) for rule in TIMEOUT_RULES}
     return {
-        "task": ALIASES.get(header.task.name, header.task.name), "model": header.model.name,
-        "model_name": header.model.id or header.model.name, "C": total * header.children,
+        "task": ALIASES.get(header.task.name, header.task.name), "model": header.model_name,
+        "model_name": several or header.model.id or header.model.name, "C": total * header.children,
         "T": total, "N": header.children, "seed": header.seed, "final_fitness": best[-1],
         "trajectory": entries, "wall_time_seconds": log.seconds,
-        "flops": {"params_active": header.model.active_parameters, **flops},
+        "flops": {"params_active": None if several else header.model.active_parameters, **flops},
         "flops_per_generation": [
             cost_of_calls(group, header).flops for group in groups
         ],

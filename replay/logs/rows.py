@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evo.logs.records import Header
+from evo.logs.records import Header, Outcome
 from replay.logs.costs import REPORTED, Calls, floats
 from replay.logs.decode import LeanRun
 from replay.logs.frames import GREEDY
@@ -119,8 +119,8 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "inherited": calls.inherited[: len(found)],
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
-        "island": islands_of(run.header, generation, [child.index for child in found]),
-        "asked_model": [child.model or header.model.name for child in found],
+        "island": _islands(run.header, generation, found),
+        "asked_model": [c.model or header.under(c.generation).model.name for c in found],
         "repeats": [repeats.get((child.generation, child.index)) for child in found],
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),
@@ -132,6 +132,14 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "error": [each.error for each in judged],
         "source": str(run.path),
     }
+
+
+def _islands(header: Header, generation: NDArray[np.int64], found: Sequence[Outcome]) -> Floats:
+    """The island of each child: as another tool stated it, else by the rule of the search."""
+    stated = floats(child.island for child in found)
+    if np.isnan(stated).all():
+        return islands_of(header, generation, [child.index for child in found])
+    return stated
 
 
 def islands_of(

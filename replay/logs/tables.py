@@ -101,7 +101,7 @@ def children(
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
         (generation and index of each), operator, asked_model (of several, the one that it was asked
-        of), island (from 0; NaN without), repeats (generation
+        of), island (from 0, as another tool numbers them; NaN without), repeats (generation
         and index of the first with this program; None if it is new), draws, fitness_sd,
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,

@@ -94,12 +94,12 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     others, rows = [name for name in fields if name not in OWN], []
     for hash_, values in state.configurations.items():
         known = {canonical(name): value for name, value in {**design.base, **values}.items()}
-        pool, model = known.get("policy"), known.get("model", "offline")
+        pool, models = known.get("policy"), known.get("models") or [known.get("model", "offline")]
         T = int(known.get("rounds", ROUNDS) if pool else known.get("generations", GENERATIONS))
         for seed in design.seeds:
             row = {
                 "configuration": hash_, "trial": first[hash_], "seed": seed, "generations": T,
-                "task": known["task"], "model": model["name"] if isinstance(model, dict) else model,
+                "task": known["task"], "model": "+".join(map(_model_name, models)),
                 "children": known.get("children", CHILDREN),
                 **{name: _shown(values.get(name)) for name in others},
             }  # fmt: skip
@@ -111,6 +111,12 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     frame.insert(columns.index("flops"), "tokens", tokens)
     frame.attrs = {"fields": fields, "folder": str(place)}
     return frame
+
+
+def _model_name(model: Any) -> str:
+    """Name of a model that a sweep's design gives by name, or with its fields."""
+    own = model.get("model", model) if isinstance(model, dict) else model
+    return str(own["name"] if isinstance(own, dict) else own)
 
 
 def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, object]:
@@ -125,7 +131,7 @@ def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, objec
             row |= {"status": "completed", "done": T, "log": str(path), "error": None, **pool.data}
         return row
     header, done = log.header, min(len(log.generations), T)
-    row |= {"task": header.task.name, "model": header.model.name, "children": header.children}
+    row |= {"task": header.task.name, "model": header.model_name, "children": header.children}
     row |= {"done": done, "log": str(log.path)}
     if row["done"] == T:
         row |= {"status": "completed", "error": None, **measure(log, T)}

@@ -357,7 +357,7 @@ def _origin(table: pd.DataFrame, place: Place) -> str:
 
 def _name(log: Log) -> str:
     """Task, model and seed of a run."""
-    return f"{log.header.task.name}, {log.header.model.name}, seed {log.header.seed}"
+    return f"{log.header.task.name}, {log.header.model_name}, seed {log.header.seed}"
 
 
 def best_run(frame: pd.DataFrame) -> Log:

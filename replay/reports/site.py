@@ -14,6 +14,7 @@ import io
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -210,7 +211,7 @@ def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:
     note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
     return {
         "name": row["run"],
-        "about": f"{header.task.name}, {header.model.name}{note}",
+        "about": f"{header.task.name}, {header.model_name}{note}",
         "words": f"every child of {row['run']} by generation and fitness; the best so far ends at "
         f"{trajectory[-1]:.6g} after {len(log.generations)} generations",
         "facts": list(_facts(log, row)),
@@ -265,6 +266,9 @@ def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
         if (value := getattr(header.sampling, name)) is not None:
             yield name.replace("_", " "), f"{value:g}"
     yield "calls", f"{row['n_calls']}"
+    if header.models:
+        for name, count in Counter(each.model for each in log.outcomes).items():
+            yield f"children asked of {name}", str(count)
     for name, count in sorted(log.status_counts.items(), key=lambda each: -each[1]):
         yield f"children {str(name or 'unknown').replace('_', ' ')}", str(count)
     dollars = [("dollars", ".4g")] if header.model.is_llm else []

@@ -267,7 +267,8 @@ def log_name(configuration: Configuration, seed: int) -> str:
 
 def _endpoint(header: Header) -> str:
     """Returns a key for the endpoints of a run, its critic's included."""
-    return repr((header.model, header.critic and header.critic.model))
+    models = [each.model for each in header.models] or [header.model]
+    return repr((models, header.critic and header.critic.model))
 
 
 def _configured(

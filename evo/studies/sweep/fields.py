@@ -123,13 +123,22 @@ def configure(values: Fields, tasks: Mapping[str, Task]) -> Configuration:
         }
         plain["generations"] = pool["rounds"]
     generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)
-    model = plain.pop("model", "offline")
-    known = msgspec.convert(model, Model) if isinstance(model, Mapping) else find_model(model)
-    known = _replaced(known, "model.", plain)
+    if isinstance(models := plain.get("models"), list | tuple):
+        if part := next((name for name in plain if name.startswith("model.")), None):
+            raise ValueError(f"{part}: reaches into `model`; give it within each of `models`")
+        plain["models"] = [_model(each) for each in models]
+    known = _replaced(_model(plain.pop("model", "offline")), "model.", plain)
     limits = _replaced(task.limits, "limits.", plain)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
     return configuration_of(header, generations, pool if pool.get("policy") else None)
+
+
+def _model(model: object) -> Model:
+    """Returns the model of a name, or of its fields."""
+    if isinstance(model, Mapping):
+        return msgspec.convert(model, Model)
+    return find_model(model)  # type: ignore[arg-type]  # which says what it expects
 
 
 def _replaced(struct: R, prefix: str, values: Fields) -> R:

@@ -1,14 +1,20 @@
 """Several models in one run: which of them is asked, what is logged, and what it costs."""
 
+import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from evo_runs import QUIET
 
 import evo
 import replay
+from evo.cli.entry import main
+from evo.cli.estimates import outlook
+from evo.gate.server import OfflineServer
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
 from evo.logs.records import Child, Evaluation
@@ -17,6 +23,8 @@ from evo.runs.budget import BudgetError
 from evo.runs.configuration import differences, make_header, make_header_again
 from evo.runs.mixture import MODEL_POLICIES, Returns, added, ucb1
 from evo.runs.state import costs_of_log
+from evo.studies.sweep.summary import cost_of_log
+from replay.cli.entry import main as replay_main
 
 PRICES: dict[str, Any] = {"input_price": 1.0, "output_price": 1.0, "base_url": "http://localhost:1"}
 CHEAP, DEAR = (
@@ -128,3 +136,99 @@ def test_a_budget_in_dollars_needs_the_price_of_every_model(tmp_path: Path) -> N
     with pytest.raises(BudgetError, match="dollars"):
         evo.run("mmd", models=[CHEAP, unpriced], budget={"dollars": 1.0},
                 log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[evo.Model]]]:
+    """A folder with one run of two served models whose prices differ, and these models."""
+    folder = tmp_path_factory.mktemp("priced")
+    with OfflineServer() as server:
+        how: dict[str, Any] = {"id": "offline", "base_url": server.url, "input_price": 1.0}
+        models = [
+            evo.Model(name=name, output_price=price, **how)
+            for name, price in (("cheap", 1.0), ("dear", 90.0))
+        ]
+        text = "".join(
+            f'["{each.name}"]\nid = "offline"\nbase_url = "{server.url}"\ninput_price = 1.0\n'
+            f"output_price = {each.output_price}\n"
+            for each in models
+        )
+        (folder / "models.toml").write_text(text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("EVO_MODELS", str(folder / "models.toml"))
+            (folder / "logs").mkdir()
+            evo.run("mmd", models=["cheap", "dear"], generations=2, children=3, max_tokens=1000,
+                    log=folder / "logs" / "a.jsonl", **QUIET)  # fmt: skip
+            yield folder, models
+
+
+def paid_by_hand(log: evo.Log, models: list[evo.Model]) -> dict[str, float]:
+    """What each model was paid, from the usage of its calls."""
+    paid = dict.fromkeys((each.name for each in models), 0.0)
+    price = {each.name: each.output_price or 0.0 for each in models}
+    for made in log.children:
+        usage = made.attempts[-1].usage or {}
+        prompt, reply = usage["prompt_tokens"], usage["completion_tokens"]
+        assert isinstance(prompt, int)
+        assert isinstance(reply, int)
+        paid[made.model] += (prompt + price[made.model] * reply) / 1e6
+    return paid
+
+
+def test_what_two_models_of_different_prices_cost_is_the_same_wherever_it_is_stated(
+    priced: tuple[Path, list[evo.Model]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder, models = priced
+    log = evo.read_log(folder / "logs" / "a.jsonl")
+    paid = paid_by_hand(log, models)
+    total = sum(paid.values())
+    assert paid["dear"] > paid["cheap"] > 0
+    frame, children = replay.load(log, progress=False), replay.children(log, progress=False)
+    assert frame["dollars"].sum() == pytest.approx(total)
+    assert children.groupby("asked_model")["dollars"].sum().to_dict() == pytest.approx(paid)
+    assert log.ends[-1].stats["dollars"] == pytest.approx(total, abs=1e-6)
+    assert sum(cost["dollars"] for cost in costs_of_log(log)) == pytest.approx(total)
+    assert cost_of_log(log).dollars == pytest.approx(total)
+    for command in ("show", "stats"):
+        assert main([command, str(log.path)]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        rows = {line[0]: line for line in lines if line and line[0] in paid}
+        assert {name: f"{amount:.4f}" in rows[name] for name, amount in paid.items()} == {
+            "cheap": True,
+            "dear": True,
+        }
+    picture = str(tmp_path / "a.png")
+    assert replay_main(["report", str(folder / "logs"), "--csv", "-o", picture]) == 0
+    cells = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("quantity")["value"]
+    for name, amount in paid.items():
+        assert float(cells[f"{name}: dollars"]) == pytest.approx(amount, rel=1e-3)
+
+
+def test_an_estimate_takes_the_dearest_of_the_models(
+    priced: tuple[Path, list[evo.Model]],
+) -> None:
+    header = make_header("mmd", models=["cheap", "dear"], children=3, max_tokens=1000)
+    assert "6,000 completion tokens (0.54 dollars)" in outlook([(header, 2)])
+    other_way = make_header("mmd", models=["dear", "cheap"], children=3, max_tokens=1000)
+    assert outlook([(other_way, 2)]) == outlook([(header, 2)])
+
+
+def test_sweeps_and_allocations_of_two_models_cost_what_their_calls_cost(
+    priced: tuple[Path, list[evo.Model]], tmp_path: Path
+) -> None:
+    _, models = priced
+    names = ["cheap", "dear"]
+    common: dict[str, Any] = {"task": "mmd", "children": 2, **QUIET}
+    space = {"models": [names, models[::-1]]}
+    made = evo.sweep(space, generations=1, seeds=[1], budget={"calls": 1},
+                     log_dir=tmp_path / "sweep", **common)  # fmt: skip
+    [log] = [evo.read_log(path) for path in Path(made.folder).glob("runs/*.jsonl")]
+    rows = replay.load_sweep(made.folder)
+    assert rows["status"].tolist() == ["completed", "pending"]
+    assert rows["model"].tolist() == ["cheap+dear", "dear+cheap"]
+    row = rows.iloc[0]
+    assert row["dollars"] == pytest.approx(sum(paid_by_hand(log, models).values()))
+    allocation = evo.allocate_live(policy="ucb1", arms=2, rounds=2, models=names,
+                                   log_dir=tmp_path / "arms", **common)  # fmt: skip
+    paid = sum(sum(paid_by_hand(arm, models).values()) for arm in allocation.arms)
+    assert allocation.spent["dollars"][-1] == pytest.approx(paid)

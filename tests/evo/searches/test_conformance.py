@@ -1,6 +1,7 @@
-"""What runs keep, whatever their search and options: a new one joins by a line in RUNS."""
+"""What runs keep, whatever was asked of them: a new capability joins by a line in RUNS."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from killing import kill_after
 import evo
 from evo.cli.entry import main
 from evo.runs.budget import Ledger
-from evo.runs.configuration import make_header
+from evo.runs.configuration import differences, make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
@@ -28,25 +29,51 @@ from evo.searches import (
     Request,
     Tree,
 )
+from evo.studies.sweep.fields import configure
 
-RUNS: dict[str, dict[str, Any]] = {
-    "greedy": {},
-    "best_of_n": {"search": BestOfN()},
-    "population": {"search": Population(size=4, elite=1)},
-    "islands": {"search": Islands(islands=2, interval=2, population=Population(size=3, elite=1))},
-    "map_elites": {"search": MapElites(bins=3)},
-    "pareto": {"search": Pareto()},
-    "tree": {"search": Tree()},
-    "branching": {"search": Branching()},
-    "diffs": {"edits": "diff", "search": "islands"},
-    "models": {"models": ["offline", "offline-2"]},
-    "protected": {"filters": ("protected_regions", "same_program")},
+T, N = 4, 3
+FEW = Population(size=4, elite=1)
+TWO = Islands(islands=2, interval=2, population=Population(size=3, elite=1))
+MAP = MapElites(bins=3)
+MODELS = ["offline", "offline-2"]
+NEAR = {"name": "near_duplicates", "ratio": 0.97}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Options of a run, some that are wrong, and the words that the message about these holds."""
+
+    options: dict[str, Any]
+    wrong: dict[str, Any]
+    message: str
+
+
+RUNS = {
+    "greedy": Kind({}, {"search": "greed"}, "did you mean 'greedy'"),
+    "best_of_n": Kind({"search": BestOfN()}, {"search": BestOfN}, "give an instance"),
+    "population": Kind({"search": FEW}, {"search": {"name": "population", "size": 0}}, "size"),
+    "islands": Kind({"search": TWO}, {"search": {"name": "islands", "islands": 0}}, "islands"),
+    "map_elites": Kind({"search": MAP}, {"search": {"name": "map_elites", "bins": 0}}, "bins"),
+    "pareto": Kind({"search": Pareto()}, {"search": {"name": "pareto", "x": 1}}, "unknown field"),
+    "tree": Kind({"search": Tree()}, {"search": {"name": "tree", "prior": 0}}, "prior"),
+    "branching": Kind({"search": Branching()}, {"search": "branching"}, "unknown search"),
+    "diffs": Kind({"edits": "diff", "search": TWO}, {"edits": "diffs"}, "expected one of"),
+    "models": Kind({"models": MODELS}, {"models": ["offline"]}, "at least two"),
+    "protected": Kind({"filters": ("protected_regions",)}, {"filters": 3}, "expected the name"),
+    "same": Kind({"filters": ("same_program",)}, {"filters": "same"}, "unknown filter"),
+    "near": Kind({"filters": NEAR}, {"filters": {**NEAR, "ratio": 2}}, "ratio"),
 }
 every = pytest.mark.parametrize("name", RUNS)
 
-T, N = 4, 3
-TELLS = {"feedback": True, "inspirations": 1}
-PROGRAM = "def f():\n    a = 0.25\n    b = 0.5\n    return a + b / 3\n"
+TELLS: dict[str, Any] = {"feedback": True, "inspirations": 1}
+PROGRAM = """\
+# EVOLVE-BLOCK-START
+def f():
+    a = 0.25
+    b = 0.5
+    return a + b / 3
+# EVOLVE-BLOCK-END
+"""
 EVALUATOR = """\
 def score(value):
     if not {low} <= value <= {high}:
@@ -84,7 +111,7 @@ def runs(
 
 def header_of(task: Path, name: str, **options: Any) -> evo.logs.records.Header:
     given = {"children": N, "seed": 3, **TELLS, **options}
-    return make_header(task, **RUNS[name], **given)
+    return make_header(task, **RUNS[name].options, **given)
 
 
 def brought(
@@ -134,6 +161,22 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
         shown = {(texts[place] or "").strip() for place in request.inspirations}
         assert shown.isdisjoint((texts[place] or "").strip() for place in request.parents)
     assert (log.trajectory[1:] >= log.trajectory[:-1]).all()
+    assert bool(log.rejections) == (name in ("same", "near"))
+
+
+@every
+def test_bad_input_is_named(name: str, task: Path) -> None:
+    with pytest.raises((ValueError, TypeError), match=RUNS[name].message):
+        make_header(task, **RUNS[name].wrong)
+
+
+@every
+def test_it_identifies_a_run_and_is_a_field_of_sweeps(name: str, task: Path) -> None:
+    header = header_of(task, name, seed=0)
+    plain = make_header(task, children=N, **TELLS)
+    assert bool(differences(header, plain)) == (name != "greedy")
+    values = {"task": str(task), "children": N, **TELLS, **RUNS[name].options}
+    assert not differences(configure(values, {}).header, header)
 
 
 @every
@@ -199,7 +242,7 @@ def test_one_child_and_one_generation(
 
 @every
 def test_fork(name: str, runs: dict[str, evo.Log], tmp_path: Path) -> None:
-    search = RUNS[name].get("search", Greedy())
+    search = RUNS[name].options.get("search", Greedy())
     if name == "branching":
         with pytest.raises(ValueError, match="unknown search 'branching'"):
             evo.fork(runs[name], at=2, log_dir=tmp_path, **QUIET)
@@ -291,24 +334,38 @@ def test_what_a_search_may_not_ask(requests: Any, message: str, task: Path, tmp_
     assert not evo.read_log(tmp_path / "a.jsonl").outcomes
 
 
+KILLED = ("greedy", "islands", "map_elites", "tree", "diffs", "models", "protected")
+"""One for each kind of state that a run goes on with."""
+FLAGS = {"search": "--search", "edits": "--edits", "models": "--models", "filters": "--filter"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["greedy", "best_of_n", "population", "islands", "tree"])
-def test_it_goes_on_after_ten_times_kill_9(name: str, task: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", KILLED)
+def test_it_goes_on_after_kill_9(name: str, task: Path, tmp_path: Path) -> None:
     path = tmp_path / "killed" / "a.jsonl"
     path.parent.mkdir()
-    shape = ["-T", "100", "-N", "3", "--seed", "3", "--search", name, "--feedback", "-q"]
-    command = ["run", str(task), "--log", str(path), *shape]
-    for kill in range(10):  # at every kind of line, and between two of them
+    given = {key: getattr(each, "name", each) for key, each in RUNS[name].options.items()}
+    command = ["run", str(task), "--log", str(path), "-T", "100", "-N", str(N), "--seed", "3", "-q"]
+    command += ["--feedback", *words_of(given)]
+    for kill in range(5):  # at every kind of line, and between two of them
         assert not kill_after(command, path.parent, 2 + kill, 0.01 * (kill % 3))
         command = ["resume", str(path), "-q"]
     goal = len(evo.read_log(path).generations) + 1
     log = evo.resume(path, generations=goal, **QUIET)
-    options: dict[str, Any] = {"search": name, "feedback": True, "children": 3, "seed": 3, **QUIET}
+    options: dict[str, Any] = {**given, "feedback": True, "children": N, "seed": 3, **QUIET}
     whole = evo.run(task, generations=goal, log=tmp_path / "whole.jsonl", **options)
-    assert len(log.children) == len(whole.children) == 3 * goal
+    assert len(log.children) == len(whole.children) == N * goal
     same(log, whole)
     assert len({(c.generation, c.index) for c in log.outcomes}) == len(log.outcomes)
     assert not evo.verify(log).faults
+
+
+def words_of(options: dict[str, Any]) -> list[str]:
+    """Options as words of a command; of several values each by itself."""
+    several = {key: [each] if isinstance(each, str) else each for key, each in options.items()}
+    return [
+        word for key, values in several.items() for value in values for word in (FLAGS[key], value)
+    ]
 
 
 NOISY = """\
@@ -326,7 +383,7 @@ def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Pa
     (task / "evaluator.py").write_text(NOISY)
     path = tmp_path / "a.jsonl"
     options: dict[str, Any] = {"draws": 2, "confirm": 3, "children": N, "seed": 3, **TELLS}
-    log = evo.run(task, generations=3, **RUNS[name], log=path, **options, **QUIET)
+    log = evo.run(task, generations=3, **RUNS[name].options, log=path, **options, **QUIET)
     assert log.confirmations
     assert evo.rerun(log).same
     assert not evo.verify(log).faults

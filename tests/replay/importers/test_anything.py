@@ -1,5 +1,9 @@
 """`replay.load` of a folder of any known tool: the runs, and a message that says what was read."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 from foreign_samples import write_codeevolve, write_openevolve, write_paper, write_shinka
 from samples import write_sample
@@ -8,11 +12,24 @@ import replay
 from evo.logs.journal import LogError
 from replay.logs.frames import ReplayWarning
 
+SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
+
+
+def write_gepa(folder):
+    shutil.copytree(SAMPLES / "gepa-1", folder, dirs_exist_ok=True)
+
+
+def write_table(folder):
+    (folder / "calls.csv").write_text("generation,fitness,island\n0,0.1,0\n1,0.3,2\n2,,1\n")
+
+
 TOOLS = {
     "paper": write_paper,
     "openevolve": write_openevolve,
     "shinkaevolve": write_shinka,
     "codeevolve": write_codeevolve,
+    "gepa": write_gepa,
+    "table": write_table,
 }
 
 
@@ -42,6 +59,28 @@ def test_folders_of_one_tool_are_announced_once(tmp_path):
     assert f"{folders[0]} and 1 more: read" in str(said[0].message)
 
 
+def test_a_folder_of_two_tools_names_both(tmp_path):
+    for name in ("openevolve", "shinkaevolve"):
+        (tmp_path / name).mkdir()
+        TOOLS[name](tmp_path / name)
+    with pytest.warns(ReplayWarning, match="read 2 runs of openevolve and shinkaevolve"):
+        assert replay.load(tmp_path)["run"].nunique() == 2
+
+
+@pytest.mark.parametrize("name", ["calls.jsonl", "calls.csv", "evolution_trace.jsonl"])
+def test_a_single_file_of_another_tool_is_read_whatever_its_name_ends_in(tmp_path, name):
+    rows = [{"generation": 0, "fitness": 0.1}, {"generation": 1, "fitness": 0.3}]
+    table = "generation,fitness\n0,0.1\n1,0.3\n" if name.endswith("csv") else ""
+    trace = {
+        "iteration": 1, "parent_id": "a", "child_id": "b",
+        "parent_metrics": {"combined_score": 0.1}, "child_metrics": {"combined_score": 0.3},
+    }  # fmt: skip
+    lines = [trace] if name.startswith("evolution") else rows
+    (tmp_path / name).write_text(table or "".join(json.dumps(each) + "\n" for each in lines))
+    with pytest.warns(ReplayWarning, match="read 1 run of"):
+        assert replay.load(tmp_path / name)["best_fitness"].tolist() == [0.1, 0.3]
+
+
 def test_our_logs_beside_those_of_a_tool_are_read_as_before(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=2, children=2)
     write_paper(tmp_path)
@@ -52,3 +91,14 @@ def test_a_folder_that_nobody_knows_is_an_error(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(LogError, match="no log in this folder"):
         replay.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["openevolve-1", "shinkaevolve-1", "table"])
+def test_children_say_which_island_made_them(tmp_path, name):
+    write_table(tmp_path)
+    place = tmp_path if name == "table" else SAMPLES / name
+    stated = {child.island for run in replay.importers.read(place) for child in run.children}
+    with pytest.warns(ReplayWarning, match="read 1 run of"):
+        found = replay.children(place)["island"].dropna()
+    assert set(found) == stated - {None}
+    assert len(set(found)) > 1
