@@ -101,6 +101,18 @@ def test_only_near_duplicates_mind_a_changed_digit() -> None:
         NearDuplicates(ratio=0)
 
 
+def test_near_duplicates_of_a_long_program_are_found_line_by_line() -> None:
+    program = "".join(f"def f{k}():\n    return {k} * 0.25\n\n" for k in range(700))
+    assert program.count("\n") > 2000
+    everywhere = program.replace("* 0.25", "+ 7 - 1")
+    ends = program.replace("def f0()", "def g0()").replace("def f699()", "def g699()")
+    again = NearDuplicates().check(ends, archive(everywhere, program)) or ""
+    assert again.startswith("generation 1, child 1 is 1.000")
+    assert NearDuplicates(ratio=1.0).check(ends, archive(program)) is None
+    assert NearDuplicates(ratio=0.9).check(everywhere, archive(program)) is None
+    assert NearDuplicates(ratio=1.0).check(program, archive(program))
+
+
 MARKED = """\
 import math
 
