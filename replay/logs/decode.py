@@ -152,8 +152,8 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign]) -> list[P
             )
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
-        ours = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))
-        theirs = path.is_file() and not ours
+        is_own = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))
+        theirs = path.is_file() and not is_own
         return (_of_another_tool(path, foreign) if theirs else []) or _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
