@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import inspect
 import threading
@@ -180,11 +181,13 @@ class Handle(Generic[Result]):
 
 
 def begin(prepared: Prepared[Result]) -> Handle[Result]:
-    """Begins work in the background."""
+    """Begins work in the background; in a notebook its progress stays under the cell it began in."""
     from evo.sandbox.cluster import carry_backend
 
     handle = Handle(prepared)
-    threading.Thread(target=handle._run, args=(carry_backend(),), daemon=True).start()
+    context = contextvars.copy_context()  # which names the cell
+    work = threading.Thread(target=context.run, args=(handle._run, carry_backend()), daemon=True)
+    work.start()
     return handle
 
 

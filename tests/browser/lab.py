@@ -323,6 +323,39 @@ def expect(locator):
     return expect(locator)
 
 
+def faults(page, within: str = "html") -> list[str]:
+    """What axe-core finds wrong with a part of the page."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(
+        """async (part) => (await axe.run(part, {
+          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
+        })).violations""",
+        within,
+    )
+    return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
+
+
+def small(page, least: float = 9.0) -> list[str]:
+    """Texts that are shown with fewer pixels, those of drawings as they are scaled."""
+    return page.evaluate(
+        """(least) => {
+          const found = [], all = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (all.nextNode()) {
+            const each = all.currentNode.parentElement, text = all.currentNode.textContent.trim();
+            if (!text || !each.checkVisibility() || each.closest('script, style')) continue;
+            const by = each.getScreenCTM?.();
+            const scale = by ? Math.hypot(by.a, by.b) : 1;
+            const size = scale * parseFloat(getComputedStyle(each).fontSize);
+            if (size < least - 0.01) found.push(`${size.toFixed(2)} px: ${text.slice(0, 60)}`);
+          }
+          return found;
+        }""",
+        least,
+    )
+
+
 def point(page, text: str) -> tuple[float, float]:
     """Where on the page the first mark lies whose tooltip says so, once the page is at rest."""
     rest(page)

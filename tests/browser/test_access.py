@@ -32,25 +32,12 @@ CONTROLS = (
 )
 
 
-def complaints(page) -> list[str]:
-    """What axe-core finds wrong with what the notebook shows."""
-    from axe_playwright_python.base import AXE_SCRIPT
-
-    page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(
-        """async () => (await axe.run('.jp-OutputArea-output', {
-          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
-        })).violations"""
-    )
-    return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
-
-
 @lab.pages(EVERY)
 def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_tab(opened):
     page = opened
     page.get_by_text("Click on a row to open the run").wait_for()
     lab.rest(page)
-    assert complaints(page) == []
+    assert lab.faults(page, ".jp-OutputArea-output") == []
     lab.fits(page)
     first = page.locator(CONTROLS).locator("visible=true").first
     first.focus()

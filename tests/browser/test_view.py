@@ -227,3 +227,7 @@ def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> Non
             }).map((each) => each.textContent)"""
         )
         assert small == []
+
+
+def test_the_saved_page_is_accessible(page) -> None:
+    assert lab.faults(page) == []

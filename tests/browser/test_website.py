@@ -75,3 +75,19 @@ def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page
         page.locator(f"figure .{theme} [data-serial]:not([data-serial=''])").wait_for()
         page.mouse.move(*lab.point(page, ""))  # any mark
         lab.expect(page.locator(f"figure .{theme} [role=status]")).not_to_be_empty()
+
+
+@pytest.mark.parametrize("width", [900, 1400])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+    assert lab.faults(page) == []
+    assert lab.small(page) == []
+    page.locator("#runs tbody tr", has_text="run-10").click()
+    page.get_by_role("heading", name="run-10").wait_for()
+    page.locator("details summary").first.click()
+    assert lab.faults(page) == []
+    assert lab.small(page) == []
+    page.get_by_role("link", name="all runs").click()
+    lab.expect(page.locator("#runs")).to_be_visible()

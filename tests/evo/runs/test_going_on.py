@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from evo.logs.stopping import StopRequests, stop_file
 from evo.models.client import EndpointMissing
 from evo.runs.configuration import default_path, differences, find_run, make_header
 from evo.runs.evaluate import Draws, Evaluate, plain
-from evo.runs.handle import Control
+from evo.runs.handle import Control, Prepared, begin
 from evo.runs.playback import keep_best_value
 from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal
@@ -219,3 +220,19 @@ def test_the_journal_is_checked_against_the_arms_logs(tmp_path: Path) -> None:
     first = min(k for k, told in rounds.told.items() if told.arm == 1)
     with pytest.raises(ValueError, match=rf"round {first} \(arm 1, arm-01\.jsonl\): states"):
         allocate()
+
+
+def test_work_in_the_background_keeps_the_context_that_it_began_in() -> None:
+    """A notebook names the cell there, under which progress is shown."""
+    cell = contextvars.ContextVar("cell", default="none")
+    cell.set("first")
+    gate = threading.Event()
+
+    def work(control: Control) -> str:
+        gate.wait(30)
+        return cell.get()
+
+    handle = begin(Prepared([], work))
+    cell.set("second")
+    gate.set()
+    assert handle.wait(30) == "first"
