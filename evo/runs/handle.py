@@ -181,7 +181,7 @@ class Handle(Generic[Result]):
 
 
 def begin(prepared: Prepared[Result]) -> Handle[Result]:
-    """Begins work in the background; in a notebook its progress stays under the cell it began in."""
+    """Begins work in the background; its progress stays under the cell that began it."""
     from evo.sandbox.cluster import carry_backend
 
     handle = Handle(prepared)
