@@ -39,7 +39,14 @@ B = TypeVar("B")
 
 
 class How(TypedDict, total=False):
-    """Further arguments of `map`, which the others pass on to it."""
+    """Further arguments of `map`, which the other functions pass on to it.
+
+    Attributes:
+        raising: Whether to raise the first exception, or to return exceptions in place of results.
+        slots: Limits the number of calls in flight, shared with other work.
+        cancel: An event; once it is set, no further item begins.
+        progress: Whether to show a progress bar.
+    """
 
     raising: bool
     slots: Slots | None
@@ -143,7 +150,18 @@ def starmap(
     max_workers: int | None = None,
     **how: Unpack[How],
 ) -> list[Any]:
-    """Returns what a function makes of each item's parts, in order; otherwise as `map`."""
+    """Returns `function(*item)` for each item, in order; otherwise like `map`.
+
+    Args:
+        function: Called with the parts of one item, by several threads at once.
+        items: The items, each a sequence of arguments.
+        max_workers: Calls at a time (default: as many as there are items, at most 4).
+        **how: Further arguments of `map`.
+
+    Example:
+        >>> evo.parallel.starmap(max, [(1, 2), (5, 3)])
+        [2, 5]
+    """
     return map(lambda item: function(*item), items, max_workers=max_workers, **how)
 
 
@@ -177,13 +195,21 @@ def score_batch(
 
 
 def average(scores: Iterable[Callable[..., float]]) -> Callable[..., float]:
-    """Returns a function that calls several scorers with the same arguments and averages them.
+    """Returns a function that averages the scores of several functions.
 
-        score = evo.parallel.average([critic.score, other_critic.score])
-        evo.parallel.score_batch(score, triples)
+    Args:
+        scores: Functions of the same arguments, each of which returns a number.
+
+    Returns:
+        A function of these arguments.
 
     Raises:
-        ValueError: There is no scorer.
+        ValueError: `scores` is empty.
+
+    Example:
+        >>> length = evo.parallel.average([len, lambda text: 2 * len(text)])
+        >>> length("ab")
+        3.0
     """
     scorers = list(scores)
     if not scorers:
@@ -198,14 +224,42 @@ def average(scores: Iterable[Callable[..., float]]) -> Callable[..., float]:
 def map_parallel(
     fn: Callable[[A], B], items: Iterable[A], max_workers: int | None = None
 ) -> list[B]:
-    """Returns `fn(item)` for each item, in order; see `map`."""
+    """Returns `fn(item)` for each item, in order, computed by several threads.
+
+    Args:
+        fn: Called with one item.
+        items: The items.
+        max_workers: Calls at a time (default: as many as there are items, at most 4).
+
+    Raises:
+        ValueError: `max_workers` is below 1.
+        Exception: The first one that `fn` raised, by the order of the items.
+
+    Example:
+        >>> evo.parallel.map_parallel(len, ["a", "bc"])
+        [1, 2]
+    """
     return map(fn, items, max_workers=max_workers)
 
 
 def run_parallel(
     fn: Callable[..., B], items: Iterable[Iterable[object]], max_workers: int | None = None
 ) -> list[B]:
-    """Returns `fn(*item)` for each item, in order; see `starmap`."""
+    """Returns `fn(*item)` for each item, in order, computed by several threads.
+
+    Args:
+        fn: Called with the parts of one item.
+        items: The items, each a sequence of arguments.
+        max_workers: Calls at a time (default: as many as there are items, at most 4).
+
+    Raises:
+        ValueError: `max_workers` is below 1.
+        Exception: The first one that `fn` raised, by the order of the items.
+
+    Example:
+        >>> evo.parallel.run_parallel(pow, [(2, 3), (3, 2)])
+        [8, 9]
+    """
     return starmap(fn, items, max_workers=max_workers)
 
 
@@ -214,7 +268,15 @@ def score_batch_parallel(
 ) -> list[float]:
     """Returns the score of each (system prompt, query, reply) triple, in order; see `score_batch`.
 
-    `score_fn` takes the three parts, or the triple.
+    Args:
+        score_fn: A function of the three parts, or of the triple, that returns a number.
+        items: The triples.
+        max_workers: Calls at a time (default: as many as there are items, at most 4).
+
+    Example:
+        >>> triples = [("Be brief.", "2 + 2?", "4"), ("Be brief.", "2 + 3?", "five")]
+        >>> evo.parallel.score_batch_parallel(lambda prompt, query, reply: 1 / len(reply), triples)
+        [1.0, 0.25]
     """
     return score_batch(score_fn, items, max_workers)
 
@@ -225,7 +287,22 @@ def generate_candidates_parallel(
     query: str,
     max_workers: int | None = None,
 ) -> list[str | None]:
-    """Returns one reply to a query for each system prompt; see `generate_candidates`."""
+    """Returns one reply to a query for each system prompt, in order; see `generate_candidates`.
+
+    Args:
+        model: Name of a model in the registry, or a Model.
+        system_prompts: The system prompts.
+        query: The query, sent with each of them.
+        max_workers: Calls at a time (default: as many as there are prompts, at most 4).
+
+    Returns:
+        The replies; None where the model returned no text.
+
+    Example:
+        >>> prompts = ["Answer briefly.", "Think first."]
+        >>> len(evo.parallel.generate_candidates_parallel("offline-2", prompts, "2 + 2?"))
+        2
+    """
     return generate_candidates(model, system_prompts, query, max_workers=max_workers)
 
 

@@ -79,7 +79,7 @@ def write_reference() -> None:
         (folder / f"{title}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
-SECTIONS = {"Args:", "Attributes:", "Raises:", "Returns:", "Yields:"}
+SECTIONS = {"Args:", "Attributes:", "Example:", "Raises:", "Returns:", "Yields:"}
 
 
 def as_rest(

@@ -45,7 +45,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class LogError(ValueError):
-    """A log cannot be read or written; the message names file and line."""
+    """A log cannot be read or written; the message names the file and the line."""
 
 
 class LogBusyError(LogError):

@@ -378,10 +378,21 @@ def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> st
 
 
 def read_log(path: str | os.PathLike[str]) -> Log:
-    """Reads a log (`.jsonl` or `.jsonl.gz`), checking every line.
+    """Reads a log and checks every line of it.
+
+    Args:
+        path: The log, `.jsonl` or `.jsonl.gz`. It is only read: nothing in it is run.
+
+    Returns:
+        The log: its header, trajectory, children, generations, best program and costs.
 
     Raises:
-        LogError: The file is missing, damaged or no log; names file and line.
+        LogError: The file is missing, damaged or not a log; the message names file and line.
+
+    Example:
+        >>> log = evo.read_log(path)
+        >>> len(log.trajectory) == len(log.generations) + 1
+        True
     """
     return Log(Path(path))
 

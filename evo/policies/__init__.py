@@ -64,7 +64,24 @@ ALIASES = {"ucb": "ucb1"}
 
 
 def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
-    """The policy class of a name, or as it is, with parameters set; `evo.plugins.find_named`."""
+    """Returns a policy class by its name, with parameters set.
+
+    Args:
+        policy: A name in `evo.policies.POLICIES`, or a class, which is taken as it is.
+        **parameters: Parameters of the policy, such as `epsilon=0.3`.
+
+    Returns:
+        A callable that builds the policy: `build(shape, rounds=..., rng=...)`.
+
+    Raises:
+        ValueError: No policy has that name; the message lists all names.
+        TypeError: `policy` is neither a name nor callable, or has no such parameter.
+
+    Example:
+        >>> build = evo.policies.find_policy("epsilon_greedy", epsilon=0.3)
+        >>> replay.simulate(fitness, build, rounds=4, arms=2, replicates=10).pulls.shape
+        (10, 4)
+    """
     name = ALIASES.get(policy, policy) if isinstance(policy, str) else policy
     if not isinstance(name, str) and not callable(name):
         raise TypeError(
@@ -77,7 +94,18 @@ def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
 
 
 def name_of(build: PolicyClass) -> str:
-    """The name of a policy as journals state it."""
+    """Returns the name under which journals and tables list a policy.
+
+    Args:
+        build: A policy class, or a `functools.partial` of one.
+
+    Returns:
+        Its name in `evo.policies.POLICIES`, or its own name in lower case if it is not registered.
+
+    Example:
+        >>> evo.policies.name_of(evo.policies.UCB1)
+        'ucb1'
+    """
     known = {**plugged_in("evo.policies"), **POLICIES}
     found = name_in(known, build)
     return found if found in known else found.lower()

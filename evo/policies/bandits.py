@@ -23,7 +23,13 @@ from evo.policies.base import (
 
 
 class Random(BasePolicy):
-    """Each open arm with equal probability: the pool without an allocation."""
+    """Pulls each open arm with equal probability: the baseline of a pool without a policy.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Number of rounds that are planned.
+        rng: Source of random numbers.
+    """
 
     def ask(self, open_arms: Bools) -> Ints:
         """An open arm at random."""
@@ -39,7 +45,19 @@ class Random(BasePolicy):
 
 
 class RoundRobin(IndexPolicy):
-    """The open arm with the fewest pulls, so that all advance alike (islands without exchange)."""
+    """Pulls the open arm with the fewest pulls, so that all arms advance at the same pace.
+
+    This is a set of islands without exchange.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Number of rounds that are planned.
+        rng: Source of random numbers.
+
+    Example:
+        >>> replay.simulate(fitness, "round_robin", rounds=4, arms=2, replicates=1).pulls.tolist()
+        [[2, 5, 2, 5]]
+    """
 
     def index(self) -> Floats:
         """Minus the number of pulls."""
@@ -47,7 +65,17 @@ class RoundRobin(IndexPolicy):
 
 
 class Single(IndexPolicy):
-    """The first arm to its end, then the next: the plain greedy protocol, one run."""
+    """Pulls the first arm until it is closed, then the next: the baseline of one long run.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Number of rounds that are planned.
+        rng: Source of random numbers.
+
+    Example:
+        >>> replay.simulate(fitness, "single", rounds=4, arms=2, replicates=1).pulls.tolist()
+        [[2, 2, 2, 2]]
+    """
 
     def index(self) -> Floats:
         """Falls with the arm's number."""
@@ -55,9 +83,14 @@ class Single(IndexPolicy):
 
 
 class BestArm(IndexPolicy):
-    """Each arm once in order, then always the arm whose last reward is largest.
+    """Pulls each arm once in order, then always the arm whose last reward is largest.
 
-    With reward `best_fitness` this follows the leader, and so a plateau for ever.
+    With the reward `best_fitness` it follows the leading arm, and stays with it on a plateau.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Number of rounds that are planned.
+        rng: Source of random numbers.
     """
 
     tries_each_arm = 1

@@ -20,11 +20,14 @@ Size = int | tuple[int, ...]
 
 
 class PolicyWarning(UserWarning):
-    """A policy cannot do what it is named for under the settings it was given."""
+    """A policy cannot work as its name says with the given settings, such as too few rounds."""
 
 
 class Rng(Protocol):
-    """Where a policy draws from: `Draws`, or a NumPy generator where keyed draws do not matter."""
+    """The source of a policy's random numbers.
+
+    It is a `Draws`, or a NumPy generator where keyed draws are not needed.
+    """
 
     def random(self, size: Size, /) -> Floats:
         """Uniform on [0, 1), shape `size`."""
@@ -62,16 +65,27 @@ class Policy(Protocol):
 
 
 class PolicyClass(Protocol):
-    """A policy class, or any callable that builds a policy."""
+    """Builds a policy: a policy class, or any callable with the same arguments."""
 
     def __call__(self, shape: Shape, /, *, rounds: int, rng: Rng) -> Policy:
         """Build the policy for `shape` = (replicates, arms)."""
 
 
 class BasePolicy(ABC):
-    """What all policies share; a policy adds `ask`, `tell`, its state and parameters of its own.
+    """Base class of policies; a subclass defines `ask`, `tell`, its state and its parameters.
 
-    It is for a shape (replicates, arms) and so many planned rounds, and draws from `rng`.
+    Args:
+        shape: (replicates, arms), each at least 1.
+        rounds: Number of rounds that are planned, at least 1.
+        rng: Source of random numbers, the only one that a policy may use.
+
+    Attributes:
+        replicates: Number of independent replicates; a live allocation has one.
+        arms: Number of arms.
+        rounds: Number of rounds that are planned.
+
+    Raises:
+        ValueError: There is no replicate, no arm or no round.
     """
 
     tries_each_arm: ClassVar[int] = 0

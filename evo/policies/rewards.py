@@ -21,10 +21,16 @@ from evo.policies.base import Floats, Ints
 
 @dataclass(frozen=True)
 class Pull:
-    """What one round revealed, (replicates,) each; NaN where nothing was ok.
+    """Holds what one round revealed, for every replicate at once.
 
-    That is the arm, its fitness before and after; `known` gives that of every arm after the pull,
-    (replicates, arms); `lowest` is the lowest generation 0 of any arm, NaN: none is known.
+    Fitness is the best of the arm so far, and NaN while no program of the arm is `ok`.
+
+    Attributes:
+        arm: The arm that was pulled, shape (replicates,).
+        before: Its fitness before the pull, shape (replicates,).
+        after: Its fitness after the pull, shape (replicates,).
+        known: Returns the fitness of every arm after the pull, shape (replicates, arms).
+        lowest: The lowest fitness of generation 0 among all arms; NaN if none is known.
     """
 
     arm: Ints
@@ -39,23 +45,81 @@ Reward = Callable[[Pull], Floats]
 
 
 def best_fitness(pull: Pull) -> Floats:
-    """The arm's fitness after the pull: the paper's reward."""
+    """Returns the arm's best fitness after the pull, which is the paper's reward.
+
+    Args:
+        pull: What the round revealed.
+
+    Returns:
+        The rewards, shape (replicates,), none of them NaN.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> evo.rewards.best_fitness(pull).tolist()
+        [0.5]
+    """
     return _filled(pull.after, pull)
 
 
 def improvement(pull: Pull) -> Floats:
-    """By how much the arm's fitness rose."""
+    """Returns by how much the pull raised the arm's best fitness, 0 or more.
+
+    Args:
+        pull: What the round revealed.
+
+    Returns:
+        The rewards, shape (replicates,), none of them NaN.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> evo.rewards.improvement(pull).tolist()
+        [0.25]
+    """
     return _filled(pull.after, pull) - _filled(pull.before, pull)
 
 
 def improved(pull: Pull) -> Floats:
-    """1 if the arm's fitness rose, or became a number at all, else 0."""
+    """Returns 1 if the pull raised the arm's best fitness, or gave it its first one, else 0.
+
+    Args:
+        pull: What the round revealed.
+
+    Returns:
+        The rewards, shape (replicates,), none of them NaN.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> evo.rewards.improved(pull).tolist()
+        [1.0]
+    """
     new = np.isnan(pull.before) & ~np.isnan(pull.after)
     return (new | (pull.after > pull.before)).astype(np.float64)
 
 
 def rank(pull: Pull) -> Floats:
-    """Share of the other arms whose fitness is lower, ties counting half; 0.5 for a lone arm."""
+    """Returns the share of the other arms whose fitness is lower, in [0, 1].
+
+    Ties count half, and a single arm has 0.5.
+
+    Args:
+        pull: What the round revealed.
+
+    Returns:
+        The rewards, shape (replicates,), none of them NaN.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> evo.rewards.rank(pull).tolist()
+        [0.5]
+    """
     known = _filled(pull.known(), pull)
     after = _filled(pull.after, pull)[:, None]
     others = known.shape[1] - 1
@@ -67,7 +131,23 @@ def rank(pull: Pull) -> Floats:
 
 
 def scaled(pull: Pull) -> Floats:
-    """The arm's fitness from 0 at the lowest to 1 at the highest arm so far; 0.5 if all equal."""
+    """Returns the arm's fitness scaled from 0 at the lowest to 1 at the highest arm so far.
+
+    It is 0.5 if all arms are equal.
+
+    Args:
+        pull: What the round revealed.
+
+    Returns:
+        The rewards, shape (replicates,), none of them NaN.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> evo.rewards.scaled(pull).tolist()
+        [0.5]
+    """
     known = _filled(pull.known(), pull)
     low = known.min(axis=1)
     width = known.max(axis=1) - low
@@ -88,10 +168,20 @@ REWARDS: dict[str, Reward] = {
 
 
 def find_reward(reward: str | Reward) -> Reward:
-    """The reward of a name; a function is taken as it is.
+    """Returns the reward function of a name.
+
+    Args:
+        reward: A name in `evo.rewards.REWARDS`, or a function, which is returned as it is.
+
+    Returns:
+        A function of a `Pull` that returns rewards of shape (replicates,).
 
     Raises:
         ValueError: No reward has that name.
+
+    Example:
+        >>> evo.rewards.find_reward("rank") is evo.rewards.rank
+        True
     """
     if not isinstance(reward, str):
         return reward
@@ -102,11 +192,21 @@ def find_reward(reward: str | Reward) -> Reward:
 
 
 def default_reward(task: TaskRecord) -> str:
-    """The reward of a live allocation: best_fitness on the scale from 0 to 1, else the rank.
+    """Returns the name of the reward that a live allocation uses by default.
 
-    A task declares that scale by `scale = "unit"` in its task.toml. The shipped constructions,
-    which are measured against the best published, and data sets, whose fitness is a mean of
-    scores, have it anyway.
+    A task has the scale [0, 1] if its task.toml states `scale = "unit"`. The shipped constructions,
+    whose fitness is relative to the best published one, and data sets, whose fitness is a mean of
+    scores, have it as well.
+
+    Args:
+        task: The record of the task, such as `log.header.task`.
+
+    Returns:
+        "best_fitness" for a task on the scale [0, 1], "rank" for all others.
+
+    Example:
+        >>> evo.rewards.default_reward(log.header.task)
+        'best_fitness'
     """
     config = task.files.get("task.toml", "")
     declared = msgspec.toml.decode(config).get("scale") if config else None

@@ -105,9 +105,19 @@ class Prepared(Generic[Result]):
 
 
 class Handle(Generic[Result]):
-    """Work in the background; `await handle` or `handle.wait()` gives what its verb returns.
+    """Work that runs in the background, such as that of `evo.start`.
 
-    Stopped or paused, that is what there is by then, and the same call goes on with it.
+    `handle.wait()`, or `await handle`, returns what the function would have returned in the
+    foreground. If the work was stopped or paused, it returns what exists by then; calling the
+    function again with the same arguments continues it.
+
+    Args:
+        prepared: The work, checked and not yet begun.
+
+    Example:
+        >>> handle = evo.start("mmd", generations=1, children=2, log=new())
+        >>> len(handle.wait().generations)
+        1
     """
 
     def __init__(self, prepared: Prepared[Result]) -> None:

@@ -14,7 +14,13 @@ from evo.tasks.task import SHIPPED, load_task
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found, in words: `faults`, and whether its task is the installed one."""
+    """The result of `verify`.
+
+    Attributes:
+        log: The log that was read.
+        faults: Every fault in words; empty if the log is sound.
+        task: A sentence that states whether the log's task equals the shipped one.
+    """
 
     log: Log
     faults: tuple[str, ...]
@@ -22,10 +28,21 @@ class Verification:
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:
-    """Checks a log's checksums, that its lines agree with each other, and its task's hash.
+    """Checks a log: its checksums, that its lines agree with each other, and the hash of its task.
+
+    Args:
+        path: The log, `.jsonl` or `.jsonl.gz`.
+
+    Returns:
+        The log, its faults in words (none if it is sound), and whether its task equals the shipped
+        one.
 
     Raises:
-        LogError: A line is damaged; names file and line.
+        LogError: A line is damaged; the message names file and line.
+
+    Example:
+        >>> evo.verify(path).faults
+        ()
     """
     log = read_log(path)
     named = [f"{log.path}: {fault}" for fault in faults_of(log)]

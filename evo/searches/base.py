@@ -50,10 +50,16 @@ class Member:
 
 @dataclass(frozen=True)
 class Request:
-    """What one child is asked to be.
+    """Describes how one child is to be made.
 
-    Its parents are the program to rewrite, and behind it the one to mix in, if any; the operator,
-    `rewrite`, `mutate` or `cross`, is what the prompt asks to do with them.
+    Attributes:
+        parents: Generation and index of the program to rewrite, and those of a second one to
+            combine it with, if any.
+        operator: What the prompt asks for: "rewrite", "mutate" or "cross".
+
+    Example:
+        >>> evo.searches.Request(((0, 0),)).operator
+        'rewrite'
     """
 
     parents: tuple[Place, ...]
@@ -61,7 +67,11 @@ class Request:
 
 
 class Search(Protocol):
-    """A rule that chooses parents; its fields are part of a run's identity."""
+    """A rule that chooses which programs the next children rewrite.
+
+    A search is a frozen dataclass with the three methods below and a `name`; its fields are part of
+    a run's identity.
+    """
 
     @property
     def name(self) -> str:

@@ -19,7 +19,10 @@ class Best:
 
 @dataclass(frozen=True)
 class Greedy:
-    """All children rewrite the best program so far (arXiv 2605.29268, greedy protocol)."""
+    """All children of a generation rewrite the best program so far (arXiv 2605.29268).
+
+    This is the default search.
+    """
 
     name = "greedy"
 
@@ -39,7 +42,10 @@ class Greedy:
 
 @dataclass(frozen=True)
 class BestOfN:
-    """All children rewrite the initial program: T generations of N are best of T * N."""
+    """All children rewrite the initial program, so T generations of N are the best of T * N.
+
+    This is the baseline that never builds on a rewrite.
+    """
 
     name = "best_of_n"
 

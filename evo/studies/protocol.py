@@ -232,7 +232,19 @@ class Protocol(_Part, frozen=True, kw_only=True):
 
 
 def load_protocol(file: str | os.PathLike[str]) -> Protocol:
-    """Returns a protocol: a TOML file, or the name of a shipped one."""
+    """Reads a protocol, which fixes runs and claims before the first call.
+
+    Args:
+        file: A TOML file, or the name of a shipped protocol.
+
+    Raises:
+        ProtocolError: The file is missing or not a protocol; the message shows a minimal valid
+            file.
+
+    Example:
+        >>> evo.protocols.load_protocol("local-tsp").name
+        'local-tsp'
+    """
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
     path = shipped.get(os.fspath(file), Path(file))
     try:
@@ -343,7 +355,15 @@ def run_protocol(
 
 
 def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = None) -> str:
-    """Returns what a protocol costs, and what of it is left after some logs, in a few lines."""
+    """Describes what a protocol costs, and how much of it is left.
+
+    Args:
+        protocol: The protocol.
+        logs: The logs of each condition, as `logs_of` returns them (default: none).
+
+    Returns:
+        A few lines: calls in all, made and left; tokens and dollars of those left.
+    """
     known = [log for each in (logs or {}).values() for log in each]
     made, estimate = sum(map(_paid, known)), protocol.estimate
     left = protocol.calls - made
@@ -373,7 +393,15 @@ def _paid(log: Log) -> int:
 def logs_of(
     protocol: Protocol, folder: str | os.PathLike[str] | None = None
 ) -> dict[str, list[Log]]:
-    """Returns the logs that were begun for a protocol, by condition; its model may be unknown."""
+    """Returns the logs that were begun for a protocol.
+
+    Args:
+        protocol: The protocol.
+        folder: The folder of its logs (default: logs/local/NAME).
+
+    Returns:
+        The logs by condition; a condition without a run has an empty list.
+    """
     place = LOCAL / protocol.name if folder is None else Path(folder)
     found: dict[str, list[Log]] = {}
     for condition in protocol.conditions:
@@ -399,7 +427,16 @@ def _begun(path: Path) -> Log | None:
 def status_rows(
     protocol: Protocol, logs: Mapping[str, Sequence[Log]]
 ) -> list[tuple[str, str, str, int]]:
-    """Returns of each condition its name, runs completed, calls made of those planned, and ok."""
+    """Returns how far each condition of a protocol is.
+
+    Args:
+        protocol: The protocol.
+        logs: The logs of each condition, as `logs_of` returns them.
+
+    Returns:
+        For each condition: its name, the runs completed of those planned ("3 of 24"), the calls
+        made of those planned, and the number of children with status `ok`.
+    """
     rows = []
     for condition in protocol.conditions:
         own = logs[condition.name]

@@ -124,7 +124,17 @@ def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noq
 
 
 def detect(path: str | os.PathLike[str]) -> str:
-    """Name of the format that a file or folder is in; LogFormatError if it is in none."""
+    """Returns the name of the format of another tool's file or folder.
+
+    Args:
+        path: A file or folder, or a folder of several runs.
+
+    Returns:
+        A name in `replay.importers.IMPORTERS`.
+
+    Raises:
+        LogFormatError: No importer recognises it; the message shows a table that can be read.
+    """
     for name, _ in _found(Path(path), None):
         return name
     raise LogFormatError(
@@ -243,5 +253,16 @@ def kinds(path: str | os.PathLike[str]) -> list[str]:
 
 
 def kind(path: str | os.PathLike[str]) -> str:
-    """Name of the format at a path that exists, `evo` for what no importer recognises."""
+    """Returns the name of the format of a file or folder that exists.
+
+    Args:
+        path: A file or folder.
+
+    Returns:
+        A name in `replay.importers.IMPORTERS`, or "evo" if no importer recognises it.
+
+    Example:
+        >>> replay.importers.kind(path)
+        'evo'
+    """
     return next((name for name, _ in _found(Path(path), None)), OWN)

@@ -43,7 +43,7 @@ MOST = 100_000
 
 
 class LogFormatError(LogError):
-    """Another tool's log cannot be read; the message names the file, and the line if it has any."""
+    """A log of another tool cannot be read; the message names the file and, if known, the line."""
 
 
 Failure = tuple[Status | None, str]
@@ -64,7 +64,18 @@ class Pool:
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A run of another tool in this package's records."""
+    """A run of another tool, converted to the records of this package.
+
+    Attributes:
+        source: The file or folder that it was read from.
+        name: Name of its log, unique among the runs of one import; a `/` makes folders.
+        header: The header of its log.
+        initial: The evaluation of the initial program; None if the source does not hold it.
+        children: All children by generation; a call without a program is a failed child.
+        generations: The generations, all of them complete.
+        program: The initial program; None if the source does not hold it.
+        pool: The choices of the bandit that advanced this run as an arm, if there was one.
+    """
 
     source: Path  # file or folder that it was read from
     name: str  # for its log, unique among the runs of one import; `/` makes folders
@@ -113,9 +124,16 @@ def _plain(program: str) -> list[str]:
 def write(
     imported: Imported, target: Path, *, compact: bool = True, task: TaskRecord | None = None
 ) -> None:
-    """Writes an imported run as a new log, `.jsonl` or `.jsonl.gz`; see `lines`.
+    """Writes an imported run as a new log.
 
-    LogFormatError if the source holds what no log can, such as numbers beyond 64 bits.
+    Args:
+        imported: The run.
+        target: Path of the log, `.jsonl` or `.jsonl.gz`, which must not exist yet.
+        compact: Whether to leave out replies, prompts and programs.
+        task: The task that the run was made on; with it the log can be rescored and forked.
+
+    Raises:
+        LogFormatError: The source holds values that a log cannot, such as integers beyond 64 bits.
     """
     try:
         data = b"".join(encode_line(line) for line in imported.lines(compact=compact, task=task))
@@ -222,7 +240,21 @@ def born(
     index: int = 0,
     seed: int = UNKNOWN_SEED,
 ) -> Child:
-    """A child; of texts, messages and islands what is none is left out."""
+    """Returns one child of an imported run.
+
+    Args:
+        generation: Its generation, from 1.
+        evaluation: Its evaluation, made by `judged`.
+        attempts: Its requests, made by `answered`; empty if the source does not hold them.
+        parent: Generation and index of its parent; None if unknown.
+        island: Number of its island; anything but an integer is left out.
+        program: Its text; anything but a text is left out here and below.
+        reply: The reply of the model.
+        reasoning: What the model returned apart from the reply.
+        prompt: Role and text of each message that was sent.
+        index: Its index in the generation, from 0.
+        seed: Its seed (default: unknown).
+    """
     return Child(
         generation=generation,
         index=index,
@@ -242,7 +274,14 @@ def born(
 def failed(
     generation: int, failure: Failure, *, index: int = 0, attempts: tuple[Attempt, ...] = ()
 ) -> Child:
-    """A child without a result; the source states at most why it failed."""
+    """Returns a child of an imported run that has no result.
+
+    Args:
+        generation: Its generation, from 1.
+        failure: Its status (None if unknown) and an error message (None if there is none).
+        index: Its index in the generation, from 0.
+        attempts: Its requests, made by `answered`.
+    """
     evaluation = Evaluation(status=failure[0], error=failure[1], seconds=None)
     return born(generation, evaluation, index=index, attempts=attempts)
 
@@ -282,9 +321,18 @@ def judged(
     metrics: Mapping[str, object] | None = None,
     seconds: float | None = None,
 ) -> Evaluation:
-    """An evaluation from the fields of a source; finite metrics are kept.
+    """Returns the evaluation of an imported program.
 
-    The fitness counts only without a failure, and is `invalid` if it is no finite number.
+    Args:
+        fitness: The fitness in the source. It counts only without a failure, and a value that is
+            not a finite number gives the status `invalid`.
+        failure: Status and message if the program failed.
+        metrics: Further values by name; those that are finite numbers are kept.
+        seconds: Duration of the evaluation; None if unknown.
+
+    Example:
+        >>> replay.importers.judged(0.5).status, replay.importers.judged("high").status
+        ('ok', 'invalid')
     """
     numbers = {str(key): finite(value) for key, value in (metrics or {}).items()}
     kept = {key: number for key, number in numbers.items() if number is not None}
@@ -297,7 +345,20 @@ def judged(
 
 
 def answered(prompt: object, completion: object, **details: object) -> tuple[Attempt, ...]:
-    """The one attempt that a source tells the tokens of; none if it tells neither number."""
+    """Returns the requests of a child of which the source holds the tokens only.
+
+    Args:
+        prompt: Number of prompt tokens; anything but a number from 0 is left out.
+        completion: Number of completion tokens, likewise.
+        **details: Further fields of the usage.
+
+    Returns:
+        One attempt with this usage, or an empty tuple if both numbers are missing.
+
+    Example:
+        >>> replay.importers.answered(900, 250)[0].usage
+        {'prompt_tokens': 900, 'completion_tokens': 250}
+    """
     counts = {
         key: value
         for key, value in (("prompt_tokens", prompt), ("completion_tokens", completion))
@@ -355,7 +416,15 @@ def convert(value: object, kind: type[T], where: Path | str) -> T:
 
 
 def parse_file(path: Path, kind: type[T]) -> T:
-    """A JSON file as a value of a type."""
+    """Reads a JSON file into a typed value.
+
+    Args:
+        path: The file.
+        kind: The type to read, such as `dict[str, float]` or a msgspec Struct.
+
+    Raises:
+        LogFormatError: The file is missing, too large or does not fit the type.
+    """
     return parse(read_text(path), kind, path)
 
 

@@ -170,7 +170,27 @@ def load_tables(
     progress: bool | None = None,
     cache: bool | None = None,
 ) -> Tables:
-    """Reads logs into all that a report needs; arguments as for `load`."""
+    """Reads logs once and returns all tables that a report needs.
+
+    Args:
+        *sources: Logs, folders or patterns, as for `load`.
+        strict: Whether a log that cannot be read is an error; if not, it is left out with a
+            warning.
+        timeouts: How calls without usage are counted: "worst_case", "bounded" or "exclude".
+        progress: Whether to show a progress bar (default: if reading takes long).
+        cache: Whether to keep the tables in the user's cache folder (default: if reading is slow).
+
+    Returns:
+        The tables `runs`, `generations` and `children`.
+
+    Raises:
+        LogError: A log cannot be read; the message names file and line.
+
+    Example:
+        >>> tables = replay.load_tables(path)
+        >>> len(tables.runs), len(tables.generations)
+        (1, 3)
+    """
 
     def make(calls: Calls) -> list[Rows]:
         spent = calls.spent(timeouts)

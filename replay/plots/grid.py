@@ -111,16 +111,35 @@ def slices(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw fitness against N at fixed budgets (calls), with intervals.
+    """Draws fitness against N at fixed budgets, with intervals over runs.
 
-    `budgets` None takes up to four: the largest and every second doubling below. A budget that has
-    no cell is a ValueError.
+    Args:
+        grid: The grid, from `replay.depth_breadth`.
+        budgets: Budgets in calls (default: the largest, and up to three smaller ones, each a
+            quarter of the next).
+        task: Name of the task, if the grid holds several.
+        model: Name of the model, if the grid holds several.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: A budget has no cell in the grid.
+
+    Example:
+        >>> ax = replay.plots.slices(grid, budgets=[4])
     """
     table, task, model = _one(grid.cells, task, model)
     known = sorted(table.loc[table["p_best"].notna(), "calls"].unique().tolist())
     chosen = sorted(budgets) if budgets is not None else known[::-2][:4][::-1]
     if missing := sorted(set(chosen) - set(known)):
         raise ValueError(f"expected budgets among {known!r}, got {missing!r}")
+    if not chosen:
+        raise ValueError(
+            "expected at least one budget that was split in two ways, with five runs each, got none"
+        )
     drawn = table[table["calls"].isin(chosen)].sort_values("calls", kind="stable")
     return lines(
         drawn.assign(C=drawn["calls"].map("C = {}".format)),
@@ -140,7 +159,18 @@ def value_of_knowing(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw what the chosen split gains over each fixed rule, by budget."""
+    """Draws how much the chosen split gains over each fixed rule, by budget.
+
+    Args:
+        grid: The grid, from `replay.depth_breadth`.
+        task: Name of the task, if the grid holds several.
+        model: Name of the model, if the grid holds several.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+    """
     table, task, model = _one(grid.knowing, task, model)
     return lines(
         table.rename(columns={"gain": "value"}),
@@ -160,7 +190,17 @@ def regime_probabilities(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw the probability of each regime against the budget (calls, at least 4 each)."""
+    """Draws the probability of each regime (deep, broad, interior) against the budget.
+
+    Args:
+        fit: The fit, from `replay.fit_bilinear`.
+        budgets: Budgets in calls, each at least 4.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+    """
     import pandas as pd
 
     return lines(
@@ -179,7 +219,17 @@ def envelope_curves(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw best-in-sweep fitness against cost, one line per model."""
+    """Draws the best fitness of a sweep against its cost, one line per model.
+
+    Args:
+        envelope: The envelope, from `replay.envelope`.
+        task: Name of the task, if the envelope holds several.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+    """
     table, task, _ = _one(envelope.points, task, None, models=True)
     ax = style.prepare(ax, theme)
     if envelope.axis == "calls":
@@ -209,9 +259,18 @@ def envelope_curves(
 def odds(
     kernel: Kernel, *, draws: int = 20, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw how often a child is better than its parent, by the parent's fitness.
+    """Draws how often a child is better than its parent, by the parent's fitness.
 
-    The line is the median of `draws` kernels of resampled runs, the band 90 % of them.
+    The line is the median of these kernels, and the band holds 90 % of them.
+
+    Args:
+        kernel: The kernel, from `replay.fit_kernel`.
+        draws: Number of kernels fitted to resampled runs.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     import pandas as pd
 
@@ -229,9 +288,14 @@ def odds(
 
 
 def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
-    """Draw a plan: the splits, and where it is forecast the fitness to expect and the way to tau.
+    """Draws a plan: its splits and, where they are forecast, the fitness and the time to reach tau.
 
-    Returns the axes of a figure of its own, from left to right.
+    Args:
+        plan: The plan, from `replay.plan`.
+        theme: "light" or "dark".
+
+    Returns:
+        The axes of a new figure, from left to right.
     """
     count = 1 + plan.inside + (plan.inside and plan.tau is not None)
     figure, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.2)

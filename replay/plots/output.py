@@ -20,9 +20,22 @@ if TYPE_CHECKING:
 
 
 def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
-    """Write a figure; the suffix of `path` decides how: .png, .svg or .pdf.
+    """Writes a figure to a file.
 
-    The same figure gives the same bytes. A PDF holds its fonts, and its texts can be searched.
+    The same figure gives the same bytes. A PDF embeds its fonts, and its text can be searched.
+
+    Args:
+        figure: A figure, or axes of one.
+        path: The file; its suffix decides the format: .png, .svg or .pdf.
+        dpi: Resolution of a .png, in dots per inch.
+
+    Returns:
+        The path.
+
+    Example:
+        >>> file = replay.plots.save(replay.plots.slices(grid), new(".pdf"))
+        >>> file.suffix
+        '.pdf'
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -88,10 +88,17 @@ def pulls_per_arm(
 def threshold_times(
     times: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw after how many pulls each policy reaches a fitness.
+    """Draws after how many pulls each policy reaches a fitness.
 
-    `times` has a row per policy and threshold: policy, tau, time, low, high (infinite if not
-    reached), share, share_reached and n.
+    Args:
+        times: One row per policy and threshold, with the columns policy, tau, time, low and high
+            (infinite if not reached), share, share_reached and n.
+        of: Name of the runs, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     style.require(times, "policy", "tau", "time", "low", "high", "share", "share_reached", "n")
     if times.empty:
@@ -269,9 +276,16 @@ def verdicts(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw a ledger as a small matrix: a row per claim, a coloured cell per source and task.
+    """Draws a ledger of claims as a matrix: a row per claim, a coloured cell per source and task.
 
-    `ledger` is of `replay.claims.ledger`; `columns` tell the columns of the matrix apart.
+    Args:
+        ledger: The ledger, from `replay.claims.ledger`.
+        columns: The columns of the ledger that distinguish the columns of the matrix.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     from matplotlib.patches import Rectangle
 

@@ -30,10 +30,10 @@ def paper(
     caption: bool = False,
     **options: Any,
 ) -> Figure:
-    """Draw a figure for a paper: its columns' width, small texts, colours that survive greyscale.
+    """Draws a figure for a paper: as wide as its columns, in colours that suit greyscale.
 
     Example:
-        >>> plots.paper(plots.trajectories, frame, path="runs.pdf", x="calls")
+        >>> figure = replay.plots.paper(replay.plots.slices, grid, path=new(".pdf"), columns=1)
 
     Args:
         draw: A figure that draws on `ax`, such as those of `replay.plots`.

@@ -30,7 +30,19 @@ class GroupFigure(Protocol):
 
 
 def best_so_far(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
-    """Draw trajectories over generations, or over calls where generations differ in size."""
+    """Draws the best fitness so far against generations, or against calls if runs differ in N.
+
+    Args:
+        frame: Rows of `replay.load`, of one task and model.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> ax = replay.plots.best_so_far(frame)
+    """
     frame = frame.sort_values("children", kind="stable")
     by_generation = frame["children"].nunique() == 1
     return trajectories(frame, x="generation" if by_generation else "calls", ax=ax, theme=theme)
@@ -75,12 +87,15 @@ def draw(figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> No
 
 
 def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0) -> Figure:
-    """Draw every figure of `FIGURES` of the same runs side by side, at most two in a row.
+    """Draws every figure of `replay.plots.FIGURES` for the same runs, at most two in a row.
 
     Args:
         frame: Rows of `replay.load`, of one task and model.
-        theme: Inks.
-        width: Of the figure, inches.
+        theme: "light" or "dark".
+        width: Width of the figure in inches.
+
+    Returns:
+        The figure.
     """
     known = figures()
     across = min(2, len(known))

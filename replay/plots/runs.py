@@ -172,7 +172,17 @@ def worth(
 def pulls(
     allocation: Allocation, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw which arm a live allocation pulled in each round; `of` names the allocation."""
+    """Draws which arm a live allocation pulled in each round.
+
+    Args:
+        allocation: The allocation, from `evo.allocate_live`.
+        of: Name of the allocation, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+    """
     made = allocation.pulls[allocation.pulls >= 0]
     arms = len(allocation.arms)
     ax = style.prepare(ax, theme)

@@ -33,10 +33,13 @@ def facets(
     width: float = 12.0,
     height: float = 4.2,
 ) -> Figure:
-    """Draw the same figure for each name side by side; what they have in common is written once.
+    """Draws the same figure for each name side by side; common texts are written once.
 
     Example:
-        >>> plots.facets(tasks, lambda task, ax: plots.heatmap(grid, task=task, ax=ax))
+        >>> tasks = frame["task"].unique()
+        >>> figure = replay.plots.facets(
+        ...     tasks, lambda task, ax: replay.plots.heatmap(grid, task=task, ax=ax)
+        ... )
 
     Args:
         names: One for each of the axes, such as tasks.

@@ -47,9 +47,17 @@ def main_effects(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw main effects: the mean of `column` over all runs with one value of a field, by field.
+    """Draws main effects: the mean over all runs with one value of a field, by field.
 
-    `frame` is of `replay.load_sweep`, here and below; `fields` None takes all that vary.
+    Args:
+        frame: The table of a sweep, from `replay.load_sweep`.
+        fields: Names of the fields (default: all that vary).
+        column: The column whose mean is drawn.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     table = sweeps.main_effects(frame, fields, column=column)
     if table.empty:
@@ -203,7 +211,18 @@ def _tick(ax: Axes, x: float, y: float, text: str, ink: str, *, right: bool = Fa
 def depth_breadth_slice(
     frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw mean fitness by N, a line per T, over all configurations where other fields vary too."""
+    """Draws mean fitness against N, with one line per T.
+
+    If other fields vary too, the mean is over all their values.
+
+    Args:
+        frame: The table of a sweep, from `replay.load_sweep`.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+    """
     import pandas as pd
 
     rows = completed(frame).dropna(subset=["fitness"])

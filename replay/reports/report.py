@@ -42,7 +42,14 @@ OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one task and model, with their rows of the tables of all logs."""
+    """The runs of one task and model.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the model.
+        is_llm: Whether the model is an LLM.
+        tables: The rows of these runs in the tables of `replay.load_tables`.
+    """
 
     task: str
     model: str
@@ -80,7 +87,18 @@ class Group:
 
 
 def groups(tables: Tables) -> list[Group]:
-    """Runs by task and model, in order of first appearance."""
+    """Returns the runs of some logs, grouped by task and model.
+
+    Args:
+        tables: The tables of the logs, from `replay.load_tables`.
+
+    Returns:
+        The groups, in order of their first run.
+
+    Example:
+        >>> [group.task for group in replay.reports.groups(replay.load_tables(path))]
+        ['min_max_distance']
+    """
     found = []
     for (task, model), runs in tables.runs.groupby(["task", "model"], sort=False):
         names = set(runs["run"])
@@ -91,7 +109,15 @@ def groups(tables: Tables) -> list[Group]:
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
-    """Tables of a group's runs, those of `SECTIONS` that apply; of `tau` the time to reach it."""
+    """Returns the tables of a report about one group of runs.
+
+    Args:
+        group: The group, from `groups`.
+        tau: A fitness; the table of fitness then has the time to reach it.
+
+    Returns:
+        The tables of `replay.reports.SECTIONS` that apply to these runs.
+    """
     known = {**SECTIONS, **plugged_in("replay.sections")}
     made = (make(group, tau) for make in known.values())
     return [section for section in made if section is not None]
@@ -100,7 +126,14 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
 def by_size(
     group: Group, title: str, cells: Callable[[Group], list[Cell]], notes: Iterable[str] = ()
 ) -> Section:
-    """Returns a table with a row for each N, whose cells come from the runs of that N."""
+    """Returns a table with one row per N.
+
+    Args:
+        group: The runs.
+        title: Title of the table.
+        cells: Returns the cells of a row from the runs of one N.
+        notes: Sentences that are needed to read the table.
+    """
     rows = {str(children): cells(part) for children, part in group.sizes()}
     return group.section(title, "N", stack(rows), notes)
 

@@ -26,7 +26,19 @@ LEVEL = 0.95
 
 
 class Cell(NamedTuple):
-    """A cell without its row; NaN limits are no interval."""
+    """One number of a table, with its interval.
+
+    Attributes:
+        quantity: Name of its column.
+        value: The number.
+        low: Lower limit of its interval; NaN if it has none.
+        high: Upper limit, likewise.
+        n: Number of runs that it rests on.
+        unit: How it is printed, such as "fitness", "share" or "count".
+        level: Nominal level of the interval.
+        coverage: Coverage that was measured for such an interval; NaN if none was.
+        without: Why an estimate has no interval.
+    """
 
     quantity: str
     value: float
@@ -44,7 +56,17 @@ CELLS = ("row", *Cell._fields)
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One table of a report."""
+    """One table of a report.
+
+    Attributes:
+        title: Its title.
+        task: Name of the task.
+        model: Name of the model.
+        is_llm: Whether the model is an LLM; if not, the report says so.
+        heading: What the rows are, such as "N" or "policy".
+        cells: One row per cell, with the columns of `Cell` and `row`, in the order of display.
+        notes: Sentences that are needed to read the table.
+    """
 
     title: str
     task: str
@@ -56,12 +78,35 @@ class Section:
 
 
 def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
-    """A number that is no estimate."""
+    """Returns a cell for a number that is counted and not estimated.
+
+    Args:
+        quantity: Name of its column.
+        value: The number.
+        n: Number of runs that it rests on.
+        unit: How it is printed, such as "fitness", "share" or "count".
+
+    Example:
+        >>> replay.reports.exact("calls", 320, n=10, unit="count").value
+        320
+    """
     return Cell(quantity, value, math.nan, math.nan, n, unit)
 
 
 def estimate(quantity: str, found: Interval, unit: str) -> Cell:
-    """A number with its interval, a share's within [0, 1]."""
+    """Returns a cell for a number with its interval.
+
+    Args:
+        quantity: Name of its column.
+        found: The number and its interval, such as `replay.interval` returns.
+        unit: How it is printed; the limits of a "share" are cut to [0, 1].
+
+    Example:
+        >>> found = replay.interval([0.6, 0.7, 0.8, 0.8, 0.9])
+        >>> cell = replay.reports.estimate("final", found, "fitness")
+        >>> cell.n, round(cell.value, 2)
+        (5, 0.76)
+    """
     bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
     low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
     level = math.nan if math.isnan(low) else found.level
@@ -70,7 +115,14 @@ def estimate(quantity: str, found: Interval, unit: str) -> Cell:
 
 
 def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
-    """Cells as a frame with columns `CELLS`, by their row."""
+    """Returns cells as a data frame.
+
+    Args:
+        rows: The cells of each row, by the row's name.
+
+    Returns:
+        One row per cell, with the columns `row` and those of `Cell`.
+    """
     return pd.DataFrame(
         [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
     )

@@ -120,9 +120,21 @@ def pool_kind(kind: str, n: int, K: int) -> str:
 def effect(
     baseline: Replay, treatment: Replay, *, level: float = 0.95, name: str = "mean difference"
 ) -> Interval:
-    """Mean difference in final best fitness, `treatment` less `baseline`, interval over runs.
+    """Returns the difference in final best fitness between two policies, paired by replicate.
 
-    Both are replays of the same draws of arms: same seed, arms, rounds and replicates.
+    Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
+
+    Args:
+        baseline: Replay of the baseline.
+        treatment: Replay of the policy to compare with it.
+        level: Nominal level of the interval.
+        name: What the interval is called.
+
+    Returns:
+        The mean of `treatment` minus `baseline` in final best fitness, with its interval over runs.
+
+    Raises:
+        ValueError: The two replays drew different arms.
     """
     before, after = (np.asarray(side.best_fitness)[:, -1] for side in (baseline, treatment))
     if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
@@ -134,12 +146,56 @@ def effect(
 
 
 def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Interval:
-    """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
+    """Returns what starting K runs and keeping the best is worth, compared with one run.
+
+    Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
+
+    Args:
+        single: Replay of the policy `single`.
+        random: Replay of the policy `random`.
+        level: Nominal level of the interval.
+
+    Returns:
+        The mean of `random` minus `single` in final best fitness, with its interval over runs.
+
+    Raises:
+        ValueError: The two replays drew different arms.
+
+    Example:
+        >>> settings = {"rounds": 4, "arms": 2, "replicates": 100}
+        >>> single = replay.simulate(fitness, "single", **settings)
+        >>> random = replay.simulate(fitness, "random", **settings)
+        >>> gain = replay.pool_effect(single, random)
+        >>> gain.n
+        6
+    """
     return effect(single, random, level=level, name="pool effect")
 
 
 def allocation_effect(random: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
-    """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
+    """Returns what choosing among K runs is worth, compared with random pulls.
+
+    Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
+
+    Args:
+        random: Replay of the policy `random`.
+        policy: Replay of the policy in question.
+        level: Nominal level of the interval.
+
+    Returns:
+        The mean of `policy` minus `random` in final best fitness, with its interval over runs.
+
+    Raises:
+        ValueError: The two replays drew different arms.
+
+    Example:
+        >>> settings = {"rounds": 4, "arms": 2, "replicates": 100}
+        >>> random = replay.simulate(fitness, "random", **settings)
+        >>> policy = replay.simulate(fitness, "ucb1", **settings)
+        >>> gain = replay.allocation_effect(random, policy)
+        >>> gain.n
+        6
+    """
     return effect(random, policy, level=level, name="allocation effect")
 
 

@@ -50,7 +50,18 @@ def tail_p(value: float, drawn: ArrayLike, enough: int | None = None) -> float:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Holm's adjusted p-values; NaN stays and does not count."""
+    """Returns p-values adjusted for several tests by Holm's method.
+
+    Args:
+        p: The p-values of all tests, shape (tests,). NaN stands for a test that was not made.
+
+    Returns:
+        The adjusted p-values in the same order, at most 1. NaN stays NaN and is not counted.
+
+    Example:
+        >>> replay.claims.holm([0.01, 0.04, 0.03]).round(2).tolist()
+        [0.03, 0.06, 0.06]
+    """
     values = np.asarray(p, dtype=np.float64)
     adjusted = np.full(len(values), np.nan)
     known = np.flatnonzero(~np.isnan(values))

@@ -25,10 +25,13 @@ class EngineError(ValueError):
 
 
 def register_engine(engine: Engine) -> None:
-    """Makes an engine known by its name; one of the same name is replaced.
+    """Registers an engine under its name; an engine of your own with the same name is replaced.
+
+    Args:
+        engine: The engine: its name, how it is prepared and started, and how its prompts are read.
 
     Raises:
-        ValueError: The name is empty, that of a shipped engine, or `evo`.
+        ValueError: The name is empty, that of a shipped engine, or "evo".
     """
     taken = {*ENGINES.built_in, "evo"}
     if not engine.name or engine.name in taken:

@@ -46,7 +46,11 @@ class Summary:
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """A sweep; also its path, for `os.fspath`."""
+    """A sweep in its folder; it can be given wherever a path can.
+
+    Attributes:
+        folder: The folder, which holds sweep.json, events.jsonl and the logs.
+    """
 
     folder: Path  # of sweep.json, events.jsonl and the logs
 
