@@ -6,14 +6,16 @@ if (!window.replayPage) {
   const rows = ".replay-runs tbody tr";
   const others = ".replay-runs th *, .replay-explorer [role=tab]";
 
-  // Lists of files and tables of runs in the page's own colours, with room around their lines.
+  // Lists of files and tables of runs, with room around their lines. Of a long name the end is
+  // shown, where runs of a task differ; the whole name is its tooltip.
   const look = document.createElement("style");
   look.textContent = `
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
     .replay-runs table.dataTable > :is(thead, tbody) > tr > :is(th, td) { padding: 4px 7px; }
     .replay-runs table.dataTable > tbody > tr > td:first-child {
-      max-width: 230px; overflow: hidden; text-overflow: ellipsis; }
+      max-width: 230px; overflow: hidden; text-overflow: ellipsis;
+      direction: rtl; unicode-bidi: plaintext; text-align: left; }
     .replay-runs .dt-scroll-body { scrollbar-width: thin; }`;
   document.head.append(look);
 

@@ -144,7 +144,8 @@ def lines(
     if scale == "whole":
         style.whole_numbers(ax)
     style.label_axes(ax, theme, x=x, y=y)
-    style.head(ax, theme, title, f"{about}{'; grey: the others' if split else ''}")
+    about = f"{about.removesuffix('.')}; grey: the others" if split else about
+    style.head(ax, theme, title, about)
     return ax
 
 
