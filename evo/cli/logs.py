@@ -203,7 +203,7 @@ def _by_model(log: Log) -> dict[str, list[Call]]:
 
 
 def _model_row(log: Log, name: str, calls: Sequence[Call]) -> tuple[object, ...]:
-    """Returns what was asked of a model, and what came of it."""
+    """Returns the row of a model: its calls, their results and their cost."""
     judged = [call.evaluation for call in calls if hasattr(call, "evaluation")]
     ok, tally = sum(each.status == "ok" for each in judged), _tally_of(calls, log.header)
     money = number(tally.dollars, ".4f", "unknown")
@@ -211,7 +211,7 @@ def _model_row(log: Log, name: str, calls: Sequence[Call]) -> tuple[object, ...]
 
 
 def _tally_of(calls: Sequence[Call], header: Header) -> Tally:
-    """Returns what some calls of a log came to."""
+    """Returns the totals of some calls of a log."""
     from evo.runs.progress import Tally
 
     tally = Tally()

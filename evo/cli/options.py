@@ -124,7 +124,7 @@ def assignments(texts: Sequence[str]) -> dict[str, object]:
 
 
 def literal(text: str) -> object:
-    """Parses what JSON knows; anything else is text."""
+    """Parses a JSON value; anything else is returned as text."""
     try:
         value: object = json.loads(text)
     except ValueError:
@@ -229,7 +229,7 @@ class SearchSetOptions(TypedDict, total=False):
 
 
 class ShellOptions(TypedDict, total=False):
-    """How a session works, in words of the command line."""
+    """Options of a session that only the command line has."""
 
     quiet: Annotated[bool, Option("Show no progress bar.", False)]
     backend: Annotated[

@@ -173,7 +173,7 @@ def go_on(
 
 
 def print_sweep(done: Sweep) -> int:
-    """Prints what each configuration came to, the best first, and how the sweep stands."""
+    """Prints the fitness of each configuration, best first, and the sweep's progress."""
     from evo.studies.sweep.summary import standings
 
     def shown(value: float) -> str:

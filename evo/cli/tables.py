@@ -64,7 +64,7 @@ def print_logs(logs: Sequence[Log]) -> None:
 
 
 def print_not_begun(logs: Sequence[Log]) -> None:
-    """Prints which runs were asked for and not begun, if any."""
+    """Prints which requested runs were not started, if any."""
     from evo.logs.log import Logs
 
     missing = [path.name for path in logs.not_begun] if isinstance(logs, Logs) else []

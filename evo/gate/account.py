@@ -75,7 +75,7 @@ class Account:
         return len(self._under_way)
 
     def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
-        """Begins a log, or goes on with one of the same model: its requests count."""
+        """Opens a new log, or continues one of the same model and counts its requests."""
         begin = self._header()
         writer, records = go_on(path, line_decoder, opened, what="log of a gate", begin=begin)
         for record in records:

@@ -30,7 +30,7 @@ _KNEE = 0.9  # of the best calls/s is enough
 
 @dataclass(frozen=True)
 class Level:
-    """What an endpoint gave at one concurrency."""
+    """Throughput and latency of an endpoint at one level of concurrency."""
 
     concurrency: int
     rate: float  # answered calls per second

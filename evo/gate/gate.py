@@ -294,7 +294,7 @@ class Gate(Listener):
         return response
 
     def _settle(self, sent: Sent, asked: JsonObject, attempt: Attempt, reply: str | None) -> None:
-        """Counts what became of a request, and tells whoever listens."""
+        """Counts the outcome of a request and notifies the listener."""
         self.account.settle(sent, attempt)
         if self._on_passage is not None:
             self._on_passage(Passage(sent.number, asked, attempt, reply))

@@ -19,7 +19,7 @@ _FIRST = b',"kind":"gate"'
 
 
 class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
-    """First line: the model before which the gate stands, and when it began."""
+    """First line of a gate's log: the model that it forwards to, and its start time."""
 
     schema: Int = 1
     model: Model
@@ -37,7 +37,7 @@ class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
 
 
 class Settled(Record, frozen=True, kw_only=True, tag_field="kind", tag="settled"):
-    """What became of a request."""
+    """Outcome of a request."""
 
     number: Int
     at: float
@@ -59,7 +59,7 @@ line_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
 
 
 class Passed(NamedTuple):
-    """A request that was sent, and what became of it; no attempt: that is not known."""
+    """A request that was sent, and its outcome; the attempt is None if that is unknown."""
 
     sent: Sent
     attempt: Attempt | None
@@ -68,7 +68,7 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class GateLog:
-    """What the log of a gate holds.
+    """The content of a gate's log.
 
     Attributes:
         path: The file.

@@ -55,7 +55,7 @@ class Turnstile:
         return 0 if self._closed else self._granted - self.passed
 
     def grant(self, requests: int) -> None:
-        """Lets so many more requests through."""
+        """Allows this many further requests."""
         with self._changed:
             self._granted += requests
             self._changed.notify_all()

@@ -107,7 +107,7 @@ def is_turned_away(attempt: Answered) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What some calls cost under one rule; costs add up, and None is unknown.
+    """Costs of some calls under one rule, which can be added; None stands for unknown.
 
     Calls are children asked for and instances that evaluations asked, attempts their HTTP requests;
     the rule stands in for those `without_usage`. Prompt tokens include cached ones, completion
@@ -314,7 +314,7 @@ class OfTokens(Protocol):
 
 @dataclass(frozen=True)
 class Unit:
-    """What a budget may be counted in.
+    """A unit in which a budget can be counted.
 
     Attributes:
         help: What is counted, in a few words.

@@ -84,7 +84,7 @@ def file_name(text: str, *, longest: int = 120) -> str:
 
 
 def unused(folder: Path, stem: str, ending: str = "") -> Path:
-    """A path in the folder that does not exist: STEM, else STEM-2, STEM-3, ..."""
+    """Returns an unused path in the folder: STEM, or else STEM-2, STEM-3, ..."""
     taken = set(os.listdir(folder)) if folder.is_dir() else set()
     names = (f"{stem}{ending}", *(f"{stem}-{count}{ending}" for count in range(2, 100_000)))
     return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)

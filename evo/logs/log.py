@@ -72,7 +72,7 @@ class Best:
 
 
 class Log:
-    """What a log file held when it was read.
+    """The content of a log file at the time of reading.
 
     Attributes:
         path: The file.

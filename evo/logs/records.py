@@ -56,7 +56,7 @@ class Instance(Record, frozen=True, kw_only=True):
 
 
 class Evaluation(Record, frozen=True, kw_only=True):
-    """What an evaluator found about one program.
+    """Status, fitness and metrics of one program.
 
     Attributes:
         status: The fitness is None unless this is `ok`; None: an import does not say.
@@ -309,7 +309,7 @@ class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
-    """How many seconds a generation has taken so far, lest a kill forgets it; one a second."""
+    """Seconds that a generation has taken so far, written once a second in case of a kill."""
 
     generation: Int
     seconds: float

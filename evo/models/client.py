@@ -78,7 +78,7 @@ class CallCancelled(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Call:
-    """What became of a request to the model for one child, or for one of its drafts.
+    """Outcome of a request to the model for one child, or for one of its drafts.
 
     The reply is None where there is none; `rejected` gives the reason if a retry cannot help.
     """
@@ -109,7 +109,7 @@ class Caller(Protocol):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is and the key it wants; the key is in no repr."""
+    """Address of a model and its key, which no repr shows."""
 
     base_url: str
     key: str = field(repr=False)

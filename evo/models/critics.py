@@ -289,7 +289,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
 
     @property
     def cost(self) -> Cost:
-        """What its calls cost."""
+        """Costs of its calls."""
         return cost_of_children(self.calls, self.record.model, self.record.sampling)
 
     def close(self) -> None:

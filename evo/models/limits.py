@@ -124,7 +124,7 @@ class _Waiter(Lease):
 
 @dataclass(kw_only=True)
 class Load:
-    """How slots were used so far, seconds."""
+    """Use of the slots so far, in seconds."""
 
     slots: int
     open: float = 0.0  # while any request waited or flew
@@ -188,7 +188,7 @@ class Slots:
 
     @property
     def load(self) -> Load:
-        """How the slots were used until now."""
+        """Returns the use of the slots until now."""
         with self._lock:
             self._measure()
             return replace(self._load)

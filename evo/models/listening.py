@@ -40,7 +40,7 @@ _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent, and the connection on which it waits."""
+    """A client's request and the connection on which the client waits."""
 
     method: str
     path: str
@@ -129,7 +129,7 @@ class _Connection:
 
 
 class _Malformed(Exception):  # noqa: N818
-    """What arrived is no request that is answered here."""
+    """The request is malformed or not supported."""
 
     def __init__(self, status: int, words: str = "") -> None:
         super().__init__(words or HTTPStatus(status).phrase)

@@ -314,7 +314,7 @@ class ThompsonNIG(IndexPolicy):
 
 
 class SuccessiveHalving(BasePolicy):
-    """Equal pulls for all arms, then the better half goes on, until one is left.
+    """Pulls all arms equally often, then keeps the better half, until one is left.
 
     Karnin, Koren & Somekh, Almost optimal exploration in multi-armed bandits, 2013, with the last
     reward in place of the mean as in Jamieson & Talwalkar, Non-stochastic best arm identification

@@ -53,7 +53,7 @@ class Policy(Protocol):
         """
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats, /) -> None:
-        """Learn what the pulls that were asked for came to, all of shape (replicates,).
+        """Receives the rewards of the requested pulls, all of shape (replicates,).
 
         A policy that does not care for costs may leave the third argument out. Once a replicate is
         over, its observations no longer mean anything and its picks are not used.
@@ -122,7 +122,7 @@ class BasePolicy(ABC):
         """Learn the rewards of the pulled arms; see `Policy.tell`."""
 
     def inspect(self) -> Mapping[str, Floats]:
-        """What the last `ask` went by: arrays (replicates, arms) by name; see the policy."""
+        """Returns what the last `ask` was based on: arrays (replicates, arms) by name."""
         return {}
 
     def _at(self, arm: Ints) -> Ints:

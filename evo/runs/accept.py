@@ -70,7 +70,7 @@ def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) 
 def confirmed_fitness(
     found: Confirmation | None, accepted: bool, before: float | None
 ) -> float | None:
-    """Returns the fitness of the program that stands after a generation.
+    """Returns the fitness of the best program after a generation.
 
     It is the mean of its fresh draws; `before` where none were made or one of them failed.
     """

@@ -97,7 +97,7 @@ class Worst:
     shared: int = 0
 
     def left(self, settled: int) -> dict[str, float]:
-        """What the rest may cost after so many generations, generation 0 being the first."""
+        """Returns the maximal cost of the generations after the first ones, by unit."""
         done = max(settled, self.shared)
         parts = [self.initial] * (done == 0) + [self.final] * bool(self.final)
         rest = max(0, self.generations + 1 - max(done, 1))
@@ -127,7 +127,7 @@ def affordable(runs: Sequence[Worst], limits: Mapping[str, float]) -> tuple[int,
 
 
 class Ledger:
-    """What is spent, against limits; every verb counts with it.
+    """Compares costs with limits; every function with a budget uses it.
 
         while ledger.open().all():
             ledger.settle(cost_of_one_more)
@@ -181,12 +181,12 @@ class Ledger:
 
     @property
     def total(self) -> dict[str, float]:
-        """What was spent on the first account, by unit."""
+        """The costs on the first account, by unit."""
         return {unit: float(amount[0]) for unit, amount in self.spent.items()}
 
 
 class Turns:
-    """Runs that share a ledger come out as if served one after another; thread-safe.
+    """Serves runs that share a ledger as if one after another; it is thread-safe.
 
     A run goes on early if even the worst case of all runs before it leaves room, and is over once
     what they have spent already leaves none; between the two it waits. So the order in which work

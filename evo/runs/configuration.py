@@ -271,7 +271,7 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
 
 
 def release_paths(paths: Iterable[Path]) -> None:
-    """Promises these paths no longer: their runs have begun, or never will."""
+    """Releases reserved paths, whose runs have begun or were given up."""
     with _promising:
         _promised.difference_update(path.absolute() for path in paths)
 
@@ -317,7 +317,7 @@ def identity(header: Header) -> Header:
 
 
 def as_begun(header: Header, log: Log | None) -> Header:
-    """Returns the header of a run that goes on with a log: with the task as that holds it."""
+    """Returns the header of a run that continues a log, with the task that the log holds."""
     return header if log is None else msgspec.structs.replace(header, task=log.header.task)
 
 

@@ -68,7 +68,7 @@ def instance_seed(key: str, index: int) -> int:
 
 
 class Tried(NamedTuple):
-    """How a text did on an instance, and the calls for it: the model's, then any of a critic."""
+    """Result of a text on one instance, with the calls of the model and of the critic."""
 
     instance: Instance
     calls: tuple[InstanceCall, ...]
@@ -194,7 +194,7 @@ class InstanceEvaluator:
     def _try(
         self, text: str, places: Sequence[int], limits: Limits
     ) -> tuple[dict[int, Tried], Evaluation]:
-        """Asks a text some of the instances, by place, and has the replies scored together."""
+        """Tries a text on some instances, by position, and scores the replies together."""
         key = text_key(text)
 
         asked = self._at_once(functools.partial(self._ask, text, key), places)

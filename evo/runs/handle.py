@@ -55,7 +55,7 @@ class Control(contextlib.AbstractContextManager["Control", None]):
         self._set(self.stopping)
 
     def stop(self) -> None:
-        """Likewise, but what is under way has a moment to finish and is then ended."""
+        """Lets no further call begin, and ends calls that do not finish within seconds."""
         self.wish = "stop"
         self._set(self.stopping)
         with self._lock:
@@ -99,7 +99,7 @@ class Prepared(Generic[Result]):
     runs: Sequence[tuple[Header, int]] = ()
 
     def do(self) -> Result:
-        """Does the work here and now; after Ctrl-C a moment is left to what is under way."""
+        """Does the work in this thread; after Ctrl-C, calls under way may finish briefly."""
         with Control() as control:
             return self.work(control)
 
@@ -152,7 +152,7 @@ class Handle(Generic[Result]):
         self._control.pause()
 
     def stop(self) -> None:
-        """Likewise, but calls under way have five seconds to finish."""
+        """Lets no further call begin; calls under way have five seconds to finish."""
         self._control.stop()
 
     def wait(self, timeout: float | None = None) -> Result:

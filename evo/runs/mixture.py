@@ -21,7 +21,7 @@ from evo.logs.records import Header, Outcome, Planned
 
 @dataclass(frozen=True)
 class Returns:
-    """What the children of one model have cost and gained.
+    """Costs and gains of the children of one model.
 
     Attributes:
         calls: How many there are.

@@ -47,7 +47,7 @@ class Option:
 
 
 class GoalOptions(TypedDict, total=False):
-    """When a run ends; none of it identifies the run."""
+    """Options that end a run; none of them identifies the run."""
 
     generations: Annotated[int, Option("Number of generations T.", 8)]
     target: Annotated[float | None, Option("Stop once the best fitness reaches this value.")]
@@ -114,7 +114,7 @@ class PromptOptions(TypedDict, total=False):
 
 
 class FilterOptions(TypedDict, total=False):
-    """What refuses programs before they are evaluated."""
+    """Filters, which refuse programs before they are evaluated."""
 
     filters: Annotated[
         "GivenFilter | Iterable[GivenFilter]",
@@ -181,7 +181,7 @@ class EvaluationOptions(TypedDict, total=False):
 
 
 class SizeOptions(TypedDict, total=False):
-    """How many children a generation has."""
+    """Number of children per generation."""
 
     children: Annotated[int, Option("Number of children per generation N.", 16)]
 
@@ -260,7 +260,7 @@ class WorkOptions(TypedDict, total=False):
 
 
 class EventOptions(TypedDict, total=False):
-    """What is called for every event of a session."""
+    """The function that is called with every event of a session."""
 
     on_event: Annotated[
         "Callable[[Event], object] | None",
@@ -269,7 +269,7 @@ class EventOptions(TypedDict, total=False):
 
 
 class TimeoutOptions(TypedDict, total=False):
-    """How long a request may take."""
+    """Time limit of a request."""
 
     timeout: Annotated[float, Option("Seconds that one request may take.", 600.0)]
 
@@ -311,7 +311,7 @@ class ForkOptions(GoalOptions, ChangeOptions, SessionOptions, total=False):
 
 
 class ResumeOptions(GoalOptions, SessionOptions, total=False):
-    """The options of a run that goes on."""
+    """The options of a run that is continued."""
 
 
 class StudyOptions(VariedOptions, SessionOptions, total=False):

@@ -56,7 +56,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Rerun:
-    """What playing a log again found, over so many evaluations, that of generation 0 included.
+    """Differences found by playing a log again; generation 0 counts as an evaluation.
 
     Prompts that are not the logged ones go by generation and index; where a generation would be
     planned otherwise now, the log's plan was kept.

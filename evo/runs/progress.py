@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tally:
-    """Adds up what calls were made of; any thread may add.
+    """Adds up the attempts, tokens and costs of calls; it is thread-safe.
 
     `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
     status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts

@@ -177,7 +177,7 @@ class RunData:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a program returned, or why there is nothing to draw."""
+    """The value that a program returned, or the reason why nothing is drawn."""
 
     picture: str = ""  # how it is drawn, see `replay.plots.construction`
     value: object = None  # as nested lists, out of the log; None: nothing to draw

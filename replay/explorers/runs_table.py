@@ -65,7 +65,7 @@ class RunsView:
 
     @property
     def words(self) -> str:
-        """How far each came; of two, what tells them apart."""
+        """Describes each run; of two runs, their differences."""
         text = [
             f"{row['run']}: best fitness {row['best_fitness']:.6g} after T = {row['T']} of "
             f"N = {row['N']}."

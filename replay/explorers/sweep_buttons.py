@@ -23,7 +23,7 @@ POLL = 0.5  # seconds between looks at the events
 
 
 def sweep_progress(folder: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
-    """How a sweep stands and its last events in words, newest last: what the buttons show.
+    """Returns a sweep's progress and latest events in words, newest last.
 
     Configurations are named by their values.
     """

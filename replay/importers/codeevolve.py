@@ -171,7 +171,7 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
 
 
 def _read_log(file: Path) -> _Island:
-    """What a text log tells."""
+    """Reads a text log."""
     text = foreign.read_text(file)
     heads = list(_ENTRY.finditer(text))
     if not heads:
@@ -219,7 +219,7 @@ def _take_entry(island: _Island, epoch: int, message: str) -> None:
 
 
 def _drop(island: _Island, kept: int) -> None:
-    """Forgets the epochs after one from which a session goes on, but counts them."""
+    """Drops the epochs after the one from which a session continues, and counts them."""
     gone = range(kept + 1, island.epochs + 1)
     spent = [a.usage or {} for e in gone for a in island.attempts.get(e, ())]
     calls, tokens = island.again

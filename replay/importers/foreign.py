@@ -88,7 +88,7 @@ class Imported:
 
     @property
     def lost(self) -> str:
-        """What the source did not hold, in one line."""
+        """Names what the source did not hold, in one line."""
         return self.header.lost or "nothing"
 
     def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:

@@ -24,7 +24,7 @@ _FILE = "gepa_state.bin"
 
 
 class _Task(msgspec.Struct):
-    """What was proposed for one parent, and how it did on a minibatch."""
+    """A proposal for one parent and its scores on a minibatch."""
 
     parent_idx: int | None = None
     subsample_scores: list[float] | None = None

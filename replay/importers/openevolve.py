@@ -263,7 +263,7 @@ def _add_statistics(path: Path, found: _Found) -> None:
 
 
 def _why(message: str) -> Failure:
-    """How an iteration failed; an exception in the tool's own code tells nothing of a program."""
+    """Returns how an iteration failed; an exception in the tool's own code is no status."""
     status: Status | None = "no_program" if _NO_PROGRAM.match(message) else None
     return ("no_reply" if _NO_REPLY.match(message) else status, message)
 

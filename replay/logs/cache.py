@@ -57,7 +57,7 @@ class _Stated(msgspec.Struct):
 
 
 def folder() -> Path:
-    """Where entries lie; the folder need not exist."""
+    """Returns the folder of the entries, which need not exist."""
     if given := os.environ.get("XDG_CACHE_HOME"):
         base = Path(given)
     elif sys.platform == "darwin":
@@ -68,7 +68,7 @@ def folder() -> Path:
 
 
 def marks_of(paths: Sequence[Path]) -> Marks | None:
-    """What is known of logs without reading them; None if one cannot be looked at."""
+    """Returns path, size and time of change of logs; None if one is not accessible."""
     try:
         found = [(str(path), path.stat()) for path in paths]
     except OSError:
@@ -150,7 +150,7 @@ def _digest(path: str) -> str:
 
 @functools.cache
 def _code() -> str:
-    """What changes whenever the code that makes tables does."""
+    """Returns a hash of the code that makes tables."""
     texts = [Path(__file__).with_name(name).read_bytes() for name in _CODE]
     versions = (pd.__version__, np.__version__)
     return hashlib.sha256(b"".join(texts) + repr(versions).encode()).hexdigest()

@@ -19,7 +19,7 @@ FOLDS = 3
 
 
 def tree(log: Log, *, fold: int = 0) -> pd.DataFrame:
-    """Returns the tree of a run: every program, what it rewrote, and what was made of it.
+    """Returns the tree of a run: every program with its parents and descendants.
 
     Args:
         log: A run.

@@ -46,7 +46,7 @@ _POINTS = ("cost", "maximum", "generations", "children", "splits", "statistic", 
 
 @dataclass(frozen=True, repr=False)
 class DepthBreadth(Brief):
-    """What the splits of each budget were worth.
+    """Fitness of the splits of each budget.
 
     Attributes:
         cells: One row per task, model and cell: generations (T), children (N), calls, value (mean

@@ -268,7 +268,7 @@ def _correlation(early: FloatArray, late: FloatArray) -> float:
 
 
 def _lasts(early: FloatArray, late: FloatArray) -> float:
-    """How often the better of two runs stays the better one; NaN where no two differ early."""
+    """Returns how often the better of two runs stays better; NaN if none differ early."""
     ahead = early[:, None] > early
     stays = (late[:, None] > late) + 0.5 * (late[:, None] == late)
     return float(stays[ahead].mean()) if ahead.any() else np.nan

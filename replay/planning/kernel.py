@@ -115,7 +115,7 @@ class Kernel(Brief):
     visits: Visits = field(repr=False)
 
     def inside(self, generations: int, children: int) -> bool:
-        """Whether a cell lies inside what was logged.
+        """Whether a cell is within the logged range.
 
         It does if FEWEST runs of at least as many children were at least as deep, and a run had
         no more children.

@@ -61,7 +61,7 @@ class Costs:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A way to spend a budget: K arms of N children, advanced for so many rounds by a policy."""
+    """A way to spend a budget: a policy advances K arms of N children for some rounds."""
 
     generations: int
     children: int
@@ -298,7 +298,7 @@ def _simulated(
 
 
 def _pulled(fitness: FloatArray, choice: Choice, rounds: int, seed: int) -> FloatArray:
-    """What a policy makes of pools of runs, (pools, rounds); minus infinity if nothing is ok."""
+    """Fitness of a policy on pools of runs, (pools, rounds); -inf if no program is ok."""
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
     replay = simulate(
         fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed,

@@ -260,7 +260,7 @@ ENDS = {
 
 
 def outcome(selection: Selection, width: int) -> str:
-    """How a race ended: a winner where that is certain, else who was ahead, and why it ended."""
+    """Describes how a race ended: its winner, or the leader if uncertain, and the reason."""
     if selection.winner is None:
         return "no configuration is left"
     name = shorten(selection.labels[selection.winner], width, placeholder=" …")

@@ -28,7 +28,7 @@ PER_STRIP = 0.5  # inches that each policy, and each N, beyond the sixth adds to
 
 
 class Construction(NamedTuple):
-    """What the best program of a group returned, and how the task draws it."""
+    """The value that a group's best program returned, and how the task draws it."""
 
     picture: str
     value: object

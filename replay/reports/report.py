@@ -144,7 +144,7 @@ def fitness_section(group: Group, tau: float | None) -> Section:
 
 
 def status_section(group: Group, tau: float | None) -> Section:
-    """What became of the children."""
+    """The children by status."""
     partial = int((group.tables.children["status"] == "partial").sum())
     message = (
         f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
@@ -154,7 +154,7 @@ def status_section(group: Group, tau: float | None) -> Section:
 
 
 def fresh_section(group: Group, tau: float | None) -> Section | None:
-    """What is left of the gain on fresh draws, where rivals were tried on some."""
+    """The gain measured on fresh draws, if rivals were confirmed on some."""
     tested = (group.tables.runs["n_tests"] > 0).any()
     return by_size(group, "Gain on fresh draws", _confirmed, (FRESH,)) if tested else None
 
@@ -167,7 +167,7 @@ def cost_section(group: Group, tau: float | None) -> Section:
 
 
 def models_section(group: Group, tau: float | None) -> Section | None:
-    """What each model was asked for and what came of it, where runs have several."""
+    """Calls, costs and gains of each model, if runs use several."""
     if group.tables.children["asked_model"].nunique() < 2:
         return None
     return by_size(group, "Models", _models, (MODELS,))
@@ -353,7 +353,7 @@ def _costs(group: Group) -> list[Cell]:
 
 
 def _notes(group: Group) -> Iterator[str]:
-    """What the fitness table does not say by itself."""
+    """Sentences that are needed to read the table of fitness."""
     runs, generations = group.tables.runs, group.tables.generations
     if not group.is_llm:
         yield OFFLINE_NOTE

@@ -107,7 +107,7 @@ def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
 
 
 def _sums(tables: Tables) -> str:
-    """What all runs are together, in large numbers."""
+    """The totals over all runs."""
     runs, children = tables.runs, tables.children
     tokens = runs[["prompt_tokens", "completion_tokens"]].sum().sum()
     facts = [

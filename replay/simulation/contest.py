@@ -33,7 +33,7 @@ _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rul
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Contest(Brief):
-    """What policies make of the same pools of logged runs.
+    """Results of several policies on the same pools of logged runs.
 
     Intervals are over runs; `coverage`, the worst that was measured for their kind and number of
     pools, is what they are to be called by.

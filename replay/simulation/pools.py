@@ -31,7 +31,7 @@ ENOUGH, MOST = 20, 2000
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Played:
-    """What a policy made of the pools; intervals are over runs.
+    """Results of a policy on the pools; intervals are over runs.
 
     Arms rank within their replicate by what each would reach alone, 0 the best.
 
@@ -191,7 +191,7 @@ class Pools:
         self._permuted: dict[tuple[str, int], FloatArray] = {}
 
     def play(self, policy: str | PolicyClass) -> Played:
-        """What a policy makes of the pools."""
+        """Replays a policy on the pools."""
         if policy not in self._played:
             self._played[policy] = play(
                 self.fitness, policy, lengths=self.lengths, rounds=self.rounds, arms=self.K,
@@ -218,7 +218,7 @@ class Pools:
     def effect(
         self, a: str | PolicyClass, b: str | PolicyClass, *, level: float = 0.95
     ) -> Interval:
-        """How far policy a ends above b, with its interval over runs."""
+        """Returns the final fitness of policy a minus b, with its interval over runs."""
         for each in (a, b):
             self.ends(each)  # refuses pools on which nothing was ever ok
         texts = dict.fromkeys([*self.play(a).warnings, *self.play(b).warnings])

@@ -41,7 +41,7 @@ _CHUNK = 16 * BLOCK
 
 @dataclass(frozen=True, repr=False)
 class Replay(Brief):
-    """What a policy did in each replicate.
+    """The pulls, rewards and fitness of a policy in each replicate.
 
     Attributes:
         pulls: (replicates, rounds) int, row of `fitness` pulled; -1 once the replicate is over.

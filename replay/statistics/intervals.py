@@ -341,14 +341,14 @@ def _value_at(ordered: FloatArray, q: float) -> FloatArray:
 
 
 def student(level: float, freedom: FloatArray | float) -> FloatArray:
-    """Standard errors on either side of the mean, of so many degrees of freedom."""
+    """Returns Student's quantile: standard errors on either side of the mean."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(freedom, (1 + level) / 2))
 
 
 def too_few(n: int, least: int) -> str:
-    """Why there is no interval."""
+    """Returns why there is no interval."""
     return f"n = {n} is too small for an interval (needs {least})"
 
 

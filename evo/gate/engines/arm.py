@@ -176,7 +176,7 @@ class EngineArm(Arm):
         self._process = Process(driven.engine.prepare(job), self.folder, environment | keys)
 
     def _wait(self, calls: int) -> None:
-        """Waits until so many calls were made and judged, or until the engine is over."""
+        """Waits until this many calls were made and scored, or until the engine ends."""
         assert self._process is not None
         stopping, ended = self._resources.stopping, self._resources.control.ended
         while True:
@@ -194,7 +194,7 @@ class EngineArm(Arm):
                 self._changed.wait(LOOK)
 
     def _over_now(self, gone: str | None, quiet: bool) -> bool:
-        """Notes why the engine is over, if it is; the lock is held."""
+        """Records why the engine ended, if it did; the caller holds the lock."""
         idle = time.monotonic() - self._moved
         if self._turnstile.flooded:
             self.over = "the engine sent more requests at once than may wait"
@@ -275,7 +275,7 @@ class EngineArm(Arm):
         return max(waiting, key=shared)
 
     def _child(self, call: _Call, program: str | None, evaluation: Evaluation) -> Child:
-        """Returns the line of a call and of the program that came of it."""
+        """Returns the log line of a call and of the program in its reply."""
         passage, best, fitness = call.passage, self.state.best_fitness, evaluation.fitness
         generation, index = self._place(passage.number)
         messages = _messages(passage.body)

@@ -133,7 +133,7 @@ def resampled(seed: int, first: int = 0) -> httpx2.BaseTransport:
 
 
 class Judge(Listener):
-    """Says what programs that are posted to it are worth, as long as the context lasts.
+    """A local server that scores the programs posted to it, as a context manager.
 
     What the task keeps private is left out: the engine may show a model whatever it receives.
 

@@ -39,7 +39,7 @@ class Process:
 
     @property
     def ended(self) -> str | None:
-        """How the program ended, in words; None while it runs."""
+        """Describes how the program ended; None while it runs."""
         code = self._keeper.poll()
         if code is None:
             return None
