@@ -4,13 +4,12 @@ A kernel is estimated from the pilot's children and from bootstrap samples of it
 kernel is one state of the world that the pilot allows; every way to spend is simulated in all of
 them, and is as good as it is on average over them.
 
-A pilot is noisy and the best of many noisy splits flatters, so the burden of proof lies with what
-departs from the rule, which is one run of the split nearest to T = N. Another split is recommended
-only if it is ahead of that one by more than its margin, and several arms only if they are ahead of
-one run by more than theirs. A margin is the deviation of the lead over worlds times Student's t,
-with the pilot's runs less one degrees of freedom, at CHANCE shared by all rivals (Bonferroni). No
-rule has been shown to beat T = N on runs left out, so most pilots support nothing more. The plan
-then states so and names the leads that would have been needed.
+A pilot is noisy and the best of many noisy splits flatters, and no rule has been shown to beat
+T = N on runs left out. So one run of the split nearest to T = N is what a plan recommends. What
+leads it in simulation is named beside it: another split by its lead over that one, several arms by
+theirs over one run of it. A lead beyond its margin is a candidate for a trial and no more. A margin
+is the deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees
+of freedom, at CHANCE shared by all rivals (Bonferroni).
 
 What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
 it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
@@ -28,7 +27,7 @@ import pandas as pd
 from replay.logs.tables import children as children_of
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
-from replay.planning.leads import choose_split, lead, nearest_square, proven
+from replay.planning.leads import lead, nearest_square
 from replay.simulation.simulate import simulate
 
 COST_ITEMS = ("call", "evaluation", "generation")
@@ -88,7 +87,7 @@ class Plan:
         budget: In the unit of the costs; calls by default.
         costs: What was counted.
         choice: The recommendation.
-        inside: Whether the recommendation is one run inside what the pilot saw. Elsewhere its
+        inside: Whether the recommendation lies inside what the pilot saw. Elsewhere its
             outcomes are an extrapolation whose calibration was not measured, and not shown.
         options: One row per way to spend the budget, the recommended one first and then the best
             first: generations (rounds, if there are several arms), children, arms, policy, cost,
@@ -96,7 +95,7 @@ class Plan:
             where the initial program has no fitness), inside (whether it is forecast), low and high
             (95 % of the outcomes of one search) and p_tau
             (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
-            one run of that split) and margin (what `ahead` must exceed to count); of single runs
+            one run of that split) and margin (what luck accounts for); of single runs
             also p_best (share of resampled kernels in which the split is the best) and tied (not
             behind the best by more than its margin).
         outcomes: Simulated final fitness of the recommendation, (outcomes,).
@@ -126,19 +125,16 @@ class Plan:
     pilot_calls: int
 
     @property
-    def departs(self) -> bool:
-        """Whether the runs support more than one run of the split nearest to T = N."""
-        return bool(self.options["margin"].iloc[0] > 0)
-
-    @property
     def needed(self) -> pd.DataFrame:
         """The best other split and the best pool of arms, with their leads and margins.
 
-        Up to two rows of `options`; a lead that exceeds its margin would have been recommended.
+        Up to two rows of `options`. Those whose lead exceeds their margin come before others.
         """
         others = self.options[self.options["margin"] > 0]
-        best = others.groupby(others["arms"] > 1).head(1)
-        return best.sort_values("arms", kind="stable")
+        others = others.assign(clear=others["ahead"] > others["margin"])
+        ordered = others.sort_values("clear", ascending=False, kind="stable")
+        best = ordered.groupby(ordered["arms"] > 1).head(1)
+        return best.sort_values("arms", kind="stable").drop(columns="clear")
 
     def __str__(self) -> str:
         """The recommendation, how sure it is, and the alternatives."""
@@ -153,8 +149,7 @@ class Plan:
         if len(tied) > 1:
             lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:
-            why = "several arms" if self.choice.arms > 1 else "beyond what the pilot saw"
-            return "\n".join([*lines, f"  no forecast of the fitness: {why}"])
+            return "\n".join([*lines, "  no forecast of the fitness: beyond what the pilot saw"])
         low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
         lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
         if self.tau is not None and self.budget_for_tau is not None:
@@ -170,22 +165,30 @@ class Plan:
     @property
     def _support(self) -> list[str]:
         """Lines that say what the runs support, and what would have to be true for more."""
-        if self.departs:
-            row = self.options.iloc[0]
-            than = "one run of its split" if self.choice.arms > 1 else "the split nearest to T = N"
-            return [f"  it is ahead of {than} by {row['ahead']:.4f} (margin {row['margin']:.4f})"]
         T, N = self.choice.generations, self.choice.children
-        rule = "T = N" if T == N else "the split nearest to T = N"
-        lines = [f"  {rule} and one run; nothing in these runs supports more"]
+        rule, lines, candidates = "T = N" if T == N else "the split nearest to T = N", [], False
         for other in self.needed.to_dict("records"):
-            name = f"N = {other['children']}"
+            name, lead = f"N = {other['children']}", f"{other['ahead']:+.4f}"
             if other["arms"] > 1:
                 name = f"K = {other['arms']} arms ({other['policy']})"
-            lines.append(
-                f"  {name} would have to lead by more than {other['margin']:.4f}; in simulation it "
-                f"leads by {other['ahead']:+.4f}"
-            )
-        return lines
+            if other["ahead"] > other["margin"]:
+                candidates = True
+                lines.append(
+                    f"  {name} leads in simulation by {lead}, beyond its margin of "
+                    f"{other['margin']:.4f}: a candidate for a trial of both. That such a lead "
+                    "holds on further runs was never shown"
+                )
+            else:
+                lines.append(
+                    f"  {name} would have to lead by more than {other['margin']:.4f}; in "
+                    f"simulation it leads by {lead}"
+                )
+        more = (
+            "no run left out has shown more"
+            if candidates
+            else "nothing in these runs supports more"
+        )
+        return [f"  {rule} and one run; {more}", *lines]
 
 
 def plan(
@@ -229,12 +232,13 @@ def plan(
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
     options, by_world = _splits(worlds, rounds, base, pilot, tau, seed)
-    chosen = choose_split(by_world, rounds, len(pilot.runs))
-    single = Choice(generations=rounds[chosen], children=chosen)
-    alone = by_world[:, list(rounds).index(chosen)]
-    pools, choice = choose_arms(
-        worlds, single, alone, len(pilot.runs), arms=arms, policies=policies, seed=seed
-    )
+    square = nearest_square(rounds)
+    N = list(rounds)[square]
+    choice = Choice(generations=rounds[N], children=N)
+    pools = arms_beside(
+        worlds, choice, by_world[:, square], len(pilot.runs), arms=arms, policies=policies,
+        seed=seed,
+    )  # fmt: skip
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
     options["inside"] = options["inside"].eq(True)
     chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
@@ -243,12 +247,12 @@ def plan(
     ).drop(columns="first")  # fmt: skip
     generation = [price.of_generation(N) for N in options["children"]]
     options["cost"] = options["generations"] * np.array(generation)
-    inside = choice.arms == 1 and base.inside(choice.generations, choice.children)
+    inside = base.inside(choice.generations, choice.children)
     paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
     own = own_runs(pilot, choice.generations, choice.children)
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
-    reached = np.where(known if choice.arms == 1 else False, reached, np.nan)
+    reached = np.where(known, reached, np.nan)
     enough = np.flatnonzero(reached >= 0.9)
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return Plan(
@@ -329,7 +333,7 @@ def _centre(worlds: Sequence[Kernel]) -> Callable[..., FloatArray]:
     return np.median if np.isnan(worlds[0].fitness[0]) else np.mean
 
 
-def choose_arms(
+def arms_beside(
     worlds: Sequence[Kernel],
     single: Choice,
     alone: FloatArray,
@@ -338,13 +342,13 @@ def choose_arms(
     arms: Sequence[int] = ARMS,
     policies: Sequence[str] = PLANNED_POLICIES,
     seed: int = 0,
-) -> tuple[pd.DataFrame, Choice]:
-    """Ways to spend on several arms, and the plan's choice: one run, or arms ahead by their margin.
+) -> pd.DataFrame:
+    """Ways to spend on several arms, with their leads over one run and the margins of these.
 
     `alone`, (worlds,), is what one run of the plan's split reaches. Arms with fewer than two rounds
     each are left out.
     """
-    choices, rows, means, middle = [single], [], [alone], _centre(worlds)
+    rows, means, middle = [], [alone], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):
         pool = _simulated(worlds, replace(single, arms=K), single.generations, RUNS, seed)
         for policy in policies:
@@ -352,10 +356,8 @@ def choose_arms(
             final = _pulled(pool, choice, single.generations, seed)[:, -1]
             means.append(middle(final.reshape(len(worlds), -1), axis=1))
             rows.append(_option(choice, middle(final)))
-            choices.append(choice)
     ahead, margin = lead(np.stack(means, axis=1), 0, runs)
-    table = pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
-    return table, choices[proven(ahead, margin, 0)]
+    return pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
 
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
