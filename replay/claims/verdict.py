@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from replay.claims.decision import BAND, POWER, Outcome
-from replay.statistics.intervals import FloatArray, Interval
+from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,10 +140,7 @@ class Verdict:
     @property
     def _covered(self) -> str:
         """What no interval from runs alone can cover."""
-        text = (
-            f"What fewer than one run in {max(1, round(self.n / 3))} does may be absent from "
-            "these runs and is covered by no interval that rests on them alone."
-        )
+        text = rare_jumps(self.n)
         if self.bounded is None:
             return text
         low, high = self.bounded.low, self.bounded.high

@@ -96,7 +96,7 @@ def report(
         rounds: Pulls; by default the generations of the shortest run.
         arms: K, drawn per replicate; by default a fifth of the runs, at least 2.
         reward: best_fitness by default, improvement, improved, rank, ...
-        replicates: 1000 by default.
+        replicates: 20000 by default.
         seed: Of all draws; 0 by default.
         settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
     """

@@ -18,7 +18,7 @@ from replay.logs.tables import Tables
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.arms import POOL_RULE, more_runs
 from replay.simulation.effects import time_to_threshold
-from replay.statistics.intervals import LEAST, FloatArray, interval
+from replay.statistics.intervals import LEAST, FloatArray, interval, rare_jumps
 
 if TYPE_CHECKING:
     from replay.simulation.contest import Contest
@@ -232,6 +232,8 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
         few = contest.runs < needed
         lack = f"; {POOL_RULE}; {more_runs(contest.runs, needed)}" if few else ""
         notes.append(f"{UNDETERMINED}{lack}")
+    if effects["low"].notna().any():
+        notes.append(rare_jumps(contest.runs))
     if contest.identical:
         made = [(f"Policies {after}", finals, contest.notes)]
     else:

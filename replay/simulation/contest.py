@@ -16,7 +16,7 @@ from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
 from replay.logs.frames import FAILURES, Brief
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
 from replay.simulation.effects import time_to_threshold
-from replay.simulation.pools import Played, Pools
+from replay.simulation.pools import REPLICATES, Played, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
 from replay.statistics.intervals import NOTHING, Interval
 
@@ -148,7 +148,7 @@ def compete(
     arms: int | None = None,
     tau: float | None = None,
     reward: str = "best_fitness",
-    replicates: int = 1000,
+    replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Contest:
     """Replays policies and the baselines over runs of one task, model and N.
@@ -163,7 +163,8 @@ def compete(
         tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
             `random` reach in the end.
         reward: Name in `evo.policies.rewards.REWARDS`.
-        replicates: Replicates; each draws its arms anew.
+        replicates: Replicates; each draws its arms anew. By default as many as `judge` has, so that
+            both state the same numbers.
         seed: Key of all draws.
 
     Raises:

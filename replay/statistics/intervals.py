@@ -352,6 +352,14 @@ def too_few(n: int, least: int) -> str:
     return f"n = {n} is too small for an interval (needs {least})"
 
 
+def rare_jumps(n: int) -> str:
+    """What no interval covers that rests on n runs alone."""
+    return (
+        f"What fewer than one run in {max(1, round(n / 3))} does may be absent from these runs and "
+        "is covered by no interval that rests on them alone."
+    )
+
+
 def check_columns(columns: FloatArray, level: float, missing: str, *, ordered: bool) -> None:
     """Raises a ValueError if values or their level cannot have an interval."""
     if not 0 < level < 1:

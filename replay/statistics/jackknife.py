@@ -65,15 +65,16 @@ def jackknife(values: ArrayLike, arms: ArrayLike, n: int) -> Jackknife:
     B, K = pools.shape
     if not n > K:
         raise ValueError(f"expected fewer arms than runs, got K={K!r} of n={n!r}")
-    drawn = np.zeros((B, n))
-    np.put_along_axis(drawn, pools, 1.0, axis=1)
-    if drawn.sum() != B * K:
+    ordered = np.sort(pools, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
         raise ValueError(
             "expected K different runs in each replicate, got one that drew some twice"
         )
     mean = columns.mean(axis=0)
     centred = columns - mean
-    covariance = (drawn - drawn.mean(axis=0)).T @ centred / B
+    members = pools.ravel()
+    sums = [np.bincount(members, np.repeat(column, K), n) for column in centred.T]
+    covariance = np.stack(sums, axis=1) / B  # the mean of X_i times that of `centred` is 0
     noise, p = (centred**2).mean(axis=0) / B, K / n
     bracket = (covariance**2).sum(axis=0) - n * p * (1 - p) * noise
     variance = (n - 1) / n * (n / (n - K)) ** 2 * bracket

@@ -10,7 +10,7 @@ from synthetic_runs import as_frame
 import evo
 from replay.claims.judging import judge
 from replay.simulation.contest import compete, usual_tau
-from replay.simulation.pools import REPLICATES, Pools, play
+from replay.simulation.pools import Pools, play
 from replay.simulation.simulate import simulate, simulate_many
 from replay.statistics.intervals import interval
 
@@ -65,7 +65,7 @@ def test_a_single_run_has_the_number_that_the_runs_themselves_have(n, arms):
 def test_one_question_has_one_answer_in_a_contest_and_in_a_verdict():
     frame = runs(5)
     settings = {"rounds": 6, "arms": 3, "reward": "rank", "seed": 2}
-    found = compete(frame, ["ucb1"], replicates=REPLICATES, **settings)
+    found = compete(frame, ["ucb1"], **settings)
     for effect, a, b in (("pool", "random", "single"), ("allocation", "ucb1", "random")):
         row = found.effects.set_index("effect").loc[effect]
         verdict = judge(frame, a, b, **settings)
