@@ -47,7 +47,7 @@ def normal_pilot(least=5):
         return value, value - 0.4, value + 0.4
 
     return _Pilot(
-        effect=0.5, error=0.15, freedom=6.0, inflation=1.5, unit="runs", least=least, study=study
+        effect=0.5, error=0.4, freedom=3.0, inflation=1.5, unit="runs", least=least, study=study
     )
 
 
@@ -56,8 +56,8 @@ def test_bands_are_those_of_students_t_and_chi_squared():
     rows = list(_rows(normal_pilot(), 8, margin=0.0, band=0.6, studies=3000, seed=0))
     greater = next(row for row in rows if row["verdict"] == "greater")
     rng = np.random.default_rng(1)
-    spread = np.sqrt(6 / rng.chisquare(6, 100_000))
-    effect = 0.5 + 0.15 * spread * rng.standard_normal(100_000)
+    spread = np.sqrt(3 / rng.chisquare(3, 100_000))
+    effect = 0.5 + 0.4 * spread * rng.standard_normal(100_000)
     open_to = norm.cdf(effect / (0.2 * 1.5 * spread) - 2)
     assert greater["probability"] == pytest.approx(norm.cdf(0.5), abs=0.03)
     ends = [greater["low"], greater["high"]]

@@ -1,6 +1,7 @@
 """Policies on one pool: no scale of fitness changes what tables say, and they say what they are."""
 
 import functools
+import itertools
 import re
 
 import numpy as np
@@ -10,8 +11,8 @@ from synthetic_runs import as_frame
 import evo
 from replay.claims.judging import judge
 from replay.simulation.contest import compete, usual_tau
-from replay.simulation.pools import Pools, play
-from replay.simulation.simulate import simulate, simulate_many
+from replay.simulation.pools import Played, Pools, play
+from replay.simulation.simulate import Replay, simulate, simulate_many
 from replay.statistics.intervals import interval
 
 SMALL = {"replicates": 60, "reward": "rank"}
@@ -173,3 +174,30 @@ def test_the_usual_tau_is_rounded_by_the_range_of_fitness_and_not_by_its_size(lo
     tau = usual_tau(random)
     assert value - 0.011 * width <= tau <= value
     assert (random.best_fitness[:, 0] < tau).any()
+
+
+def replay_of(best, arms, pulls=None):
+    """A replay with this best fitness, (replicates, rounds)."""
+    best, arms = np.asarray(best, dtype=float), np.asarray(arms)
+    pulls = np.zeros(best.shape, dtype=int) if pulls is None else pulls
+    return Replay(pulls=pulls, best_fitness=best, arms=arms, rewards=best, spent={})
+
+
+@pytest.mark.parametrize(("low", "tau"), [(0.0, 0.91), (5.0, 5.91), (-300.0, -299.09)])
+def test_the_usual_tau_has_three_digits_of_the_range(low, tau):
+    best = low + np.array([[0.0, 0.9178], [0.0, 2.0]])
+    assert usual_tau(replay_of(best, [[0], [1]])) == pytest.approx(tau, abs=1e-12)
+
+
+def test_limits_of_shares_of_pulls_lie_between_zero_and_one():
+    """Run 0 alone decides which arm is pulled, so the interval would reach beyond both."""
+    arms = np.array(list(itertools.combinations(range(6), 2)))
+    worse = np.where(arms[:, 0] == 0, arms[:, 0], arms[:, 1])  # runs rank by their number
+    fitness = np.c_[np.zeros(6), np.arange(6) / 6]
+    made = replay_of(fitness[worse, 1:], arms, worse[:, None])
+    played = Played(
+        replay=made, fitness=fitness, lengths=np.ones(6, dtype=int), means=made.best_fitness,
+        warnings=(),
+    )  # fmt: skip
+    assert played.pulls.value == pytest.approx([2 / 3, 1 / 3])
+    assert (played.pulls.low[1], played.pulls.high[0]) == (0.0, 1.0)
