@@ -45,11 +45,19 @@ KIND: Kind[Search] = Kind(
 
 
 def find_search(search: str | Mapping[str, object] | Search) -> Search:
-    """Returns a search: the one given, or by name, with the fields that a mapping names besides.
+    """Returns the search of a name.
+
+    Args:
+        search: A name in `evo.SEARCHES`, a mapping of `name` and fields, or a search, which is
+            returned as it is.
 
     Raises:
         ValueError: The name or a field is unknown.
-        TypeError: It is no frozen dataclass with `name`, `start`, `plan` and `fold`.
+        TypeError: It is not a frozen dataclass with `name`, `start`, `plan` and `fold`.
+
+    Example:
+        >>> evo.searches.find_search({"name": "population", "size": 20}).size
+        20
     """
     return KIND.find(search)
 

@@ -116,15 +116,25 @@ def children(
 
 
 def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) -> pd.DataFrame:
-    """Reads logs into one row per attempt, those that a fork inherited left out.
+    """Reads logs into one row per HTTP request; requests that a fork inherited are left out.
 
-    Arguments as for `load`.
+    Args:
+        *sources: Logs, folders or patterns, as for `load`.
+        strict: Whether a log that cannot be read is an error; if not, it is left out with a
+            warning.
+        progress: Whether to show a progress bar (default: if reading takes long).
 
     Returns:
-        Columns run, generation, index (-1 for calls of evaluations and critics,
-        and for drafts that were not evaluated), attempt (from 0 in a
-        call), status, latency (seconds), prompt_tokens, cached_tokens, completion_tokens,
-        finish_reason, http_status, error; source.
+        Columns run, generation, index (-1 for calls of evaluations and critics, and for drafts that
+        were not evaluated), attempt (from 0 in a call), status, latency (seconds), prompt_tokens,
+        cached_tokens, completion_tokens, finish_reason, http_status, error, source.
+
+    Raises:
+        LogError: A log cannot be read; the message names file and line.
+
+    Example:
+        >>> replay.attempts(path, progress=False)["status"].unique().tolist()
+        ['ok']
     """
     [frame] = _kept("", sources, lambda calls: [attempt_rows(calls)], strict, progress, False)
     return frame
@@ -133,11 +143,20 @@ def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) 
 def instances(*sources: Logs, strict: bool = True, progress: bool | None = None) -> pd.DataFrame:
     """Reads logs of tasks with a data set into one row per evaluation and instance.
 
-    Arguments as for `load`. Logs of other tasks have no rows.
+    Logs of other tasks have no rows.
+
+    Args:
+        *sources: Logs, folders or patterns, as for `load`.
+        strict: Whether a log that cannot be read is an error; if not, it is left out with a
+            warning.
+        progress: Whether to show a progress bar (default: if reading takes long).
 
     Returns:
-        Columns as `children` up to mixed; generation, index, instance (its id), status, score (in
-        [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
+        The columns of `children` up to mixed, and generation, index, instance (its id), status,
+        score (in [0, 1], NaN unless ok), source. Generation 0 is the initial program, with index 0.
+
+    Raises:
+        LogError: A log cannot be read; the message names file and line.
     """
     [frame] = _kept("", sources, lambda calls: [instance_rows(calls)], strict, progress, False)
     return frame

@@ -31,12 +31,19 @@ MAP = "cividis"
 
 
 def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
-    """Draw the tree of a run: who rewrote whom, coloured by fitness.
+    """Draws the tree of a run: every program below its parent, coloured by fitness.
 
     The thick line leads from the initial program to the best one. Dashed lines lead from the other
-    parents of a crossover, crosses are children without a fitness, and islands lie in strips. What
-    does not fit is folded, and a number counts the programs of a mark. The table is
-    `replay.tree`.
+    parents of a crossover, crosses are children without a fitness, and islands have strips. What
+    does not fit is folded into one mark with a number of programs. `replay.tree` returns the table.
+
+    Args:
+        log: The log.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     ax = style.prepare(style.subplots(height=4.6)[1][0] if ax is None else ax, theme)
     height = ax.get_position().height * style.figure_of(ax).get_figheight() * 72
@@ -257,10 +264,18 @@ def _draw_strips(ax: Axes, theme: Theme, strips: dict[float, tuple[float, float]
 
 
 def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
-    """Draw the best program with the generation that each of its lines came from.
+    """Draws the best program with the generation that introduced each of its lines.
 
-    Lines are grouped by who introduced them; long groups are folded to what fits, those of the
-    initial program first. The table is `replay.blame`.
+    Lines are grouped by the child that introduced them, and long groups are shortened to what fits,
+    those of the initial program first. `replay.blame` returns the table.
+
+    Args:
+        log: A log with programs.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
 
     Raises:
         ValueError: The log has no programs, or they are too long to compare.

@@ -35,12 +35,25 @@ def heatmap(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw fitness by depth and breadth; the splits of a budget lie on a diagonal.
+    """Draws fitness by depth and breadth; the splits of a budget lie on a diagonal.
 
-    A frame marks a split that may be the best of its budget, the heavier the likelier. With a
-    `fit`, its contours and the plateau of each budget take the place of numbers and frames.
-    `grid` is of `replay.depth_breadth`; `task` and `model` may be None, here and below, if there
-    is one.
+    A frame marks a split that may be the best of its budget; a heavier frame means a higher
+    probability. With a `fit`, its contours and the plateau of each budget replace the numbers and
+    frames.
+
+    Args:
+        grid: The grid, from `replay.depth_breadth`.
+        task: Name of the task, if the grid holds several.
+        model: Name of the model, if the grid holds several.
+        fit: A fit, from `replay.fit_bilinear`.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> ax = replay.plots.heatmap(grid)
     """
     table, task, model = _one(grid.cells, task, model)
     ax = style.prepare(style.subplots(height=5.4)[1][0] if ax is None else ax, theme)

@@ -42,10 +42,18 @@ def policy_curves(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw best fitness over the arms against the number of pulls, one line and band per policy.
+    """Draws the best fitness over the arms against the number of pulls, a line per policy.
 
-    `curves` has a row per policy and round: policy, round (from 1), value (the `statistic`), low,
-    high and n, the logged runs (replicates are no runs). `of` names their task and model.
+    Args:
+        curves: One row per policy and round: policy, round (from 1), value, low, high and n, the
+            number of logged runs (not of replicates).
+        statistic: What `value` is: "mean" or "median".
+        of: Task and model of the runs, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     style.require(curves, "policy", "round", "value", "low", "high", "n")
     if curves["value"].isna().all():
@@ -61,10 +69,17 @@ def policy_curves(
 def pulls_per_arm(
     pulls: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw which arms each policy pulls, by how good the arm turns out to be.
+    """Draws which arms each policy pulls, by the arm's rank in final fitness.
 
-    `pulls` has a row per policy and rank: policy, rank (1 is the arm with the best final fitness),
-    value (its share of the pulls, in [0, 1]), low, high and n, the logged runs.
+    Args:
+        pulls: One row per policy and rank: policy, rank (1 is the arm with the best final fitness),
+            value (its share of the pulls, in [0, 1]), low, high and n, the number of logged runs.
+        of: Task and model of the runs, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     style.require(pulls, "policy", "rank", "value", "low", "high", "n")
     if pulls.empty:
@@ -123,10 +138,17 @@ def threshold_times(
 def pool_vs_allocation(
     effects: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw what a pool of arms is worth, and what choosing among them adds.
+    """Draws the gain of a pool of arms, and the gain of choosing among them.
 
-    `effects` has a row per policy and effect: policy, effect (`pool` or `allocation`), value (a
-    difference of best fitness), low, high and n, the logged runs.
+    Args:
+        effects: One row per policy and effect: policy, effect ("pool" or "allocation"), value (a
+            difference of best fitness), low, high and n, the number of logged runs.
+        of: Task and model of the runs, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     style.require(effects, "policy", "effect", "value", "low", "high", "n")
     if unknown := set(effects["effect"]) - set(EFFECTS):
@@ -145,10 +167,17 @@ def pool_vs_allocation(
 def gains(
     ways: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw what it gains to look at several arms before one run gets the rest of the budget.
+    """Draws the gain of trying several arms before one run gets the rest of the budget.
 
-    `ways` is of `replay.diagnose`: a row per number of arms and pulls of each before the choice,
-    with arms, explored, gain, low and high.
+    Args:
+        ways: The table `ways` of `replay.diagnose`: one row per number of arms and of pulls of each
+            before the choice, with the columns arms, explored, gain, low and high.
+        of: Task and model of the runs, for the title.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     style.require(ways, "arms", "explored", "gain", "low", "high")
     table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
@@ -173,14 +202,22 @@ def race(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw a row per configuration in which its interval narrows from round to round, downwards.
+    """Draws a selection: a row per configuration, whose interval narrows from round to round.
 
-    `rounds` draws the first so many; rows and axes stay those of the whole race. Of many
-    configurations the `named` that stay longest are drawn, best mean first. A race without rounds,
-    such as that of a lone configuration, is a sentence.
+    A race without rounds, such as that of a single configuration, is shown as a sentence.
+
+    Args:
+        selection: The selection, from `evo.select_best` or `replay.select`.
+        rounds: Number of rounds to draw (default: all); axes and rows stay those of the whole race.
+        named: Number of configurations to draw: those that stay longest, best mean first.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
 
     Raises:
-        ValueError: There are not so many rounds.
+        ValueError: The race has fewer rounds.
     """
     if rounds is None and not selection.rounds:
         text = f"No sample was taken: {outcome(selection, IN_TITLE)}."

@@ -138,14 +138,23 @@ def worth(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw what the next calls are worth from one state: the gain of its forks over it.
+    """Draws what the next calls gain from one state: the fitness of its forks above the state.
 
-    Intervals are over the copies, so they hold given this state; `replay.judge` pairs copies.
-    `frame` has rows of `replay.load`, of forks of one state; those of other runs are left out.
-    `by` and `x` are as in `trajectories`; costs count from the fork on.
+    Intervals are over the copies, so they are conditional on this state;
+    `replay.judge` pairs copies.
+
+    Args:
+        frame: Rows of `replay.load`, of forks of one state; other runs are left out.
+        by: Columns that make groups, as in `trajectories`.
+        x: The cost, as in `trajectories`, counted from the fork on.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
 
     Raises:
-        ValueError: There are no forks, or of several states.
+        ValueError: There are no forks, or forks of several states.
     """
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
     forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])
@@ -312,13 +321,23 @@ def _about(groups: Sequence[_Group], *, split: bool) -> str:
 def construction(
     picture: str, value: object, *, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw what a program returned.
+    """Draws the value that a program returned.
 
-    `picture` is the task's: `circles`, `points` or `triangle`. `value` is what was returned, as
-    plain data or arrays: (centers, radii, ...), or points (n, 2).
+    Args:
+        picture: The kind of picture of the task: "circles", "points" or "triangle".
+        value: The value as plain data or arrays: (centers, radii, ...), or points of shape (n, 2).
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
 
     Raises:
         ValueError: There is no such picture, or the value does not fit it.
+
+    Example:
+        >>> points = [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8]]
+        >>> ax = replay.plots.construction("points", points)
     """
     draw: dict[str, Callable[..., tuple[str, str]]] = {
         "circles": _circles,

@@ -78,9 +78,17 @@ def main_effects(
 def parallel_coordinates(
     frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw each configuration as a line through its values to its mean fitness.
+    """Draws each configuration as a line through its values to its mean fitness.
 
     Lines are coloured by fitness; the best tenth, at least one, are thick.
+
+    Args:
+        frame: The table of a sweep, from `replay.load_sweep`.
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
@@ -256,12 +264,19 @@ def cost_and_fitness(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw each configuration's cost and fitness, means with intervals, and the Pareto front.
+    """Draws the cost and the fitness of each configuration, with intervals, and the Pareto front.
 
-    `cost` is one of the costs of a sweep's run: tokens, n_calls, flops, dollars or seconds.
+    Args:
+        frame: The table of a sweep, from `replay.load_sweep`.
+        cost: The cost: "tokens", "n_calls", "flops", "dollars" or "seconds".
+        ax: Axes to draw on (default: those of a new figure).
+        theme: "light" or "dark".
+
+    Returns:
+        The axes.
 
     Raises:
-        ValueError: An unknown cost, or one that is not known of any run.
+        ValueError: The cost is not one of these, or is unknown for every run.
     """
     if cost not in COST_LABELS:
         raise ValueError(f"expected a cost among {', '.join(COST_LABELS)}, got {cost!r}")
