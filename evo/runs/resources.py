@@ -17,6 +17,7 @@ from evo.models.limits import Slots
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
 from evo.runs.settings import Event, Settings
+from evo.runs.threads import Threads
 
 if TYPE_CHECKING:
     from evo.sandbox import Evaluator
@@ -40,6 +41,7 @@ class Resources:
     isolated: bool = False
     active: set[tuple[Path, int]] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
+    threads: Threads = field(default_factory=Threads)
     _callers: dict[str, Caller] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _telling: threading.Lock = field(default_factory=threading.Lock)
@@ -105,6 +107,7 @@ class Resources:
         for caller in self._callers.values():
             caller.cancel()
             caller.close()
+        self.threads.close()
         self.evaluator.close()
 
 

@@ -54,15 +54,11 @@ class Workers:
                 self.resources.active.discard((self.path, number))
 
         try:
-            done: Iterable[None] = map(one, range(len(work)))
-            if not alone:
-                from joblib import Parallel, delayed
-
-                how = {"backend": "threading", "batch_size": 1, "pre_dispatch": "all"}
-                threads = min(len(work), MAX_THREADS)
-                parallel = Parallel(threads, return_as="generator_unordered", **how)
-                done = parallel(delayed(one)(number) for number in range(len(work)))
-            deque(done, maxlen=0)
+            if alone:
+                deque(map(one, range(len(work))), maxlen=0)
+            else:
+                count = min(len(work), MAX_THREADS)
+                self.resources.threads.each(one, range(len(work)), count=count)
         except BaseException as error:
             failed.set()
             self.resources.wind_down(self.path, error)

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.slow
 
 TIMES = int(os.environ.get("EVO_TORTURE", "1"))
 VERBS = {
-    "run": ["run", "mmd", "--seeds", "3:5", "-T", "10", "-N", "6", "--resume"],
-    "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "12", "-N", "4"],
+    "run": ["run", "mmd", "--seeds", "3:5", "-T", "6", "-N", "4", "--resume"],
+    "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "9", "-N", "3"],
     "sweep": ["sweep", "{toml}"],
-    "select": ["select", "mmd", "--vary", "children=3,4", "-T", "5", "--seeds", "3:6"],
+    "select": ["select", "mmd", "--vary", "children=2,3", "-T", "4", "--seeds", "3:6"],
     # One run: calls on instances are keyed by the text alone.
-    "texts": ["run", "wp", "--instances", "7", "--seeds", "3:4", "-T", "9", "-N", "3", "--resume"],
+    "texts": ["run", "wp", "--instances", "7", "--seeds", "3:4", "-T", "6", "-N", "2", "--resume"],
     "protocol": ["run", "--protocol", "{toml}"],
 }
 FILES = {"sweep": """
@@ -35,8 +35,8 @@ seeds = [3, 4]
 [base]
 model = "served"
 [space]
-children = [3, 5]
-generations = [4, 9]
+children = [2, 3]
+generations = [3, 6]
 """, "protocol": """
 name = "small"
 title = "deep"
@@ -46,7 +46,7 @@ measures = {final = "best fitness"}
 tasks = {min_max_distance = "HASH"}
 options = {model = "served"}
 estimate = {prompt_tokens = 300, completion_tokens = 100}
-conditions = [{name = "deep", task = "mmd", children = 2, generations = 9, seeds = "0:3"}]
+conditions = [{name = "deep", task = "mmd", children = 2, generations = 6, seeds = "0:3"}]
 """.replace("HASH", evo.load_task("mmd").record.hash)}  # fmt: skip
 
 
