@@ -77,7 +77,7 @@ class Condition(_Part, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> int:
-        """How many runs there are to be."""
+        """Number of runs that are planned."""
         return len(self.numbers) * self.copies
 
     @property
@@ -145,7 +145,7 @@ class PolicyClaim(_Part, frozen=True, kw_only=True):
 
 
 class Estimate(_Part, frozen=True, kw_only=True):
-    """What a call is expected to cost, and what that rests on."""
+    """Expected cost of a call, and the basis of this estimate."""
 
     prompt_tokens: float
     completion_tokens: float
@@ -321,7 +321,7 @@ def run_protocol(
     at_once: int | None = None,
     **options: Unpack[SessionOptions],
 ) -> Logs:
-    """Makes the runs of a protocol that are missing, and goes on with those that were begun.
+    """Makes the missing runs of a protocol, and continues those that were begun.
 
     Args:
         file: A TOML file, the name of a shipped protocol, or a protocol.
@@ -416,7 +416,7 @@ def logs_of(
 
 
 def _packed(path: Path) -> Path:
-    """Where a finished log is once it is compressed."""
+    """Returns the path of a log after compression."""
     return path.with_name(f"{path.name}.gz")
 
 

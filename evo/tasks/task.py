@@ -44,7 +44,7 @@ class EvaluatorFailed(TaskError):  # noqa: N818 - about the task's own file
 
 @dataclass(frozen=True)
 class Task:
-    """What is evolved and how it is judged.
+    """A task: what is evolved and how it is scored.
 
     Attributes:
         record: Everything a log embeds of it.
@@ -314,14 +314,14 @@ def read_instances(task: TaskRecord) -> list[JsonObject]:
 
 
 def calls_of_evaluation(task: TaskRecord) -> int:
-    """How many calls an evaluation makes: one an instance, but those for checking."""
+    """Returns the calls of an evaluation: one per instance that is not held out."""
     if not task.asks_model:
         return 0
     return sum(not each.get("check") for each in read_instances(task))
 
 
 def checks_of(task: TaskRecord) -> int:
-    """How many instances a text is checked on at the end."""
+    """Returns the number of held-out instances."""
     return len(read_instances(task)) - calls_of_evaluation(task) if task.asks_model else 0
 
 

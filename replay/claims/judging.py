@@ -336,7 +336,7 @@ def _named(side: Fields) -> str:
 
 
 def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
-    """What so many single runs of this depth would cost, by unit, where the logs know it.
+    """Returns the cost of this many runs of this depth, by unit, where it is known.
 
     The FLOPs and dollars of the offline model are invented.
     """

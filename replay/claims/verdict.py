@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What `judge` found.
+    """Result of `judge`.
 
     Attributes:
         verdict: `greater`, `less`, `within margin` or `undetermined`; see `replay.claims.decision`.

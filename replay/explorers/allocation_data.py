@@ -111,7 +111,7 @@ def parameters_of(policy: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationView:
-    """What the explorer shows of one choice."""
+    """The view for one setting of the controls."""
 
     pools: RunsAsArms  # the runs
     arms: int  # K

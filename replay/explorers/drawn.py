@@ -169,7 +169,7 @@ class Drawn:
 
     @property
     def words(self) -> str:
-        """What the picture shows, in sentences."""
+        """Describes the picture in sentences."""
         try:
             return self._drawing.view(self.settings).words
         except ValueError as error:

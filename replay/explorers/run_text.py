@@ -62,7 +62,7 @@ def facts(view: RunView) -> str:
 
 
 def error(view: RunView) -> str:
-    """Why it is not ok, with what the program printed."""
+    """Returns the error, with what the program printed."""
     if view.evaluation.error:
         return _text(view.evaluation.error)
     return note("The evaluation had nothing to complain of.")
@@ -197,7 +197,7 @@ def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:
 
 
 def _no_text(view: RunView, what: str) -> str:
-    """Why a text is missing."""
+    """Returns why a text is missing."""
     if view.data.log.header.compact:
         return f"This log is compact: it holds no {what}."
     if view.evaluation.status in ("no_reply", "no_program"):

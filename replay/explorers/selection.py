@@ -45,7 +45,7 @@ BATCHES = (1, 2, 5, 10, 20)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectionView:
-    """What the explorer shows of one choice."""
+    """The view for one setting of the controls."""
 
     selection: Selection  # the race
     rounds: int  # how many of its rounds are shown

@@ -130,7 +130,7 @@ class Explorer:
 
     @property
     def words(self) -> str:
-        """What the picture shows, in sentences."""
+        """Describes the picture in sentences."""
         return self._view.words if self._view else ""
 
     @property

@@ -26,7 +26,7 @@ class View(Protocol):
 
     @property
     def words(self) -> str:
-        """What the picture shows, in sentences."""
+        """Describes the picture in sentences."""
 
     def table(self) -> pd.DataFrame:
         """The numbers that the picture shows."""
@@ -34,7 +34,7 @@ class View(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What an explorer is about.
+    """The subject of an explorer.
 
     Attributes:
         name: Begins the names of saved files.

@@ -45,7 +45,7 @@ KEPT = 32
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SweepView:
-    """What the explorer shows of one choice."""
+    """The view for one setting of the controls."""
 
     whole: pd.DataFrame  # rows of the sweep
     rows: pd.DataFrame  # those that the filters leave

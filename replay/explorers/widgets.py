@@ -163,7 +163,7 @@ def grid(widgets: Sequence[Widget]) -> Widget:
 
 
 def arranged(controls: Mapping[str, Widget], folded: Sequence[str]) -> Widget:
-    """The controls of an explorer in their places, some out of sight until one asks for them."""
+    """Arranges the controls of an explorer; some are hidden until they are requested."""
     import ipywidgets
 
     seen = [control for name, control in controls.items() if name not in folded]

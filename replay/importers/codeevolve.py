@@ -135,7 +135,7 @@ def read(path: Path) -> list[Imported]:
 
 
 def _read_checkpoint(file: Path, logged: _Island) -> _Island:
-    """What a checkpoint holds, with the times and settings of the text log."""
+    """Reads a checkpoint, with the times and settings of the text log."""
     found = load(file, package="codeevolve")
     if not isinstance(found, dict) or not {"sol_db", "evolve_state"} <= set(found):
         raise LogFormatError(f"{file}: expected a dict with sol_db and evolve_state")

@@ -163,7 +163,7 @@ def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
 
 
 def _failure(generation: int, failures: Mapping[int, Row]) -> Child:
-    """A failed proposal, as `attempt_log` tells it."""
+    """A failed proposal, as recorded in `attempt_log`."""
     if generation not in failures:
         return foreign.failed(generation, (None, foreign.NOT_IN_SOURCE))
     details = failures[generation]

@@ -66,7 +66,7 @@ class Calls:
         )
 
     def spent(self, timeouts: TimeoutRule) -> dict[str, Floats]:
-        """What each call cost, by column; NaN where a part is unknown."""
+        """Returns the cost of each call, by column; NaN where a part is unknown."""
         children = [child.evaluation.seconds for child in self.run.children]
         found = {
             **{name: self._known(values) for name, values in self.reported.items()},

@@ -44,7 +44,7 @@ _FLAT = 1e-9  # a surface that varies less than this in log(best - V) has no opt
 
 @dataclass(frozen=True, kw_only=True)
 class Optimum:
-    """Where the fitted surface is best for one budget.
+    """The best split of one budget on the fitted surface.
 
     Attributes:
         calls: The budget C.
@@ -130,7 +130,7 @@ class BilinearFit:
         return self.optimum(calls, certainty=certainty).regime
 
     def optimum(self, calls: int, *, certainty: float = 0.7, loss: float = 0.05) -> Optimum:
-        """Where the fitted surface is best for a budget.
+        """Returns the best split of a budget on the fitted surface.
 
         The split is interior if it lies more than half a doubling from both ends, that is, if the
         best power of two is no corner. A surface without slope counts for each regime alike.

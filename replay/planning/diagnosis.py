@@ -39,7 +39,7 @@ Row = dict[Hashable, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What a bandit has to work with on these runs; `replay.plots.gains` draws `ways`.
+    """The conditions for a bandit on these runs; `replay.plots.gains` draws `ways`.
 
     Attributes:
         task: Name of the task.

@@ -33,7 +33,7 @@ from evo.tasks.task import calls_of_evaluation
 
 @dataclass
 class LiveArm:
-    """An arm that plays its log as far as it reaches and asks the model beyond."""
+    """An arm that replays its log to the end and then calls the model."""
 
     fitness: list[float]  # best so far after each logged generation, NaN while nothing is ok
     costs: list[dict[str, float]]  # by unit, of each generation from 0 on
@@ -70,7 +70,7 @@ class LiveArm:
             self.run.advance()
 
     def cost(self, *, initial: bool) -> dict[str, float]:
-        """What its next generation, which is made, costs; the first one with generation 0."""
+        """Returns the cost of its next generation, which exists; the first includes generation 0."""
         parts = [self.played + 1, *([0] if initial and self.played == 0 else [])]
         paid = [self.costs[part] for part in parts if part >= self.free]
         return {unit: sum(each[unit] for each in paid) for unit in self.costs[0]}

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a live allocation did.
+    """The pulls, rewards and logs of a live allocation.
 
     Attributes:
         pulls: (rounds,), the arm pulled; -1 once the budget was spent or a stop was asked for.

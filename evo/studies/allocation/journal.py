@@ -117,7 +117,7 @@ def read_journal(path: Path) -> Journal:
 
 
 def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journal]:
-    """Begins allocation.jsonl, or goes on with one of the same allocation."""
+    """Opens a new allocation.jsonl, or continues that of the same allocation."""
     writer, records = study.open_journal(_decoder, what=_WHAT, first=header)
     journal = Journal(records)
     was, now = (

@@ -37,7 +37,7 @@ class PullOutcome(Pull):
 
 
 class Arms(Protocol):
-    """What a policy allocates over: live runs (one replicate) or logged ones (many)."""
+    """The arms of an allocation: live runs (one replicate) or logged ones (many)."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def allocate(
 
 @dataclass(eq=False)
 class _Game:
-    """An allocation under way.
+    """The state of an allocation in progress.
 
     `alive` (replicates,) may be asked for another pull; `flying` are by round the arms asked for,
     and in which replicates; `best` and `lowest` (replicates,) are the best fitness received, and
@@ -268,7 +268,7 @@ def _while_flying(game: _Game, open_arms: Bools) -> tuple[Bools, Bools]:
 
 
 def _tell(game: _Game, index: int) -> None:
-    """Tells the policy what a round in flight came to."""
+    """Gives the policy the reward of a round in flight."""
     arm, active = game.flying.pop(index)
     outcome = game.arms.pull(arm, active)
     made = outcome.made

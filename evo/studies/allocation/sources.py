@@ -36,7 +36,7 @@ def arm_sources(
     *,
     rounds: int,
 ) -> list[Source]:
-    """Returns each arm's configuration, the log it goes on from, or the run of its engine."""
+    """Returns each arm's configuration, the log that it continues, or its engine's run."""
     if isinstance(arms, int):
         at_least("arms (K)", arms, 1)
         arms = range(arm_seed, arm_seed + arms)

@@ -32,7 +32,7 @@ _WIDTH = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a selection is held to.
+    """The conditions of a selection.
 
     Attributes:
         size: Samples of each configuration at most.
@@ -134,13 +134,13 @@ class BaseSelector(ABC):
 
     @abstractmethod
     def targets(self) -> Ints:
-        """How many samples each configuration shall have, (replicates, configurations)."""
+        """Returns the planned samples of each configuration, (replicates, configurations)."""
 
     def retire(self) -> None:  # noqa: B027 - a selector may have nothing to do after a round
         """After each round: clear `alive`, set `certain`."""
 
     def ask(self) -> Ints:
-        """How many further samples to take, (replicates, configurations); none once certain."""
+        """Returns the further samples to take, (replicates, configurations); 0 once certain."""
         wanted = np.where(self.certain[:, None], 0, np.minimum(self.targets(), self.terms.size))
         return np.asarray(np.maximum(wanted - self.count, 0))
 

@@ -36,7 +36,7 @@ SampleKey = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sample:
-    """What a sample came to."""
+    """The result of a sample."""
 
     outcome: float  # NaN for a failure
     costs: Mapping[str, float]  # by unit, what was not paid before for another configuration
@@ -128,7 +128,7 @@ class Choices(ABC):
         return ()
 
     def take(self, first: Ints, number: Ints) -> Taken:
-        """Makes the next samples of each configuration, as far as the budget goes."""
+        """Makes the next samples of each configuration within the budget."""
         width = int(number.max())
         wanted = [
             (k, int(first[0, k]) + step)

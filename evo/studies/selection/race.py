@@ -33,7 +33,7 @@ class Taken:
 
 
 class Samples(Protocol):
-    """What a selector samples: live searches (one replicate) or logged ones (many).
+    """The source of a selector's samples: live runs (one replicate) or logged ones (many).
 
     `shape` is (replicates, configurations), `sizes` (configurations,) how many there are of each.
     """
@@ -51,7 +51,7 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a race stands after a round; see `BaseSelector`. (replicates, configurations)."""
+    """State of a race after a round, arrays (replicates, configurations); see `BaseSelector`."""
 
     count: Ints
     mean: Floats
@@ -62,7 +62,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Races:
-    """How the races of all replicates ended."""
+    """Results of the races of all replicates."""
 
     winner: Ints  # (replicates,), the winning configuration; -1 if none is left
     standing: Standing  # after the last round
@@ -179,7 +179,7 @@ def rewards_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What a selection found. Arrays are (configurations,) unless stated otherwise.
+    """Result of a selection. Arrays are (configurations,) unless stated otherwise.
 
     Attributes:
         winner: Place of the winning configuration; None if none is left.

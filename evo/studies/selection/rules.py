@@ -56,7 +56,7 @@ class Threshold(BruteForce):
 
 
 class Halving(BaseSelector):
-    """The better half by mean goes on with twice the samples, until one is left.
+    """Keeps the better half by mean and doubles its samples, until one is left.
 
     Jamieson & Talwalkar, Non-stochastic best arm identification and hyperparameter optimization,
     2016. The last two get all samples. Its samples are known beforehand; delta plays no part and
@@ -220,7 +220,7 @@ class TopTwo(_Duels):
 
 
 class HillClimbing(BaseSelector):
-    """Races a configuration against its neighbours, goes on from the winner, and starts again.
+    """Races a configuration against its neighbours, continues from the winner, and restarts.
 
     `Terms.neighbours` lists the configurations next to each other. A race is one of arm
     elimination, with the largest mean as winner where the samples run out. At a top, the winner is

@@ -200,7 +200,7 @@ class _Sweeping:
     def _allocate(
         self, run: RunKey, known: Configuration, resources: Resources
     ) -> EndpointDown | EndpointRefused | LogError | None:
-        """Makes or continues an allocation as far as the budget allows; returns its error."""
+        """Makes or continues an allocation within the budget; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
         place, arms = self._place(folder), known.arms(run[1])
         if (made := self._events.state.completed.get(run)) is not None:

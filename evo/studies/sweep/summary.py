@@ -56,7 +56,7 @@ class Sweep:
 
     @property
     def summary(self) -> Summary:
-        """How it stands now."""
+        """Progress and costs at this time."""
         return summarise(self.folder)
 
     @property
@@ -97,7 +97,7 @@ class Sweep:
 
 
 def summarise(folder: Path) -> Summary:
-    """Returns how a sweep stands, from its files alone."""
+    """Returns the progress and costs of a sweep, from its files alone."""
     design, state = read_design(folder), EventLog(folder).state
     left = max(0, design.build_strategy().planned - len(state.trials))
     total = (len(state.configurations) + left) * len(design.seeds)
@@ -139,7 +139,7 @@ def standings(folder: Path) -> list[tuple[str, dict[str, object], list[float]]]:
 
 
 def measure(log: Log, generations: int) -> dict[str, float | None]:
-    """Returns the figures of the first T generations of a run, whatever else the log holds.
+    """Returns fitness and costs of the first T generations of a run.
 
     None where unknown; the seconds are wall time.
     """
@@ -161,7 +161,7 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
 
 
 def measure_pool(arms: Sequence[Log]) -> dict[str, float | None]:
-    """Returns the same of an allocation: the best fitness of its arms, and sums of all else."""
+    """Returns the same for an allocation: the best fitness of its arms, and sums of costs."""
     parts = [measure(log, len(log.generations)) for log in arms if log.generations]
 
     def total(name: str) -> float | None:
