@@ -70,7 +70,7 @@ class LiveArm:
             self.run.advance()
 
     def cost(self, *, initial: bool) -> dict[str, float]:
-        """Returns the cost of its next generation, which exists; the first includes generation 0."""
+        """Returns the cost of its next generation, which exists; the first adds generation 0."""
         parts = [self.played + 1, *([0] if initial and self.played == 0 else [])]
         paid = [self.costs[part] for part in parts if part >= self.free]
         return {unit: sum(each[unit] for each in paid) for unit in self.costs[0]}
