@@ -366,14 +366,16 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
     """
     known = [log for each in (logs or {}).values() for log in each]
     made, estimate = sum(map(_paid, known)), protocol.estimate
-    left = protocol.calls - made
+    title = f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}"
+    if (left := protocol.calls - made) <= 0:
+        return f"{title}\n{protocol.calls} calls: all were made"
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
     header = known[0].header if known else _header(protocol, protocol.conditions[0])
     models = [each.model for each in header.models] or [header.model]  # of several, the dearest
     prices = [float(price_of_tokens(prompt, 0.0, completion, model=each)) for each in models]
     dollars = math.nan if any(map(math.isnan, prices)) else max(prices)
     lines = [
-        f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
+        title,
         f"{protocol.calls} calls: {made} were made, {left} are left: about "
         f"{prompt:,.0f} prompt and {completion:,.0f} completion tokens, "
         + ("dollars unknown" if math.isnan(dollars) else f"{dollars:.2f} dollars"),

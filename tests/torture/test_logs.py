@@ -141,8 +141,8 @@ def test_an_exchanged_evaluator_is_found_before_anything_runs(tmp_path: Path) ->
         with pytest.raises(LogError, match="stated hash"):
             verb(path)
     other = msgspec.structs.replace(record, name="nobody's")
-    assert "none of the installed" in verify(forged(tmp_path / "b.jsonl", task=other)).task
-    assert "equals the installed" in verify(write_sample(tmp_path / "c.jsonl")).task
+    assert "not one of the shipped tasks" in verify(forged(tmp_path / "b.jsonl", task=other)).task
+    assert "equals the shipped" in verify(write_sample(tmp_path / "c.jsonl")).task
     absent = msgspec.structs.replace(record, program_file="gone.py")
     absent = msgspec.structs.replace(absent, hash=hash_of_task(absent))
     with pytest.raises(LogError, match=r"no file 'gone\.py'"):

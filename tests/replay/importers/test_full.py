@@ -21,7 +21,7 @@ def test_a_full_import_is_a_log_like_ours(tmp_path, name):
                  "-o", str(tmp_path)]) == 0  # fmt: skip
     path = tmp_path / f"{name}.jsonl"
     found = verify(path)
-    assert (found.faults, found.task) == ((), "its task equals the installed min_max_distance")
+    assert (found.faults, found.task) == ((), "its task equals the shipped min_max_distance")
     log = evo.read_log(path)
     (run,) = read(SAMPLES / name)
     stated = max(c.evaluation.fitness for c in run.children if c.evaluation.status == "ok")
