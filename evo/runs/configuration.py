@@ -155,8 +155,16 @@ def _asked_models(
     """
     from evo.models.registry import find_model
 
-    listed = given["models"]
+    listed, policy = given["models"], given["model_policy"]
+    if policy not in MODEL_POLICIES:
+        known = ", ".join(MODEL_POLICIES)
+        raise ValueError(f"model_policy: expected one of {known}, got {policy!r}")
     if listed is None or (not isinstance(listed, str) and not len(listed)):
+        if policy != "ucb1":
+            raise ValueError(
+                f"model_policy: {policy!r} chooses among several models; give them as well, "
+                "models=[NAME, NAME] (--models NAME for each)"
+            )
         return ()
     if isinstance(listed, str):
         raise TypeError(f"models: expected a list of names or models, got {listed!r}")
@@ -176,11 +184,6 @@ def _asked_models(
     name = alone if isinstance(alone, str) else alone.name
     if name not in ("offline", *names):
         raise ValueError(f"model: expected none beside models, got {name!r}")
-    if given["model_policy"] not in MODEL_POLICIES:
-        raise ValueError(
-            f"model_policy: expected one of {', '.join(MODEL_POLICIES)}, "
-            f"got {given['model_policy']!r}"
-        )
     return tuple(found)
 
 

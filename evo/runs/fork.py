@@ -180,6 +180,8 @@ def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]
     model = changes.pop("model", None)
     if model is not None and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
+    if model is not None:  # it takes the place of several
+        header = msgspec.structs.replace(header, models=(), model_policy="")
     return make_header_again(own_models(header, parent.path, model), **changes)
 
 

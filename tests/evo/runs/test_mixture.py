@@ -104,6 +104,22 @@ def test_a_log_goes_on_with_all_of_its_models_and_only_where_the_user_points() -
         own_models(header, "a.jsonl", "offline")
 
 
+def test_a_fork_may_go_on_with_one_of_the_models_or_with_others(
+    log: evo.Log, tmp_path: Path
+) -> None:
+    [alone] = evo.fork(log, at=2, model="offline-2", generations=3, log_dir=tmp_path, **QUIET)
+    assert alone.header.model_name == "offline-2"
+    assert [each.model for each in alone.children[6:]] == [""] * 3
+    rows = replay.children(alone, progress=False)
+    assert rows["asked_model"].tolist() == [
+        *(each.model for each in log.children[:6]), *["offline-2"] * 3
+    ]  # fmt: skip
+    how: dict[str, Any] = {"generations": 3, "log_dir": tmp_path, **QUIET}
+    alone_again = evo.fork(alone, at=3, models=["offline-2", "offline"], **how | {"generations": 4})
+    assert {each.model for each in alone_again[0].children[9:]} == {"offline", "offline-2"}
+    assert evo.rerun(alone_again[0]).same
+
+
 def test_models_are_part_of_what_identifies_a_run() -> None:
     header = make_header("mmd", models=["offline", "offline-2"], temperature=0.3)
     assert {each.sampling.temperature for each in header.models} == {0.3}
@@ -124,6 +140,8 @@ def test_models_are_part_of_what_identifies_a_run() -> None:
         ({"models": ["offline", "offlin"]}, "unknown model 'offlin'"),
         ({"models": ["offline", "offline-2"], "model": CHEAP}, "expected none beside models"),
         ({"models": ["offline", "offline-2"], "model_policy": "best"}, "one of ucb1, round_robin"),
+        ({"model_policy": "best"}, "one of ucb1, round_robin"),
+        ({"model_policy": "random"}, "'random' chooses among several models; give them as well"),
     ],
 )
 def test_mistakes_are_named(options: Any, message: str) -> None:
