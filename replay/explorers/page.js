@@ -16,7 +16,10 @@ if (!window.replayPage) {
     .replay-runs table.dataTable > tbody > tr > td:first-child {
       max-width: 230px; overflow: hidden; text-overflow: ellipsis;
       direction: rtl; unicode-bidi: plaintext; text-align: left; }
-    .replay-runs .dt-scroll-body { scrollbar-width: thin; }`;
+    .replay-runs .dt-scroll-body { scrollbar-width: thin; }
+    .jupyter-widget-tab:has(.replay-runs, .replay-explorer) > .lm-TabBar .lm-TabBar-tabLabel,
+    :is(.replay-explorer, .run-browser) :is(.lm-TabBar-tabLabel, .jupyter-widget-Collapse-header) {
+      color: var(--jp-ui-font-color1); }`;
   document.head.append(look);
 
   // Names for screen readers, and places for the Tab key, that the widgets do not give.

@@ -26,14 +26,16 @@ _NAMES = ("string", "comment", "keyword", "def", "builtin", "number")
 SHEET = (
     f"<style>{markup.INKS}.run-browser .code{{"
     + "".join(
-        f"--{each}:var(--jp-mirror-editor-{name}-color);"
+        f"--{each}:color-mix(in srgb,var(--jp-mirror-editor-{name}-color) 60%,"
+        "var(--jp-ui-font-color0));"
         for each, name in zip("sckfbm", _NAMES, strict=True)
     )
     + "--plus:rgba(0,158,115,.2);--minus:rgba(213,94,0,.2);--place:rgba(128,128,128,.2);"
     + "--sign:inherit}.run-browser .jupyter-widget-tab>.lm-TabBar .lm-TabBar-tab"
     + "{flex:0 0 auto!important;padding:0 6px!important}</style>"
 )
-"""Colours of code, those of the page's theme, and tabs as wide as their words."""
+"""Colours of code, which are those of the page's theme but stand out from the ground of changed
+lines, and tabs as wide as their words."""
 
 
 def facts(view: RunView) -> str:

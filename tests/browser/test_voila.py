@@ -24,5 +24,7 @@ def test_an_explorer_answers_in_voila(notebooks, screenshots):
         lab.sees(page, "T = 4 generations of N = 8 children (C = 32 calls)")
         lab.press(page, "generations T", "ArrowRight")
         lab.sees(page, "T = 8 generations of N = 4 children (C = 32 calls)")
+        assert lab.faults(page) == []
+        assert lab.small(page) == []
         page.screenshot(path=screenshots / "voila.png")
     assert "Traceback" not in log.read_text()
