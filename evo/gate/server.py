@@ -19,9 +19,9 @@ from typing import BinaryIO
 import msgspec
 
 from evo.keyed import KeyedStream
+from evo.models.client import prompt_hash
 from evo.models.listening import Listener, Request, Response, has_left
 from evo.models.offline.endpoint import respond
-from evo.models.recorded import prompt_hash
 
 
 @dataclass(frozen=True)

@@ -241,10 +241,10 @@ def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[by
     """Yields the content of a gzip file in small pieces."""
     most = cap("EVO_MAX_LOG_MB") << 20
     dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
-    unpack, total, ready = zlib.decompressobj(31), 0, bytearray()
+    unpack, fed, total, ready = zlib.decompressobj(31), _PIECE, 0, bytearray()
     try:
         for block in blocks:
-            at, fed, view = 0, _MEMBER, memoryview(block)
+            at, view = 0, memoryview(block)
             while at < len(block):
                 if unpack.eof:  # zeros may follow, or a further member
                     zeros = _ZEROS.match(block, at)
@@ -252,8 +252,8 @@ def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[by
                     if at == len(block):
                         break
                     unpack, fed = zlib.decompressobj(31), _MEMBER
-                # What follows the end of a member is copied, so each is fed little at first: the
-                # time must not grow with the square of the number of members.
+                # What follows the end of a member is copied, so each but the first is fed little
+                # at first: the time must not grow with the square of the number of members.
                 given = view[at : at + fed]
                 piece = unpack.decompress(given, _PIECE)
                 at += len(given) - len(unpack.unused_data if unpack.eof else unpack.unconsumed_tail)

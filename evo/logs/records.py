@@ -170,10 +170,10 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     def asking(self, name: str) -> Header:
         """Returns this with the model of that name, of several, as the one that is asked."""
-        found = next((each for each in self.models if each.model.name == name), None)
-        if found is None:
-            return self
-        return msgspec.structs.replace(self, model=found.model, sampling=found.sampling)
+        for each in self.models:
+            if each.model.name == name:
+                return msgspec.structs.replace(self, model=each.model, sampling=each.sampling)
+        return self
 
     def asked_by(self, call: object) -> Header | CriticRecord:
         """Returns this with the model that a call of the run asked, or the critic if it asked it.
@@ -186,8 +186,10 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     def under(self, generation: int) -> Header:
         """Returns what a generation is made under: this, or a segment of before the fork."""
+        if self.fork is None or generation > self.fork.at:
+            return self
         found = [each.header for each in self.segments if each.first <= generation]
-        if self.fork is None or generation > self.fork.at or not found:
+        if not found:
             return self
         return msgspec.structs.replace(found[-1], task=self.task)
 

@@ -133,6 +133,11 @@ class CachedClient:
         self._under_way: dict[bytes, threading.Event] = {}
         self._cancelled = False
 
+    @classmethod
+    def at(cls, path: Path, client: ModelClient) -> CachedClient:
+        """Returns a client whose replies are kept in a file, which is opened now."""
+        return cls(client, ResponseCache.open(path))
+
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
         """Asks for one reply, of the cache first; see `ModelClient.call`."""
         key = self._client.request_key(messages, seed)

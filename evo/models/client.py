@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import ipaddress
+import json
 import os
 import random
 import threading
@@ -46,6 +47,12 @@ _ADVICE = {
     404: "does it serve a model named {!r}, and is the base URL right (it usually ends in /v1)?",
     429: "check the account",
 }
+
+
+def prompt_hash(messages: Messages) -> str:
+    """Returns SHA-256 (hex) of messages as canonical JSON: sorted keys, no spaces, ASCII."""
+    text = json.dumps(messages, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 class EndpointError(Exception):

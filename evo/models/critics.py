@@ -22,8 +22,8 @@ import msgspec
 
 from evo.logs.cost import Cost, cost_of_children
 from evo.logs.journal import PREFIX, LogError, Writer, check_folder, go_on, open_regular
-from evo.logs.records import CriticCall, CriticRecord, Header, InstanceCall, Model, TaskRecord
-from evo.models.cache import CachedClient, ResponseCache
+from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, TaskRecord
+from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, ModelClient
 from evo.models.limits import Slots
 from evo.models.registry import find_model, resolve_sampling
@@ -186,18 +186,6 @@ def _mean_of(calls: Sequence[CriticCall]) -> CriticCall:
     )
 
 
-def open_caller(
-    of: Header | CriticRecord,
-    slots: Slots,
-    timeout: float,
-    retries: int,
-    cache: str | os.PathLike[str] | None,
-) -> Caller:
-    """Returns the client of a model, behind the cache if there is one; it opens nothing yet."""
-    client = ModelClient(of.model, of.sampling, slots=slots, timeout=timeout, retries=retries)
-    return client if cache is None else CachedClient(client, ResponseCache.open(Path(cache)))
-
-
 class Critic(contextlib.AbstractContextManager["Critic", None]):
     """A model that scores (system prompt, query, reply) triples; many threads may share it.
 
@@ -257,7 +245,8 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
         )
         self.calls: list[CriticCall] = []
         self._log = None if log is None else Path(log)
-        self._how = Slots(max_concurrent), timeout, retries, cache
+        self._slots, self._timeout, self._retries = Slots(max_concurrent), timeout, retries
+        self._cache = None if cache is None else Path(cache)
         self._opening = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._scorer: Scorer | None = None
@@ -309,13 +298,23 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
     def _open(self) -> Scorer:
         with self._opening:
             if self._scorer is None:
-                caller = open_caller(self.record, *self._how)
+                caller = self._client()
                 self._stack.callback(caller.close)
                 if self._log is not None:
                     self._go_on(self._log)
                 known = known_of(call for call in self.calls if call.reply is not None)
                 self._scorer = Scorer(self.record, caller, self._note, known)
             return self._scorer
+
+    def _client(self) -> Caller:
+        client = ModelClient(
+            self.record.model,
+            self.record.sampling,
+            slots=self._slots,
+            timeout=self._timeout,
+            retries=self._retries,
+        )
+        return client if self._cache is None else CachedClient.at(self._cache, client)
 
     def _go_on(self, log: Path) -> None:
         """Opens the log and takes over what it holds."""

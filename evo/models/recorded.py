@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 
 from evo.logs.records import Child, Model, Sampling
-from evo.models.client import Call, CallCancelled, Messages
-
-
-def prompt_hash(messages: Messages) -> str:
-    """Returns SHA-256 (hex) of messages as canonical JSON: sorted keys, no spaces, ASCII."""
-    text = json.dumps(messages, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+from evo.models.client import Call, CallCancelled, Messages, prompt_hash
 
 
 class ReplyMissing(Exception):  # noqa: N818

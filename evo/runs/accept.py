@@ -19,11 +19,6 @@ ALPHA = 0.05
 """Chance that a test accepts a rival that is no better; of a whole run where it is spent."""
 
 
-def accept_better(rival: Outcome, state: State) -> bool:
-    """Accepts every child that is better, which is what a run without confirmation does."""
-    return True
-
-
 @dataclass(frozen=True)
 class Confirm:
     """Tries a better child and its parent on fresh draws, once in a generation.
@@ -67,15 +62,11 @@ def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) 
     )  # fmt: skip
 
 
-def confirmed_fitness(
-    found: Confirmation | None, accepted: bool, before: float | None
-) -> float | None:
+def confirmed_fitness(found: Confirmation, accepted: bool, before: float | None) -> float | None:
     """Returns the fitness of the best program after a generation.
 
-    It is the mean of its fresh draws; `before` where none were made or one of them failed.
+    It is the mean of its fresh draws; `before` where one of them failed.
     """
-    if found is None:
-        return before
     values = found.rival if accepted else found.parent
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if len(known) == len(values) else before

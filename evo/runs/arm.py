@@ -29,7 +29,7 @@ from evo.logs.records import (
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import known_of
-from evo.runs.accept import Confirm, accept_better
+from evo.runs.accept import Confirm
 from evo.runs.ask import Asks, Drafts, OneCall
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
@@ -151,13 +151,7 @@ class Arm:
             EndpointDown: The endpoint does not answer.
             EndpointRefused: It refuses the key, the model, or every child.
         """
-        self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
-        self._enter(self.generation + 1)
-        self.make()
-        self._evaluate.forget()
-
-    def make(self) -> None:
-        """Makes the children of the next generation and logs them; see `evo.runs.loop`."""
+        self._enter(self.generation + 1, on_child)
         try:
             advance(self.state, self._steps, self.log, self._workers.each)
         except EvaluatorClosed:
@@ -175,6 +169,7 @@ class Arm:
                 self._tell("child", line)
                 self._on_child(line)
             case Generation():
+                self._evaluate.forget()
                 self._writer.sync()
                 self._tell("generation", line)
             case End() if self.state.trajectory:  # else nobody heard that it began
@@ -191,13 +186,18 @@ class Arm:
         return [Tick(generation=self.generation + 1, seconds=round(now - self._began, 2))]
 
     def _tell(self, kind: EventKind, record: Evaluation | Child | Generation | End) -> None:
-        """Calls the session's listener with what was logged."""
+        """Calls the session's listener, if there is one, with what was logged."""
+        if self._resources.settings.on_event is None:
+            return
         self._resources.tell(
             Event(kind, self.path, self.header, self.generation, self.state.best_fitness, record)
         )
 
-    def _enter(self, generation: int) -> None:
+    def _enter(
+        self, generation: int, on_child: Callable[[Child], None] = lambda child: None
+    ) -> None:
         """Prepares the steps of a generation, whose configuration may differ in a fork."""
+        self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
         header = self.header.under(generation)
         if self.instances is not None:
             self.instances.generation = generation
@@ -205,7 +205,6 @@ class Arm:
             return
         self._under, resources, state = header, self._resources, self.state
         draw = resources.evaluator.evaluate
-        scorer = resources.scorer(header, self.log, state.known)
         if header.task.instances_file:
             self.instances = InstanceEvaluator(header, resources, self.log, state.known)
             self.instances.generation = generation
@@ -215,8 +214,8 @@ class Arm:
         one = OneCall(header, resources.caller, resources.tally, self.log)
         ask: Asks = one
         if header.drafts > 1:
-            workers = 1 if resources.max_concurrent == 1 else None
-            ask = Drafts(one, scorer, self.log, workers)
+            workers = 1 if resources.settings.max_concurrent == 1 else None
+            ask = Drafts(one, resources.scorer(header, self.log, state.known), self.log, workers)
         race = None
         if header.batches and self.instances is not None:
             race = Race(header, ask, self._evaluate, self.instances, self.log)
@@ -224,9 +223,9 @@ class Arm:
             plan=self.planner,
             ask=race.ask if race else ask,
             evaluate=self._evaluate,
-            accept=Confirm(self.draws, self.log) if header.confirm else accept_better,
-            filters=filters_of(header),
+            filters=filters_of(header) if header.filters else (),
             race=race.race if race else None,
+            accept=Confirm(self.draws, self.log) if header.confirm else None,
         )
 
     def check(self) -> tuple[dict[str, float], dict[str, float]]:

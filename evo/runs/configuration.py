@@ -86,7 +86,6 @@ def make_header(
     min_improvement = given["min_improvement"]
     if not 0 <= min_improvement < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
-    inspirations = at_least("inspirations", given["inspirations"], 0)
     loaded = load_task(task)
     sampling = functools.partial(
         resolve_sampling,
@@ -99,8 +98,9 @@ def make_header(
     draws, confirm, batches = _checked_evaluations(given, loaded)
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
-    critic = critic_record(given["critic"], loaded.record)
-    filters = records_of(given["filters"])
+    scored, critic = loaded.record.score == "critic", None
+    if scored or given["critic"] is not None:
+        critic = critic_record(given["critic"], loaded.record)
     if given["edits"] not in EDITS:
         raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {given['edits']!r}")
     if drafts > 1 and critic is None:
@@ -121,13 +121,13 @@ def make_header(
         prompt_version=_prompt_version(given, loaded, searched=search is not None),
         search=search,
         edits=given["edits"],
-        filters=filters,
+        filters=() if given["filters"] == () else records_of(given["filters"]),
         statement=given["statement"],
         feedback=feedback,
-        inspirations=inspirations,
+        inspirations=at_least("inspirations", given["inspirations"], 0),
         batches=batches,
         drafts=drafts,
-        critic=critic if drafts > 1 or loaded.record.score == "critic" else None,
+        critic=critic if drafts > 1 or scored else None,
         draws=draws,
         confirm=confirm,
         spending=bool(given["spending"]),

@@ -91,7 +91,7 @@ class InstanceEvaluator:
     ) -> None:
         self.generation, self._known = 0, {} if known is None else known
         self._header, self._sandbox = header, resources.evaluator.evaluate
-        self._caller, self._stopping = resources.caller(header), resources.stopping
+        self._caller, self._stopping = resources.caller(header), resources.control.stopping
         self._instances = read_instances(header.task)
         self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
         self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
@@ -99,9 +99,9 @@ class InstanceEvaluator:
         self._scorer = resources.scorer(header, on_call, self._known) if scored else None
         self._scoring = header.task if self._scorer else scoring_task(header.task)
         self._on_call = on_call
-        self._workers = min(len(self._instances), resources.max_concurrent)
+        self._workers = min(len(self._instances), resources.settings.max_concurrent)
         # Two texts at a time keep the slots busy; more would only finish later.
-        usual = max(2, 2 * resources.max_concurrent // self._workers)
+        usual = max(2, 2 * resources.settings.max_concurrent // self._workers)
         self._asking = threading.Semaphore(resources.settings.texts_at_once or usual)
 
     def evaluate(

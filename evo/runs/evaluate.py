@@ -54,6 +54,8 @@ class Draws:
 
     def mean(self, program: str) -> Evaluation:
         """Evaluates draws 0 to R - 1 of a program, which is ok only if it is in all of them."""
+        if self.header.draws == 1:
+            return self.one(program, 0)
         found = []
         for draw in range(self.header.draws):
             one = self.one(program, draw)
@@ -188,9 +190,7 @@ def check_initial(task: str, evaluation: Evaluation) -> None:
 
 
 def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
-    """Returns the mean of evaluations that are ok: one per draw, with the same instances."""
-    if len(draws) == 1:
-        return draws[0]
+    """Returns the mean of two or more evaluations that are ok: one per draw, of equal instances."""
     fitness = [each.fitness for each in draws if each.fitness is not None]
     shared = [name for name in draws[0].metrics if all(name in each.metrics for each in draws)]
     seconds = [each.seconds for each in draws if each.seconds is not None]

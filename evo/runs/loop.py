@@ -9,7 +9,8 @@ as drafts, draws or confirmation is one file, and a run without it does not pass
     evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
     accept    whether a better child replaces the best program   evo.runs.accept
 
-Nothing is remembered here: each line that is logged is folded into the state, `evo.runs.state`.
+Filters, a race and confirmation are optional. Nothing is remembered here: each line that
+is logged is folded into the state, `evo.runs.state`.
 """
 
 from __future__ import annotations
@@ -65,18 +66,19 @@ class Steps:
         plan: Returns what each child of the next generation is asked for.
         ask: Asks a model for a child.
         evaluate: Evaluates a program.
-        accept: Returns whether a child that is better replaces the best program so far.
         filters: Refuse programs without an evaluation.
         race: Evaluates all new texts of a generation together before its children are made; None:
             each is evaluated as soon as its reply is there.
+        accept: Returns whether a child that is better replaces the best program so far; None: it
+            always does.
     """
 
     plan: Callable[[State], list[Prompt]]
     ask: Asks
     evaluate: Evaluates
-    accept: Callable[[Outcome, State], bool]
     filters: Sequence[Filter] = ()
-    race: Callable[[Sequence[Prompt], State, Each, Screen], None] | None = None
+    race: Callable[[Sequence[Prompt], State, Each, Screen | None], None] | None = None
+    accept: Callable[[Outcome, State], bool] | None = None
 
 
 def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each) -> None:
@@ -100,15 +102,16 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
     # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
     if (header.search is not None or header.models) and state.plan is None:
         log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
-    archive = state.programs if steps.filters else ()
-    screen = functools.partial(refusal, filters=steps.filters, archive=archive)
+    screen: Screen | None = None
+    if steps.filters:
+        screen = functools.partial(refusal, filters=steps.filters, archive=state.programs)
 
     def make(prompt: Prompt) -> None:
         call = steps.ask(prompt, state)
         program = program_in(call, prompt, header)
         if program is None:
             evaluation = failure_of(call, prompt, header)
-        elif (reason := screen(program)) is not None:
+        elif screen is not None and (reason := screen(program)) is not None:
             evaluation = Evaluation(status="rejected", error=reason)
         else:
             keep = functools.partial(keep_reply, prompt, call, state, log)
@@ -128,9 +131,10 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
 
     children = [state.children[index] for index in range(header.children)]
     rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
-    accepted = rival is not None and steps.accept(rival, state)
+    if rival is not None and steps.accept is not None and not steps.accept(rival, state):
+        rival = None
     seconds = time.monotonic() - began
-    log(generation_line(state, children, rival if accepted else None, seconds))
+    log(generation_line(state, children, rival, seconds))
 
 
 def log_denied(denied: Sequence[Child], log: Callable[[Line], None], *, of: int) -> None:
@@ -183,6 +187,8 @@ def generation_line(
     fitness = state.best_fitness
     if chosen is not None:
         best, fitness = (number, chosen.index), chosen.evaluation.fitness
+    if state.confirmation is not None:
+        fitness = confirmed_fitness(state.confirmation, chosen is not None, fitness)
     new, repeats = dict[bytes, Place](), list[tuple[int, int, int]]()
     for child in children:
         if (program := program_of(child)) is not None:
@@ -192,7 +198,7 @@ def generation_line(
                 repeats.append((child.index, *first))
     return Generation(
         generation=number,
-        best_fitness=confirmed_fitness(state.confirmation, chosen is not None, fitness),
+        best_fitness=fitness,
         best=best,
         improved=chosen is not None,
         seconds=seconds,

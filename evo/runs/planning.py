@@ -11,7 +11,7 @@ from evo.keyed import KeyedStream
 from evo.logs.journal import LogError
 from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
-from evo.models.recorded import prompt_hash
+from evo.models.client import prompt_hash
 from evo.prompt import (
     NOTED_VERSION,
     OPERATORS,
@@ -209,7 +209,7 @@ class _Texts:
             statement=header.statement, mixed=[_shown(each) for each in mixed],
             inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
             feedback=shown_feedback, operator=planned.operator, edits=header.edits,
-            rules=rules_of(header),
+            rules=rules_of(header) if header.filters else "",
         )  # fmt: skip
 
     def program(self, planned: Planned) -> str:

@@ -42,7 +42,7 @@ class Race:
         prompts: Sequence[Prompt],
         state: State,
         each: Callable[..., None],
-        screen: Callable[[str], str | None],
+        screen: Callable[[str], str | None] | None,
     ) -> None:
         """Asks for the children that are not logged, and evaluates the texts that are new."""
 
@@ -58,7 +58,9 @@ class Race:
             program = program_of(logged) if logged else None
             if call is not None:
                 program = program_in(call, prompt, self.header)
-            if not program or program_digest(program) in state.first or screen(program):
+            if not program or program_digest(program) in state.first:
+                continue
+            if screen is not None and screen(program):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it

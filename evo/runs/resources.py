@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.records import CriticCall, CriticRecord, Header
-from evo.models.client import Caller, EndpointDown, EndpointMissing, EndpointRefused
-from evo.models.critics import Known, Scorer, open_caller
+from evo.models.cache import CachedClient
+from evo.models.client import (
+    Caller,
+    EndpointDown,
+    EndpointMissing,
+    EndpointRefused,
+    ModelClient,
+)
+from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
@@ -46,16 +53,6 @@ class Resources:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _telling: threading.Lock = field(default_factory=threading.Lock)
 
-    @property
-    def stopping(self) -> threading.Event:
-        """Set once no further call may begin."""
-        return self.control.stopping
-
-    @property
-    def max_concurrent(self) -> int:
-        """Calls in flight at most; 1 works in order."""
-        return self.settings.max_concurrent
-
     def caller(self, of: Header | CriticRecord) -> Caller:
         """Returns the client of a model and sampling, shared by all runs of these."""
         if self.only is not None:
@@ -63,11 +60,17 @@ class Resources:
         key = repr((of.model, of.sampling))
         with self._lock:
             if key not in self._callers:
-                how = self.settings
-                caller = open_caller(of, self.slots, how.timeout, how.retries, how.cache)
-                self._callers[key] = caller
-                self.control.heed(self.control.ended, caller.cancel)
+                self._callers[key] = self._open(of)
+                self.control.heed(self.control.ended, self._callers[key].cancel)
             return self._callers[key]
+
+    def _open(self, of: Header | CriticRecord) -> Caller:
+        """Returns a client, behind the cache if there is one; nothing is sent yet."""
+        how = self.settings
+        client = ModelClient(
+            of.model, of.sampling, slots=self.slots, timeout=how.timeout, retries=how.retries
+        )
+        return client if how.cache is None else CachedClient.at(Path(how.cache), client)
 
     def tell(self, event: Event) -> None:
         """Calls the session's listener, if there is one, with one event at a time.
@@ -84,7 +87,9 @@ class Resources:
         """Returns what scores by a run's critic, if it has one; it tells of each call."""
         if header.critic is None:
             return None
-        return Scorer(header.critic, self.caller(header.critic), on_call, known, self.stopping)
+        return Scorer(
+            header.critic, self.caller(header.critic), on_call, known, self.control.stopping
+        )
 
     def is_fatal(self, error: BaseException) -> bool:
         """Whether an error of one run ends the session."""
@@ -94,7 +99,7 @@ class Resources:
     def wind_down(self, path: Path, error: BaseException) -> None:
         """Waits until what a run has under way is logged, or ended where a stop was asked for."""
         interrupted = isinstance(error, KeyboardInterrupt)
-        if interrupted or (self.is_fatal(error) and not self.stopping.is_set()):
+        if interrupted or (self.is_fatal(error) and not self.control.stopping.is_set()):
             self.control.stop()
         deadline = float("inf")
         while any(log == path for log, _ in list(self.active)) and time.monotonic() < deadline:

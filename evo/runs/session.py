@@ -70,23 +70,22 @@ def bring(
 ) -> list[Brought]:
     """Brings logs to their goals, sharing slots and workers, and returns what became of each.
 
-    Under a budget they come out as if served one after another, in the order given. Generations
-    that are logged already cost what they cost then, once per ledger: bring the same logs farther
-    with the same ledger, and only what is new counts. Where the resources are `isolated`, the
-    refusal, dead endpoint or damaged log of one run is reported in its place. Else the first error
-    is raised: of the endpoint, which leaves the logs so that they can go on, of a budget in a unit
-    that is unknown, or of a log. `on_generation` is called for each generation, 0 included, once it
-    is logged, from the thread that made it.
+    With a ledger, that of a budget, they come out as if served one after another, in the order
+    given. Generations that are logged already cost what they cost then, once per ledger: bring the
+    same logs farther with the same ledger, and only what is new counts. Where the resources are
+    `isolated`, the refusal, dead endpoint or damaged log of one run is reported in its place. Else
+    the first error is raised: of the endpoint, which leaves the logs so that they can go on, of a
+    budget in a unit that is unknown, or of a log. `on_generation` is called for each generation, 0
+    included, once it is logged, from the thread that made it.
     """
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
     for job in jobs:
         if not job.path.exists():
             check_free(job.path)
-    ledger, retries = ledger or Ledger(), resources.settings.retries
-    worst = [worst_of(job.header, job.goal.generations, retries=retries) for job in jobs]
-    turns = Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))
-    control, working = resources.control, set[int]()
+    control, settings = resources.control, resources.settings
+    turns = None if ledger is None else turns_of(jobs, ledger, settings.retries)
+    working = set[int]()
     first_error: list[BaseException] = []
     done: dict[int, Brought] = {}
 
@@ -105,18 +104,22 @@ def bring(
                 control.stop()
             raise
         finally:
-            turns.finish(place)
+            if turns is not None:
+                turns.finish(place)
             working.discard(place)
 
     alone = len(jobs) == 1 and not resources.isolated
     children = sum(job.goal.generations * job.header.children for job in jobs)
     smallest = min((job.header.children for job in jobs), default=1)
     # Enough runs that slots and cores stay busy while a generation waits for its last child.
-    usual = 1 if resources.max_concurrent == 1 else 4 + 4 * resources.max_concurrent // smallest
-    shown, load = resources.settings.progress, lambda: resources.slots.load
-    progress = Progress(label, children, resources.tally, load, shown=shown)
+    slots = settings.max_concurrent
+    usual = 1 if slots == 1 else 4 + 4 * slots // smallest
+    progress = Progress(
+        label, children, resources.tally, lambda: resources.slots.load, shown=settings.progress
+    )
     with contextlib.ExitStack() as stack:
-        stack.callback(turns.close)
+        if turns is not None:
+            stack.callback(turns.close)
         stack.callback(progress.close)
         requests = stack.enter_context(StopRequests(control.stop))
         workers = max(1, min(len(jobs), at_once or usual))
@@ -139,7 +142,7 @@ class _Run:
     job: Job
     place: int
     resources: Resources
-    turns: Turns
+    turns: Turns | None  # None: there is no budget
     progress: Progress
     requests: StopRequests
     alone: bool  # whether its log is expected, and so begun even after a request to stop
@@ -153,7 +156,7 @@ class _Run:
         if known is not None and known.initial is not None and not known.reader.torn:
             state = state_of(known, children=known.outcomes)
             if (end := job.goal.reached(state)) is not None and not _untested(state):
-                self.turns.settle(self.place, state.costs)
+                self._settle(state)
                 self.progress.skip(job.goal.generations * job.header.children)
                 return Brought(job, known, end)
         wanted = self.alone and known is None  # whatever was requested meanwhile
@@ -182,7 +185,8 @@ class _Run:
                 if log is None:
                     job.path.unlink()  # it embeds a task that nobody can go on with
                 raise
-            self.turns.keep(self.place, arm.kept)
+            if self.turns is not None and arm.kept:
+                self.turns.keep(self.place, arm.kept)
             self._advance(arm)
         return Brought(job, read_log(job.path), self.end)
 
@@ -208,25 +212,39 @@ class _Run:
         finally:
             assert self.end != "busy"
             stats = {"generations": float(arm.generation - before)}
-            if self.end in REACHED:
+            if self.end in REACHED and arm.kept:
                 found, paid = arm.check()
                 stats |= found
-                self.turns.add(self.place, paid)
+                if self.turns is not None:
+                    self.turns.add(self.place, paid)
             message = str(failure) if failure else None
             arm.end(End(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
         best, goal = arm.state.best_fitness, self.job.goal.generations
-        self.turns.settle(self.place, arm.state.costs)
+        self._settle(arm.state)
         self.progress.generation(arm.generation, goal, best)
         self.resources.control.note = f"{arm.path.name}: {self.progress}"
         self.on_generation(self.job, arm)
 
+    def _settle(self, state: State) -> None:
+        if self.turns is not None:
+            self.turns.settle(self.place, state.costs)
+
     def _may_begin(self) -> bool:
-        if self.turns.may_begin(self.place, self.resources.stopping.is_set):
+        stopped = self.resources.control.stopping.is_set
+        if self.turns is not None and self.turns.may_begin(self.place, stopped):
             return True
-        self.end = "interrupted" if self.resources.stopping.is_set() else "budget"
+        if self.turns is None and not stopped():
+            return True
+        self.end = "interrupted" if stopped() else "budget"
         return False
+
+
+def turns_of(jobs: Sequence[Job], ledger: Ledger, retries: int) -> Turns:
+    """Returns the turns that jobs take under a ledger; each is told what it may cost at worst."""
+    worst = (worst_of(job.header, job.goal.generations, retries=retries) for job in jobs)
+    return Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))
 
 
 def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
@@ -277,7 +295,7 @@ def session_line(resources: Resources, goal: Goal | None) -> Session:
     return Session(
         generations=goal.generations if goal else None,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        max_concurrent=resources.max_concurrent,
+        max_concurrent=resources.settings.max_concurrent,
         protections=resources.evaluator.protections,
         versions=software_versions(),
         platform=f"{platform.system()} {platform.machine()}",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from evo.logs.caps import with_seconds
 from evo.logs.journal import LogError, check_folder, check_free
@@ -42,13 +42,14 @@ from evo.runs.options import (
     options_in,
 )
 from evo.runs.resources import open_resources
-from evo.runs.session import Job, bring
+from evo.runs.session import Brought, Job, bring
 from evo.runs.settings import Goal, Settings, at_least
 from evo.searches import Search
 from evo.searches.registry import known_search
 from evo.tasks.task import Task, load_task
 
 Place = str | os.PathLike[str]
+Result = TypeVar("Result")
 
 
 @lists_options(RunOptions)
@@ -92,14 +93,7 @@ def prepare_run(
     check_free(path)
     job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
-    prepared = prepare_jobs([job], settings_of(options), budget, label)
-
-    def work(control: Control) -> Log:
-        for made in prepared.work(control):
-            return made
-        raise RuntimeError(f"stopped before the log {path} was begun")
-
-    return Prepared([path], work, runs=prepared.runs)
+    return _prepare([job], settings_of(options), budget, label, only_log, many=False)
 
 
 @lists_options(ManyOptions)
@@ -319,11 +313,24 @@ def resume(
 def prepare_jobs(
     jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
 ) -> Prepared[Logs]:
-    """Prepares to bring logs to their goals within one budget.
+    """Prepares to bring logs to their goals within one budget; see `_prepare`."""
+    return _prepare(jobs, settings, budget, label, all_logs)
+
+
+def _prepare(
+    jobs: Sequence[Job],
+    settings: Settings,
+    budget: Mapping[str, float] | None,
+    label: str,
+    result: Callable[[Sequence[Brought]], Result],
+    *,
+    many: bool = True,
+) -> Prepared[Result]:
+    """Prepares to bring logs to their goals within one budget, and returns a result of them.
 
     A folder or a cache that cannot be written is an error now, before anything is announced.
     """
-    limits = check_budget(budget, [job.header for job in jobs])
+    limits = {} if budget is None else check_budget(budget, [job.header for job in jobs])
     for folder in {job.path.parent for job in jobs if not job.path.exists()}:
         check_folder(folder)
     if settings.cache is not None:
@@ -331,19 +338,32 @@ def prepare_jobs(
 
         ResponseCache.open(Path(settings.cache)).close()
 
-    def work(control: Control) -> Logs:
+    def work(control: Control) -> Result:
         try:
             with open_resources(settings, control) as resources:
-                done = bring(jobs, resources, ledger=Ledger(limits), label=label)
+                ledger = Ledger(limits) if limits else None
+                return result(bring(jobs, resources, ledger=ledger, label=label))
         finally:
             release_paths(job.path for job in jobs)
-        return Logs(
-            (each.log for each in done if each.log is not None),
-            [each.job.path for each in done if each.log is None],
-        )
 
     runs = [(job.header, job.goal.generations) for job in jobs]
-    return Prepared([job.path for job in jobs], work, many=True, runs=runs)
+    return Prepared([job.path for job in jobs], work, many=many, runs=runs)
+
+
+def only_log(done: Sequence[Brought]) -> Log:
+    """Returns the log of the only job."""
+    (only,) = done
+    if only.log is None:
+        raise RuntimeError(f"stopped before the log {only.job.path} was begun")
+    return only.log
+
+
+def all_logs(done: Sequence[Brought]) -> Logs:
+    """Returns the logs of some jobs, with the paths of those that were not begun."""
+    return Logs(
+        (each.log for each in done if each.log is not None),
+        [each.job.path for each in done if each.log is None],
+    )
 
 
 def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:

@@ -42,10 +42,10 @@ class Workers:
             Exception: What the function raised.
         """
         work, failed = list(items), threading.Event()
-        alone = self.resources.max_concurrent == 1 or len(work) <= 1
+        alone = self.resources.settings.max_concurrent == 1 or len(work) <= 1
 
         def one(number: int) -> None:
-            if failed.is_set() or self.resources.stopping.is_set():
+            if failed.is_set() or self.resources.control.stopping.is_set():
                 raise Stopped
             self.resources.active.add((self.path, number))
             try:

@@ -69,6 +69,8 @@ def is_search(value: object) -> TypeGuard[Search]:
 
 def record_of(search: str | Mapping[str, object] | Search) -> SearchRecord | None:
     """Returns what a header keeps of a search; None for greedy."""
+    if search == "greedy" and SEARCHES["greedy"] is Greedy:
+        return None
     found = find_search(search)
     return None if type(found) is Greedy else KIND.record(found, SearchRecord)
 

@@ -179,11 +179,9 @@ def _of_another_tool(path: Path, foreign: list[Foreign]) -> list[Path]:
 def _without_engines(files: Sequence[Path]) -> list[Path]:
     """Leaves out the files of engines, whose folders lie beside the logs of their runs."""
     known = set(files)
-
-    def is_engines(folder: Path) -> bool:
-        return folder / ENGINE_LOG in known and folder.with_name(f"{folder.name}.jsonl") in known
-
-    return [path for path in files if not any(map(is_engines, path.parents))]
+    folders = [path.parent for path in files if path.name == ENGINE_LOG and path.parent.name]
+    engines = {folder for folder in folders if folder.with_name(f"{folder.name}.jsonl") in known}
+    return [path for path in files if engines.isdisjoint(path.parents)] if engines else [*files]
 
 
 def _looks_like_log(path: Path) -> bool:

@@ -187,7 +187,7 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
 
     def total(values: NDArray[np.generic] | None) -> Floats:
         """Sums over each generation's calls; 0 without any."""
-        return np.bincount(owner, values, minlength=end)[:end].astype(np.float64)
+        return np.bincount(owner, values, minlength=end)[:end].astype(np.float64, copy=False)
 
     fitness = np.full(len(owner), np.nan)
     fitness[: len(run.children)] = [child.evaluation.fitness for child in run.children]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import evo
 from evo.logs.log import read_log
 from evo.logs.records import Evaluation, Instance
-from evo.models.recorded import prompt_hash
+from evo.models.client import prompt_hash
 from evo.prompt import (
     NoMatch,
     Shown,

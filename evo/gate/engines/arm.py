@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from evo.gate.engines.job import ASK, Job, Judge, plain_lines, resampled
@@ -26,9 +26,8 @@ from evo.logs.fitting import fit_text
 from evo.logs.journal import Writer
 from evo.logs.log import Log
 from evo.logs.records import Attempt, Child, End, Evaluation, Line
-from evo.models.client import EndpointDown
+from evo.models.client import EndpointDown, prompt_hash
 from evo.models.offline import OFFLINE_MODELS
-from evo.models.recorded import prompt_hash
 from evo.runs.arm import Arm
 from evo.runs.evaluate import plain
 from evo.runs.loop import fitness_of, generation_line
@@ -111,14 +110,18 @@ class EngineArm(Arm):
                 known = Passage(sent.number, {}, attempt or _LOST, None)
                 self._calls[sent.number] = _Call(known, lost=True)
 
-    def make(self) -> None:
+    def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> None:
         """Grants the engine its calls, waits for their programs and logs the generation.
+
+        Args:
+            on_child: Called with each child once it is logged.
 
         Raises:
             Stopped: A stop was asked for; the generation goes on from its log.
             LogError: The log of the gate is damaged.
         """
         number, children = self.generation + 1, self.header.children
+        self._enter(number, on_child)
         missing = number * children - self._answered
         if missing > 0 and not self.over and not self.abandoned:
             self._start()
@@ -178,7 +181,8 @@ class EngineArm(Arm):
     def _wait(self, calls: int) -> None:
         """Waits until this many calls were made and scored, or until the engine ends."""
         assert self._process is not None
-        stopping, ended = self._resources.stopping, self._resources.control.ended
+        control = self._resources.control
+        stopping, ended = control.stopping, control.ended
         while True:
             gone = self._process.ended  # before looking at what it has sent
             with self._changed:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.logs.records import Attempt, Child, Evaluation, Model, Sampling
-from evo.models.client import Caller
-from evo.models.recorded import RecordedModel, ReplyMissing, prompt_hash
+from evo.models.client import Caller, prompt_hash
+from evo.models.recorded import RecordedModel, ReplyMissing
 
 PROMPT = [{"role": "system", "content": "s"}, {"role": "user", "content": "µ"}]
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
