@@ -244,7 +244,7 @@ class Arm:
         return found, {unit: cost - before[unit] for unit, cost in state.costs[-1].items()}
 
     def close(self) -> None:
-        """Lets go of whatever it started; the log's writer is not its own."""
+        """Releases what it started; whoever opened the log's writer closes that."""
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with figures of its calls."""

@@ -74,8 +74,8 @@ def certify(initial: Sequence[float], final: Sequence[float], use: int) -> dict[
     """Returns what a one-sided paired t test of two texts on the check instances found, by name.
 
     That is check_initial, check_final, check_gain, its lower limit check_low, check_alpha, the gain
-    that the test would find four times in five (check_detectable), check_instances, check_use: the
-    how-many-th use of them this is. All uses together err at most at `ALPHA`.
+    that the test would find four times in five (check_detectable), check_instances, and check_use,
+    the number of this test among those of the run. All of them together err at most at `ALPHA`.
     """
     gains = [new - old for old, new in zip(initial, final, strict=True)]
     alpha = ALPHA / (use * (use + 1))

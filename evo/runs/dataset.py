@@ -77,9 +77,13 @@ class Tried(NamedTuple):
 class InstanceEvaluator:
     """Evaluates programs or texts on a task's data set; many threads may share it.
 
-    Calls are logged under `generation`, passed to `on_call` in the thread that made them, and wait
-    behind its children's own calls; those that are `known`, which grow, are not made. `check` holds
-    the positions of the instances that no search sees.
+    A call is passed to `on_call` in the thread that made it, and waits for a slot behind the calls
+    of the generation's own children. A call that is `known` is not made again; each new one that
+    gets a reply is added to those.
+
+    Attributes:
+        generation: The generation under which calls are logged.
+        check: The positions of the instances that no search sees.
     """
 
     def __init__(
@@ -140,7 +144,7 @@ class InstanceEvaluator:
         Args:
             initial: The initial text.
             final: The best text of the run.
-            use: The how-many-th such test of the run this is, from 1.
+            use: The number of this test among those of the run, from 1.
 
         Returns:
             Figures by name, see `evo.runs.batches.certify`; empty if none are held out.

@@ -26,11 +26,16 @@ Returned = TypeVar("Returned")
 
 
 class Control(contextlib.AbstractContextManager["Control", None]):
-    """Requests to work under way, and its own report of progress; thread-safe.
+    """Requests to pause, stop or end work under way, and the work's report of progress.
 
-    As a context it is that of one piece of work: an error ends what is still under way. `stopping`
-    is set once no further call may begin, `ended` once what was under way was ended; `wish` is the
-    latest one; `note` describes what is happening in a few words.
+    It is thread-safe. Used as a context manager around one piece of work, it ends what is still
+    under way when an error leaves the block.
+
+    Attributes:
+        stopping: Set once no further call may begin.
+        ended: Set once what was under way has been ended.
+        wish: The latest request of the user, pause or stop; None: there was none.
+        note: What is happening, in a few words.
     """
 
     def __init__(self) -> None:
@@ -43,7 +48,7 @@ class Control(contextlib.AbstractContextManager["Control", None]):
         self._lock = threading.Lock()
 
     def heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
-        """Has this called once `stopping` or `ended` is set, at once if that is so already."""
+        """Calls `act` once the event, `stopping` or `ended`, is set; at once if it is already."""
         with self._lock:
             self._heeding[wish].append(act)
         if wish.is_set():
@@ -88,9 +93,11 @@ class Control(contextlib.AbstractContextManager["Control", None]):
 class Prepared(Generic[Result]):
     """Work whose arguments were checked, and that has not begun.
 
-    `paths` are the logs that it writes, `work` does it, heeding the control, and returns what the
-    verb returns; `many` tells whether it is about several logs, even if there is only one, `runs`
-    which runs (header and T) it makes, as far as that is known beforehand.
+    Attributes:
+        paths: The logs that it writes.
+        work: Does it, as far as the control allows, and returns what the verb returns.
+        many: Whether the verb is about several logs, even if there is only one.
+        runs: The header and T of each run that it makes, as far as these are known beforehand.
     """
 
     paths: list[Path]

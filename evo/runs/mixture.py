@@ -67,7 +67,7 @@ def round_robin(returns: Sequence[Returns], rng: KeyedStream) -> int:
 
 
 def at_random(returns: Sequence[Returns], rng: KeyedStream) -> int:
-    """Returns any of the models, all alike likely."""
+    """Returns a model drawn at random, all with equal probability."""
     return rng.integer(0, len(returns) - 1)
 
 

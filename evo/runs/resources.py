@@ -35,9 +35,16 @@ if TYPE_CHECKING:
 class Resources:
     """What the runs of a session share.
 
-    `only` answers the calls of all runs instead of their own models; where they are `isolated`, one
-    run's refusal leaves the others alone; `active` is what is under way, by log and child: calls
-    are ended only once it is logged.
+    Attributes:
+        settings: How the session works.
+        slots: Limits the calls in flight.
+        evaluator: The sandbox.
+        control: Requests to stop.
+        only: Answers the calls of all runs instead of their own models.
+        isolated: Whether a refusal of one run leaves the others alone.
+        active: The children under way, by log and number. Calls are ended only once these are
+            logged.
+        tally: Counts the calls.
     """
 
     settings: Settings
@@ -97,7 +104,7 @@ class Resources:
         return not (self.isolated and own) or isinstance(error, EndpointMissing)
 
     def wind_down(self, path: Path, error: BaseException) -> None:
-        """Waits until what a run has under way is logged, or ended where a stop was asked for."""
+        """Waits until what a run has under way is logged, or ended because of a stop."""
         interrupted = isinstance(error, KeyboardInterrupt)
         if interrupted or (self.is_fatal(error) and not self.control.stopping.is_set()):
             self.control.stop()

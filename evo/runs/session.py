@@ -36,10 +36,14 @@ from evo.tasks.task import EvaluatorFailed, calls_of_evaluation, checks_of
 
 @dataclass(frozen=True)
 class Job:
-    """A log to bring to a goal; it is made unless it exists.
+    """A log to bring to a goal; it is created unless it exists.
 
-    The user may have `named` the header's model to go on with, whatever the log's is; a fork's log
-    begins with what is `inherited`.
+    Attributes:
+        path: The log.
+        header: Configuration of the run.
+        goal: How far it goes.
+        named: Whether the user named the header's model to go on with, whatever the log's is.
+        inherited: The lines with which a fork's log begins.
     """
 
     path: Path
@@ -51,7 +55,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Brought:
-    """What became of a job: its log, None if it was never begun, and why that went no further."""
+    """What became of a job.
+
+    Attributes:
+        job: The job.
+        log: Its log; None if it was never begun.
+        end: Why the session ended it; "busy": another process writes the log.
+        error: What it failed with, if it did.
+    """
 
     job: Job
     log: Log | None
