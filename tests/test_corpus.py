@@ -51,6 +51,23 @@ def test_every_file_is_as_listed() -> None:
     assert sum(path.stat().st_size for path in found.values()) < 25_000_000
 
 
+def test_allocations_over_other_tools_made_the_calls_of_their_budget() -> None:
+    folder = CORPUS.parent / "samples" / "side-by-side-bandit"
+    found = sorted(path for path in folder.rglob("*.jsonl*") if path.is_file())
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    assert lines == [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}"
+        for path in found
+    ]
+    tasks = set()
+    for journal in folder.glob("*/allocation.jsonl"):
+        frame = replay.load(journal)
+        assert len(frame["run"].unique()) == 4
+        assert frame["n_calls"].sum() == 64
+        tasks |= set(frame["task"])
+    assert tasks == {"circle_packing", "min_max_distance", "heilbronn_triangle"}
+
+
 def test_other_tools_made_as_many_calls_as_the_gate_counted() -> None:
     folder = CORPUS.parent / "samples" / "side-by-side"
     for line in (folder / "SHA256SUMS").read_text().splitlines():

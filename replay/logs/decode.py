@@ -218,8 +218,15 @@ def _arms_or_log(path: Path) -> list[Path]:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             fault = str(error)
         else:
-            return [Path(os.path.normpath(path.parent / arm.log)) for arm in header.arms]
+            return [_or_compressed(path.parent / arm.log) for arm in header.arms]
     raise LogError(f"{path}:1: not the header of an allocation: {fault}")
+
+
+def _or_compressed(path: Path) -> Path:
+    """The log of an arm, or what it was compressed to since."""
+    plain = Path(os.path.normpath(path))
+    packed = plain.with_name(f"{plain.name}.gz")
+    return packed if packed.exists() and not plain.exists() else plain
 
 
 def name_runs(paths: Sequence[Path]) -> dict[Path, str]:

@@ -290,6 +290,10 @@ def test_an_allocation_stands_for_its_arms_in_order_wherever_they_lie(tmp_path):
     journal = write_lines(folder / "allocation.jsonl", [header])
     for source in (folder, journal):
         assert find_logs(source) == [inside[1], outside, inside[0]]
+    packed = folder / "arm-01.jsonl.gz"
+    compact(inside[1], packed)
+    inside[1].unlink()
+    assert find_logs(journal) == [packed, outside, inside[0]]
     journal.write_text("{}\n")
     with pytest.raises(LogError, match=r"allocation\.jsonl:1: not the header"):
         replay.load(folder)
