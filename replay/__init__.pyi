@@ -14,6 +14,7 @@ from .claims.protocols import protocol_runs as protocol_runs
 from .explorers import browse as browse
 from .explorers import explore as explore
 from .explorers import follow as follow
+from .explorers.film import film as film
 from .importers.anything import (
     attempts as attempts,
 )

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 HELP = (
     "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
     "Moving T or N keeps C, to the nearest split of C; moving C keeps N. Point at the picture for "
-    "numbers, click on a cell to choose it; drag over the curves to zoom, double-click to see all."
+    "numbers, click on a cell to choose it and to see its runs; click on a run to draw it. Drag "
+    "over the curves to zoom, double-click to see all."
 )
 
 
@@ -52,6 +53,7 @@ class Budgets:
         self.pairs = list(self._parts)  # each task and model
         self._known: dict[tuple[str, str], Outlook] = {}
         self._packed: tuple[tuple[str, str], float, bool] | None = None  # what the page has
+        self.runs = list(dict.fromkeys(map(str, frame["run"])))
         found = [
             axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
         ]
@@ -112,7 +114,8 @@ class Budgets:
         task = given.get("task", self.pairs[0][0])
         model = given.get("model", next((m for t, m in self.pairs if t == task), ""))
         now = {"task": task, "model": model}
-        now |= {"axis": "calls", **self.defaults(now), **given}
+        now |= {"axis": "calls", "runs": [], **self.defaults(now), **given}
+        now["runs"] = list(now["runs"])
         T, N, C = now["generations"], now["children"], now["calls"]
         if "calls" not in given:
             return now | {"calls": T * N}
@@ -127,7 +130,10 @@ class Budgets:
         """Settings that fit together after one of them was moved."""
         if moved in ("task", "model"):
             known = (settings["task"], settings["model"]) in self._parts
-            return settings | self.defaults(settings) if known else settings
+            if not known:
+                return settings
+            runs = [each for each in settings["runs"] if each in self.outlook(settings).names]
+            return settings | self.defaults(settings) | {"runs": runs}
         return link(moved, settings, self.rows, self.columns)
 
     def units(self) -> list[CostAxis]:
@@ -154,7 +160,7 @@ class Budgets:
             "theme": theme,
             "named": named,
             "fitted": fitted,
-            "options": {name: shown[name] for name in shown if name != "tau"},
+            "options": {name: shown[name] for name in shown if name not in ("tau", "runs")},
         }
         return pack(known, rows=self.rows, columns=self.columns, tau=now["tau"], about=about)
 
@@ -170,7 +176,9 @@ class Budgets:
             raise ValueError(f"T = {T}, N = {N} was never run, and {why}")
         deeper = known.split(2 * T, N // 2, axis=axis, tau=tau) if N % 2 == 0 else None
         broader = known.split(T // 2, 2 * N, axis=axis, tau=tau) if T % 2 == 0 else None
-        return BudgetView(outlook=known, axis=axis, tau=tau, splits=(chosen, deeper, broader))
+        splits = chosen, deeper, broader
+        runs = tuple(known.one_run(each, axis) for each in now["runs"] if each in known.names)
+        return BudgetView(outlook=known, axis=axis, tau=tau, splits=splits, runs=runs)
 
 
 def _deepest(frame: pd.DataFrame) -> dict[int, int]:
@@ -201,6 +209,11 @@ def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[
     return {**settings, "generations": T, "children": N, "calls": T * N}
 
 
+def stated(settings: Settings) -> Settings:
+    """Settings without runs where none is chosen."""
+    return {name: value for name, value in settings.items() if name != "runs" or value}
+
+
 def explore_budget(
     frame: pd.DataFrame,
     *,
@@ -216,8 +229,9 @@ def explore_budget(
             the frame names, where they are still there.
         theme: Inks; `neutral` suits light and dark pages alike.
         **begins: Where its controls begin: task, model, generations (T), children (N), calls (C =
-            T N), axis (what curves are drawn against: generation, calls, tokens, flops or dollars)
-            and tau (the fitness to reach; otherwise what half the runs reach).
+            T N), axis (what curves are drawn against: generation, calls, tokens, flops or dollars),
+            tau (the fitness to reach; otherwise what half the runs reach) and runs (drawn one by
+            one beside the means).
 
     Raises:
         ValueError: No such runs, or a split that was not logged and cannot be predicted.
@@ -239,6 +253,7 @@ def explore_budget(
         "axis": budgets.units(),
         "task": tasks,
         "model": models,
+        "runs": budgets.runs,
     }
     order = {name: start[name] for name in options if name in start}
     drawing = Drawing(
@@ -250,6 +265,7 @@ def explore_budget(
         figure=lambda view, theme: draw_budget(cast("BudgetView", view), theme),
         adjust=budgets.adjust,
         slow=budgets.complete,
-        code=lambda now: call("explore_budget", named(), now),
+        code=lambda now: call("explore_budget", named(), stated(now)),
+        lists=("runs",),
     )
     return Drawn(drawing, help=HELP, begins={**order, **start})

@@ -127,7 +127,7 @@ def _stratum(known: Outlook, N: int, out: Packed) -> dict[str, Any]:
     """The logged runs of N: their mean, how many are so deep, and each run where it changes."""
     value, low, high, n = known.logged(N)
     matrix = known.fitness.values[known.strata[N], : known.depths[N] + 1]
-    runs = []
+    runs, ends = [], known.fitness.depth[known.strata[N]]
     for run in matrix:
         same = (run[1:] == run[:-1]) | (np.isnan(run[1:]) & np.isnan(run[:-1]))
         begins = np.flatnonzero(np.concatenate([[True], ~same]))
@@ -137,6 +137,8 @@ def _stratum(known: Outlook, N: int, out: Packed) -> dict[str, Any]:
         "mean": [out.add(column) for column in (value, low, high)],
         "n": out.add(n),
         "runs": runs,
+        "names": [str(each) for each in known.fitness.runs[known.strata[N]]],
+        "depths": ends.tolist(),
     }
 
 

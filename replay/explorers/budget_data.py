@@ -125,6 +125,22 @@ class SplitValue:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChosenRun:
+    """One run of a task and model, drawn beside the means."""
+
+    run: str  # identifier
+    x: FloatArray  # cost so far, generations 1, 2, ..., as deep as the run
+    value: FloatArray  # best fitness so far, same shape
+
+    def words(self, generations: int) -> str:
+        """How far the run was after so many generations, or at its end."""
+        T = min(generations, len(self.value))
+        reached = self.value[T - 1]
+        found = "nothing ok" if math.isnan(reached) else f"{reached:.4g}"
+        return f"{self.run}, {found} after T = {T}"
+
+
 class Outlook:
     """All splits of one task and model."""
 
@@ -160,6 +176,33 @@ class Outlook:
     @functools.cached_property
     def _kernels(self) -> list[Kernel]:
         return [] if self.kernel is None else list(self.kernel.resampled(KERNELS))
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        """The runs, by ascending N."""
+        return [str(self.fitness.runs[k]) for rows in self.strata.values() for k in _within(rows)]
+
+    def runs_of(self, generations: int, children: int) -> list[tuple[str, float]]:
+        """The logged runs of a split with their best fitness there, the best first."""
+        rows = self.strata.get(children)
+        if rows is None:
+            return []
+        deep = [k for k in _within(rows) if self.fitness.depth[k] >= generations]
+        found = [
+            (str(self.fitness.runs[k]), float(self.fitness.values[k, generations])) for k in deep
+        ]
+        return sorted(found, key=lambda each: (math.isnan(each[1]), -each[1]))
+
+    def one_run(self, run: str, axis: CostAxis) -> ChosenRun:
+        """A run by generation."""
+        k = [str(each) for each in self.fitness.runs].index(run)
+        N, depth = int(self.fitness.children[k]), int(self.fitness.depth[k])
+        x = self.position(N, axis)
+        if x is None:
+            raise ValueError(
+                f"these logs do not say what a run costs in {axis}; choose another cost axis"
+            )
+        return ChosenRun(run=run, x=x[:depth], value=self.fitness.values[k, 1 : depth + 1])
 
     @functools.cached_property
     def grid(self) -> tuple[list[int], list[int], FloatArray, NDArray[np.bool_]]:
@@ -295,6 +338,10 @@ class Outlook:
         return found
 
 
+def _within(rows: slice) -> range:
+    return range(rows.start, rows.stop)
+
+
 _Columns = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 _Band = tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]
 
@@ -358,6 +405,7 @@ class BudgetView:
     axis: CostAxis  # what curves are drawn against
     tau: float  # the fitness to reach
     splits: tuple[Split | None, ...]  # the chosen one, twice as deep, twice as broad
+    runs: tuple[ChosenRun, ...] = ()  # drawn one by one
 
     @property
     def words(self) -> str:
@@ -386,6 +434,9 @@ class BudgetView:
                     f"{name.capitalize()}, T = {other.generations} and N = {other.children}: "
                     f"{other.fitness.last}{kind}."
                 )
+        if self.runs:
+            T = split.generations
+            text.append(f"Runs chosen: {'; '.join(each.words(T) for each in self.runs)}.")
         shown = [each for each in self.splits if each is not None]
         brackets = limits_in_words(
             self.outlook.interval,

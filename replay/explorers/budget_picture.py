@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
+RUNS = (PALETTE[4], PALETTE[3], PALETTE[5])
+"""Colours of runs that are drawn one by one."""
 _POINTS = 90  # most points of a curve
 
 
@@ -29,6 +31,8 @@ def draw_budget(view: BudgetView, theme: Theme) -> Figure:
     heat, fitness, reached = (style.prepare(ax, theme) for ax in parts.values())
     _draw_map(heat, view, theme)
     low, high = fitness_limits(view.outlook)
+    ends = [float(run.value[-1]) for run in view.runs if run.value[-1] > high]
+    high = max([high, *(end + 0.03 * (high - low) for end in ends)])
     for ax in (fitness, reached):
         style.ratios(ax, *cost_limits(view.outlook, view.axis, view.outlook.grid[0]))
     fitness.set_ylim(low, high)
@@ -38,6 +42,9 @@ def draw_budget(view: BudgetView, theme: Theme) -> Figure:
         if (split := view.splits[k]) is not None:
             _draw_curve(fitness, split.fitness, COLOURS[k])
             _draw_curve(reached, split.reached, COLOURS[k])
+    for k, run in enumerate(view.runs):
+        at, colour = _thinned(len(run.x)), RUNS[k % len(RUNS)]
+        fitness.plot(run.x[at], run.value[at], color=colour, lw=1.2, label=run.run)
     style.label_axes(fitness, theme, x="", y="best fitness")
     cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
     style.label_axes(reached, theme, x=cost, y="share of runs at τ")

@@ -47,6 +47,7 @@ class Drawing:
             together.
         slow: Computes, beside the page, what the bytes lack; returns whether that was anything.
         code: From settings to the call that gives the picture as a figure.
+        lists: Settings that hold any number of their values.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Drawing:
     adjust: Callable[[str, Settings], Settings]
     slow: Callable[[Settings], bool]
     code: Callable[[Settings], str]
+    lists: Sequence[str] = ()
 
 
 class Setting:
@@ -107,6 +109,7 @@ def _screen() -> Any:
         axis = traitlets.Unicode().tag(sync=True)
         task = traitlets.Unicode().tag(sync=True)
         model = traitlets.Unicode().tag(sync=True)
+        runs = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     return BudgetScreen
 
@@ -281,6 +284,12 @@ class Drawn:
         if name not in self.controls:
             raise ValueError(f"expected settings among {', '.join(self.controls)}, got {name!r}")
         known = self.controls[name].options
+        if name in self._drawing.lists:
+            if not isinstance(value, list | tuple):
+                raise ValueError(f"{name}: expected a list, got {value!r}")
+            if missing := [each for each in value if each not in (known or ())]:
+                raise ValueError(f"{name}: there is no {missing[0]!r}")
+            return
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value not in known if known is not None else not (number and abs(value) <= 1e6):
             options = "the numbers from -1e6 to 1e6" if known is None else known
@@ -341,7 +350,9 @@ class Drawn:
         )  # fmt: skip
 
     def _save_clicked(self, suffix: str) -> None:
-        stem = "-".join([self._drawing.name, *map(short, self.settings.values())])
+        stem = "-".join(
+            [self._drawing.name, *(short(each) for each in self.settings.values() if each != [])]
+        )
         path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
         self._status.value = f"<span role='status'>{html.escape(f'saved {path}')}</span>"
 

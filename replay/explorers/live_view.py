@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
-from replay.explorers.run_browser import HEARS, browse_code
+from replay.explorers.run_browser import HEARS, browse_code, film_parts
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer
@@ -105,7 +105,9 @@ class LiveView(Explorer):
         super().__init__(subject, {"log": control}, help=HELP)
         self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
         bar = self.widget.children[1]
-        bar.children = (*bar.children, row([self.stop_button]))
+        play, film = film_parts(lambda: self._view)
+        bar.children = (*bar.children, row([self.stop_button, play]))
+        self.widget.children = (*self.widget.children, film)
         self._show_state()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +31,7 @@ HELP = (
 KEPT = 4
 """Logs that are kept in memory."""
 
-LINEAGE, EVERY = "lineage", "every program"
+LINEAGE, EVERY, FAILURES = "lineage", "every program", "failures by message"
 """What the list shows, beside the programs of one status."""
 
 HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
@@ -63,6 +63,24 @@ def browse_code(settings: Settings) -> str:
     return call("browse", repr(settings["log"]), place)
 
 
+def film_parts(view: Callable[[], object]) -> tuple[Widget, Widget]:
+    """A button that shows the film of the run in view, or hides it, and where it is shown."""
+    import ipywidgets
+
+    from replay.explorers.film import Film
+
+    place = ipywidgets.HTML(layout={"width": "100%"})
+
+    def press() -> None:
+        seen, shown = view(), place.value
+        if shown or not isinstance(seen, RunView):
+            place.value = ""
+        else:
+            place.value = Film(seen.data.log)._repr_html_()
+
+    return button("Film", "Play the lineage of the best program", press), place
+
+
 class RunBrowser(Explorer):
     """The explorer of runs; `browse` makes it."""
 
@@ -72,7 +90,10 @@ class RunBrowser(Explorer):
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
         self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in ("Diff", *PAGES)}
-        self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], tip="What it shows")
+        self._tabs = ipywidgets.Tab(list(self._pages.values()), titles=[*self._pages])
+        self._tabs.selected_index = 0
+        self._page_before: int | None = None  # that was read before a failure
+        self._kind = choice("List", [LINEAGE, EVERY, FAILURES, *STATUSES], tip="What it shows")
         self._search = control(
             "Text", "Search", placeholder="in programs and errors", continuous_update=False
         )
@@ -162,7 +183,19 @@ class RunBrowser(Explorer):
             self._pages[title].value = write(view)
         if coarse:  # else it was shown before
             self._show_message(text)
+            self._turn_page(view)
         self._fill()
+
+    def _turn_page(self, view: RunView) -> None:
+        """A failure opens on its error; what is ok, on the page that was read before."""
+        error = list(self._pages).index("Error")
+        failed = view.evaluation.status != "ok"
+        if failed and self._tabs.selected_index != error:
+            self._page_before, self._tabs.selected_index = self._tabs.selected_index, error
+        elif not failed and self._page_before is not None:
+            if self._tabs.selected_index == error:
+                self._tabs.selected_index = self._page_before
+            self._page_before = None
 
     def _fill(self) -> str:
         """List what was asked for, with the shown program in it, and return how many there are."""
@@ -172,6 +205,8 @@ class RunBrowser(Explorer):
             data, kind = self._view.data, self._kind.value
             if kind == LINEAGE and not self._search.value:
                 found = data.tree()
+            elif kind == FAILURES:
+                found = data.failures(self._search.value)
             else:
                 status = kind if kind in STATUSES else None
                 found = data.find(self._search.value, status)
@@ -213,17 +248,20 @@ class RunBrowser(Explorer):
             for title, (to, step, _) in HOPS.items()
         ]  # fmt: skip
         wide = {"flex": "3 1 420px", "min_width": "0"}
-        pages = ipywidgets.Tab(list(self._pages.values()), titles=[*self._pages], layout=wide)
+        self._tabs.layout = wide
         beside = ipywidgets.VBox(
             [self._kind, self._search, self._list, self._facts],
             layout={"flex": "1 1 230px", "min_width": "0"},
         )
         guide, controls, picture, words, tools, code, scrubbed = self.widget.children
         close_tree(scrubbed)
-        below = row([beside, pages])
+        below = row([beside, self._tabs])
         below.layout.width = "100%"
         guide.value += texts.SHEET
-        self.widget.children = (guide, controls, row(buttons), picture, words, tools, below, code)
+        play, film = film_parts(lambda: self._view)
+        tools.children = (play, *tools.children)
+        parts = guide, controls, row(buttons), picture, words, tools, film, below, code
+        self.widget.children = parts
         self.widget.add_class("run-browser")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -110,6 +111,12 @@ class RunData:
         """Who descends from whom, each program under its parent: the parents and the best."""
         wanted = {place for each in self.log.generations if (place := each.best) is not None}
         wanted = {self.best, *(p for place in wanted if (p := self.parent(place)) is not None)}
+        waiting_parents = list(wanted)
+        while waiting_parents:
+            parent = self.parent(waiting_parents.pop())
+            if parent is not None and parent not in wanted:
+                wanted.add(parent)
+                waiting_parents.append(parent)
         below: dict[Place | None, list[Place]] = {}
         for place in sorted(wanted):
             below.setdefault(self.parent(place), []).append(place)
@@ -125,6 +132,25 @@ class RunData:
             # A line without branches stays straight.
             waiting += [(each, depth + (len(mine) > 1)) for each in reversed(mine)]
         return rows
+
+    def failures(self, text: str) -> list[tuple[str, Place]]:
+        """The first LISTED failures whose text or error holds a text, by their message.
+
+        The most frequent message comes first.
+        """
+        groups: dict[str, list[Place]] = {}
+        for each in self.log.outcomes:
+            found = text in self._texts[self.number((each.generation, each.index))]
+            if found and each.evaluation.status != "ok":
+                groups.setdefault(_message(each.evaluation), []).append(
+                    (each.generation, each.index)
+                )
+        rows = []
+        for message, places in sorted(groups.items(), key=lambda group: -len(group[1])):
+            for number, place in enumerate(places):
+                of = f"  {len(places)} times {message}" if not number else ""
+                rows.append((f"{place[0]}.{place[1]}{of}", place))
+        return rows[:LISTED]
 
     def find(self, text: str, status: str | None) -> list[tuple[str, Place]]:
         """The first LISTED programs of a status whose text or error holds a text."""
@@ -173,6 +199,14 @@ class RunData:
         if header.fork is not None:
             seed += f", fork at generation {header.fork.at}"
         return f"{header.task.name} by {model}{seed}"
+
+
+def _message(evaluation: Evaluation) -> str:
+    """The status and the sentence of an error: of a traceback, its last line."""
+    error = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
+    lines = error.splitlines() or [""]
+    line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    return f"{evaluation.status}: {line}" if line else str(evaluation.status)
 
 
 @dataclass(frozen=True)

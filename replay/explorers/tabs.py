@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
+from replay.explorers.chosen_runs import ChosenRuns, Split
 from replay.explorers.drawn import Drawn
 from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
@@ -27,22 +28,32 @@ class Tabs:
 
     Args:
         makers: By title, what makes the explorer of a tab.
+        below: What stands below all tabs, such as the runs that are chosen in any of them.
 
     Attributes:
         widget: The whole as one widget.
+        tabs: The widget of the tabs.
     """
 
-    def __init__(self, makers: Mapping[str, Callable[[], Drawn | Explorer | Runs]]) -> None:
+    def __init__(
+        self,
+        makers: Mapping[str, Callable[[], Drawn | Explorer | Runs]],
+        below: ChosenRuns | None = None,
+    ) -> None:
         import ipywidgets
 
         close_previous(self)
         self._makers = dict(makers)
         self._made: dict[str, Drawn | Explorer | Runs] = {}
-        self.widget = ipywidgets.Tab(
+        self._below = below
+        self.tabs = ipywidgets.Tab(
             children=[ipywidgets.VBox() for _ in self._makers], titles=list(self._makers)
         )
-        self.widget.observe(lambda change: self._opened(change["new"]), names="selected_index")
-        self.widget.selected_index = 0
+        self.widget = self.tabs
+        if below is not None:
+            self.widget = ipywidgets.VBox([self.tabs, below.widget])
+        self.tabs.observe(lambda change: self._opened(change["new"]), names="selected_index")
+        self.tabs.selected_index = 0
         self._opened(0)
 
     def __getitem__(self, title: str) -> Any:
@@ -52,10 +63,28 @@ class Tabs:
         self._opened(list(self._makers).index(title))
         return self._made[title]
 
+    def open(self, title: str) -> Any:
+        """Open a tab, and return its explorer."""
+        made = self[title]
+        self.tabs.selected_index = list(self._makers).index(title)
+        return made
+
+    @property
+    def chosen(self) -> list[str]:
+        """The runs that are chosen, in whichever tab."""
+        return [] if self._below is None else list(self._below.names)
+
+    def choose(self, *runs: str) -> None:
+        """Choose runs in all tabs, by their identifiers; none closes what is shown of runs."""
+        if self._below is not None:
+            self._below.choose(runs)
+
     def close(self) -> None:
         """Free the widgets of every tab."""
         for each in self._made.values():
             each.close()
+        if self._below is not None:
+            self._below.close()
         close_tree(self.widget)
 
     def _opened(self, index: int | None) -> None:
@@ -64,15 +93,33 @@ class Tabs:
         title = list(self._makers)[index]
         if title not in self._made:
             self._made[title] = self._makers[title]()
-            self.widget.children[index].children = (self._made[title].widget,)
+            self.tabs.children[index].children = (self._made[title].widget,)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget, and the open tab's picture for where no kernel runs."""
-        title = list(self._makers)[self.widget.selected_index or 0]
+        title = list(self._makers)[self.tabs.selected_index or 0]
         shown = self[title]._repr_mimebundle_(include, exclude)
         live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         found: dict[str, object] = shown | live | {"text/plain": shown["text/plain"]}
         return found
+
+    def _ipython_display_(self) -> None:
+        """Shows the live widget first, then stores the open tab's picture where it stands apart."""
+        from IPython.display import display
+
+        shown = self[list(self._makers)[self.tabs.selected_index or 0]]
+        if not isinstance(shown, Drawn):
+            display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+            return
+        live = dict(self.widget._repr_mimebundle_())
+        display(live | {"text/plain": shown.words}, raw=True)  # type: ignore[no-untyped-call]
+        display(shown._stored(), raw=True)  # type: ignore[no-untyped-call]
+
+
+HELP = (
+    "Click on a cell of the budget to see its runs, and on a run, there or in the table, to open "
+    "it here; on a second one to compare the two, on more to overlay them."
+)
 
 
 def explore(
@@ -81,7 +128,10 @@ def explore(
     child_table: pd.DataFrame | None = None,
     theme: Theme = "neutral",
 ) -> Tabs:
-    """Explore logged runs: a table that opens each of them, budgets and allocations with sliders.
+    """Explore logged runs: budgets and allocations with sliders, and a table of the runs.
+
+    One selection runs through all of it: a split leads to its runs, a run to its children, a child
+    to its program, its changes, its prompt and its error, and back to the split.
 
     Args:
         frame: Rows of `replay.load`, or a log or folder to load; of `replay.load_sweep`: the sweep,
@@ -94,14 +144,37 @@ def explore(
         from replay import importers
 
         frame = importers.load(frame)
-    makers: dict[str, Callable[..., Drawn | Explorer | Runs]] = {
-        "Table of runs": functools.partial(Runs, frame),
-        "Budget": functools.partial(explore_budget, frame, child_table=child_table),
-        "Allocation": functools.partial(explore_allocation, frame),
-    }
     if "fields" in frame.attrs:
-        makers = {
-            "Sweep": functools.partial(explore_sweep, frame),
-            "Selection": functools.partial(explore_selection, frame),
-        }
-    return Tabs({title: functools.partial(make, theme=theme) for title, make in makers.items()})
+        return Tabs(
+            {
+                "Sweep": functools.partial(explore_sweep, frame, theme=theme),
+                "Selection": functools.partial(explore_selection, frame, theme=theme),
+            }
+        )
+
+    def show(split: Split) -> None:
+        """Open the split in the picture of all of them."""
+        task, model, T, N = split
+        budget = tabs.open("Budget")
+        if isinstance(budget, Drawn):
+            T = max(each for each in budget.controls["generations"].options or () if each <= T)
+            budget.choose(task=task, model=model, generations=T, children=N, calls=T * N)
+
+    def link(budget: Drawn | Explorer) -> Drawn | Explorer:
+        """Have the picture draw the runs that are chosen, and choose those that it draws."""
+        if isinstance(budget, Drawn):
+            budget.controls["runs"].observe(lambda change: chosen.choose(change["new"]))
+            chosen.observe(lambda names: budget.choose(runs=names))
+            budget.choose(runs=chosen.names)
+        return budget
+
+    chosen = ChosenRuns(frame, help=HELP, theme=theme, back=show)
+    tabs = Tabs(
+        {
+            "Budget": lambda: link(explore_budget(frame, child_table=child_table, theme=theme)),
+            "Table of runs": functools.partial(Runs, frame, theme=theme, chosen=chosen),
+            "Allocation": functools.partial(explore_allocation, frame, theme=theme),
+        },
+        chosen,
+    )
+    return tabs

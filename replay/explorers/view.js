@@ -3,10 +3,12 @@
 // `mount(el, bytes, state, tell)` knows nothing of Jupyter, so that widgets, pages and saved
 // notebooks use this same file. `bytes` is what `budget_arrays.pack` makes (a DataView): the length
 // of a JSON head (uint32, little endian), the head, and float64 columns that it refers to by place.
-// `state` has generations, children, calls, tau, axis, task and model; tell(state) says that
-// somebody moved something. It returns `load(bytes)`, `set(state)` and `close()`.
+// `state` has generations, children, calls, tau, axis, task, model and runs (the identifiers of those
+// that are drawn one by one); tell(state) says that somebody moved something. It returns `load(bytes)`, `set(state)` and `close()`.
 
 const COLOURS = ["#d55e00", "#0072b2", "#009e73"];  // choice, twice as deep, twice as broad
+const RUN_COLOURS = ["#cc79a7", "#e69f00", "#56b4e9"];  // of runs that are drawn one by one
+const MOST_RUNS = 12, MOST_LISTED = 40;  // that can be chosen, that are listed of a split
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
   .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 const MOST_POINTS = 120;  // that are drawn of a curve
@@ -38,6 +40,8 @@ const STYLE = `
 .replay-view svg .cell { cursor: pointer; }
 .replay-view svg g.cells:focus-visible { outline: 2px solid #0072b2; outline-offset: 3px; }
 .replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
+.replay-view .runs { margin: 6px 0 0; } .replay-view .runs .chips { max-height: 96px; overflow: auto; margin: 3px 0 0; padding: 1px; }
+.replay-view .runs b { margin-right: 8px; } .replay-view .runs button[aria-pressed=true] { border-color: currentColor; font-weight: 600; }
 .replay-view .words { margin: 6px 0 4px; max-width: 110ch; }
 .replay-view .code { display: flex; gap: 8px; align-items: baseline; }
 .replay-view .code code { font-size: 12px; overflow-wrap: anywhere; }
@@ -47,7 +51,10 @@ function unpack(view) {
   const length = view.getUint32(0, true), start = view.byteOffset + 4;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(view.buffer, start, length)));
   const floats = new Float64Array(view.buffer.slice(start + length, view.byteOffset + view.byteLength));
-  return { ...head, column: ([first, count]) => floats.subarray(first, first + count), counted: new Map() };
+  const runs = new Map();
+  for (const [N, { names }] of Object.entries(head.strata)) names.forEach((name, at) => runs.set(name, { N: +N, at }));
+  const cut = common([...runs.keys()]);
+  return { ...head, runs, cut, column: ([first, count]) => floats.subarray(first, first + count), counted: new Map() };
 }
 
 // As Python's format: `digits` significant ones, without zeros at the end.
@@ -140,6 +147,35 @@ function splitOf(data, state, T, N) {
   return { generations: T, children: N, x, fitness, reached: share, logged, n, waits, tip, costs };
 }
 
+// A logged run by its identifier: where it lies, and its best fitness after a generation.
+function runOf(data, name) {
+  const found = data.runs.get(name);
+  if (!found) return null;
+  const { runs, depths } = data.strata[found.N], [from, best] = runs[found.at].map(data.column);
+  return { name, N: found.N, depth: depths[found.at], from, best };
+}
+function bestAfter({ from, best }, g) {
+  let k = 0;
+  while (k + 1 < from.length && from[k + 1] <= g) k += 1;
+  return best[k];
+}
+// The runs of a split with their best fitness there, the best first.
+function runsOf(data, T, N) {
+  const names = data.strata[N]?.names || [];
+  const deep = names.map((name) => runOf(data, name)).filter((run) => run.depth >= T);
+  const found = deep.map((run) => ({ name: run.name, value: bestAfter(run, T) }));
+  const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
+  return found.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(b) - rank(a)));
+}
+// The part that all names begin with, up to a mark between words.
+function common(names) {
+  if (names.length < 2) return 0;
+  let size = 0;
+  while (names.every((each) => size < each.length && each[size] === names[0][size])) size += 1;
+  while (size && !"-/_ ".includes(names[0][size - 1])) size -= 1;
+  return size;
+}
+
 function last({ value, low, high }) {
   const end = value.length - 1;
   return Number.isNaN(value[end]) ? "unknown, as some run has nothing ok yet" : ranged(value[end], low[end], high[end]);
@@ -168,6 +204,11 @@ function wordsOf(data, state, splits) {
     const name = data.names[k + 1], kind = isLogged(other) ? "" : " (predicted)";
     text.push(`${name[0].toUpperCase()}${name.slice(1)}, T = ${other.generations} and N = ${other.children}: ${last(other.fitness)}${kind}.`);
   });
+  const runs = state.runs.map((name) => runOf(data, name)).filter(Boolean).map((run) => {
+    const after = Math.min(T, run.depth), value = bestAfter(run, after);
+    return `${run.name}, ${Number.isNaN(value) ? "nothing ok" : digits(value, 4)} after T = ${after}`;
+  });
+  if (runs.length) text.push(`Runs chosen: ${runs.join("; ")}.`);
   const seen = splits.filter(Boolean), all = seen.every(isLogged), none = !seen.some(isLogged);
   text.push(data.brackets[all ? "logged" : none ? "predicted" : "both"]);
   return text.join(" ");
@@ -264,6 +305,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   const chips = html("div", { class: "chips" }, root);
   const stage = html("div", { class: "stage" }, root);
   const tip = html("div", { class: "tip", role: "status" }, stage);
+  const listed = html("div", { class: "runs" }, root);
   const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);
   const code = html("div", { class: "code" }, root);
   const copies = html("button", { type: "button", title: "Copy the call that gives this picture" }, code, "Copy as code");
@@ -338,10 +380,18 @@ export function mount(el, bytes, given, tell = () => {}) {
     tell({ ...state });
   }
   function change(next) {
-    const axis = next.axis !== state.axis;
+    const axis = next.axis !== state.axis, runs = String(next.runs) !== String(state.runs);
     state = next;
-    if (axis) { zoom = {}; build(); }
+    if (axis) zoom = {};
+    if (axis || runs) build();
     draw();
+  }
+
+  // The fitness axis, with room for the runs that are drawn one by one.
+  function seen() {
+    const [low, high] = data.limits.fitness, best = (run) => bestAfter(run, run.depth);
+    const ends = state.runs.map((name) => runOf(data, name)).filter(Boolean).map(best).filter((end) => end > high);
+    return [low, ends.length ? Math.max(...ends) + 0.03 * (high - low) : high];
   }
 
   // Everything that stays while T, N, C and tau move: axes, cells, titles.
@@ -358,7 +408,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "budgets" });
     const limits = zoom.x || data.limits.costs[state.axis] || [1, 2];
     const x = ratios(limits[0], limits[1], x0, x1);
-    const one = { top: y0, bottom: y0 + panel, name: "fitness", y: linear(...(zoom.fitness || data.limits.fitness), y0 + panel, y0) };
+    const one = { top: y0, bottom: y0 + panel, name: "fitness", y: linear(...(zoom.fitness || seen()), y0 + panel, y0) };
     const two = { top: y0 + panel + 38, bottom: y0 + 2 * panel + 38, name: "reached" };
     two.y = linear(...(zoom.reached || [-0.02, 1.02]), two.bottom, two.top);
     plan = { picture, width, height, x, x0, x1, panels: [one, two], left, top, side, tall, moving: null };
@@ -447,9 +497,11 @@ export function mount(el, bytes, given, tell = () => {}) {
     drawFrames(moving);
     for (const panel of panels) {
       const inside = svg("g", { "clip-path": panel.clip }, moving);
+      if (panel.name === "fitness") state.runs.forEach((name, k) => drawRun(inside, panel, name, k));
       for (const k of [2, 1, 0]) if (splits[k]) drawCurve(inside, panel, splits[k], COLOURS[k], k);
     }
     drawTau(moving, panels[0]);
+    listRuns();
     plan.moving?.remove();
     plan.moving = picture.appendChild(moving);
     say();
@@ -505,6 +557,55 @@ export function mount(el, bytes, given, tell = () => {}) {
     } else svg("circle", { cx: at, cy: y(end), r: k ? 3 : 4, fill, stroke, "stroke-width": 1.5 }, parent);
   }
 
+  // A run from where it first has a fitness, in steps.
+  function drawRun(parent, panel, name, k) {
+    const run = runOf(data, name);
+    if (!run) return;
+    const place = data.costs[state.axis]?.[run.N], cost = place ? data.column(place) : null;
+    const at = (g) => plan.x(cost ? cost[g - 1] : state.axis === "calls" ? g * run.N : g).toFixed(1);
+    let d = "";
+    run.best.forEach((value, step) => {
+      const g = Math.max(1, run.from[step]);
+      if (Number.isNaN(value) || g > run.depth || run.from[step + 1] <= 1) return;  // costs begin after 1
+      const y = panel.y(value).toFixed(1);
+      d += d ? `H${at(g)}V${y}` : `M${at(g)} ${y}`;
+    });
+    if (!d) return;
+    const stroke = RUN_COLOURS[k % RUN_COLOURS.length];
+    svg("path", { d: `${d}H${at(run.depth)}`, fill: "none", stroke, "stroke-width": 1.8, "data-run": name }, parent);
+  }
+
+  // The runs behind the choice, and those of other splits that are chosen: a click draws one or not.
+  function listRuns() {
+    const { generations: T, children: N } = state, here = runsOf(data, T, N);
+    const away = state.runs.filter((name) => runOf(data, name) && !here.some((each) => each.name === name));
+    const head = here.length ? `Runs of T = ${T}, N = ${N}:` : `No run of N = ${N} is T = ${T} deep.`;
+    const first = here.filter(({ name }, k) => k < MOST_LISTED || state.runs.includes(name)), more = here.length - first.length;
+    const wanted = [head, ...first.map((each) => each.name + each.value), ...away, ...state.runs].join("|");
+    if (listed.dataset.shown === wanted) return;
+    listed.dataset.shown = wanted;
+    const focused = listed.contains(document.activeElement) ? document.activeElement.title : "";
+    listed.replaceChildren();
+    html("b", {}, listed, head);
+    html("span", {}, listed, here.length ? `choose one to draw it${more ? `; ${more} worse ones are not listed` : ""}` : "");
+    const row = html("div", { class: "chips", role: "group", "aria-label": "runs" }, listed);
+    const all = [...first, ...away.map((name) => ({ name }))];
+    for (const { name, value } of all) {
+      const at = state.runs.indexOf(name), short = name.slice(data.cut);
+      const made = html("button", { type: "button", title: name, "aria-pressed": at >= 0 }, row);
+      if (at >= 0) html("i", { style: `background:${RUN_COLOURS[at % RUN_COLOURS.length]}` }, made);
+      made.append(value === undefined ? `${short} (other split)` : `${short}  ${Number.isNaN(value) ? "nothing ok" : digits(value, 4)}`);
+      made.onclick = () => pin(name);
+      if (name === focused) made.focus({ preventScroll: true });
+    }
+  }
+  function pin(name) {
+    const runs = state.runs.includes(name) ? state.runs.filter((each) => each !== name)
+      : [...state.runs, name].slice(-MOST_RUNS);
+    change({ ...state, runs });
+    tell({ ...state });
+  }
+
   function drawTau(parent, panel) {
     const at = panel.y(state.tau);
     if (!(at >= panel.top && at <= panel.bottom)) return;
@@ -531,7 +632,9 @@ export function mount(el, bytes, given, tell = () => {}) {
       if (split) pick.lastChild.textContent = `${data.names[k]}: T = ${split.generations}, N = ${split.children}, ${last(split.fitness)}${split.logged < split.generations ? " (predicted)" : ""}`;
     });
     words.textContent = wordsOf(data, state, splits);
-    const settings = Object.entries(state).map(([name, value]) => `${name}=${typeof value === "string" ? quoted(value) : value}`);
+    const written = (value) => (Array.isArray(value) ? `[${value.map(written).join(", ")}]` : typeof value === "string" ? quoted(value) : value);
+    const stated = Object.entries(state).filter(([name]) => name !== "runs" || state.runs.length);
+    const settings = stated.map(([name, value]) => `${name}=${written(value)}`);
     call.textContent = `replay.explorers.explore_budget(${[data.named, ...settings].join(", ")}).figure()`;
     root.dataset.source = call.textContent;
     root.dataset.description = words.textContent;
@@ -673,7 +776,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   return { load, set, close: () => { watch.disconnect(); root.remove(); } };
 }
 
-const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model"];
+const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model", "runs"];
 const REST = 120;  // milliseconds without a move after which the kernel is told
 
 export default {

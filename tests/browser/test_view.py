@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import lab
+from samples import write_sample
 from synthetic_runs import chain_runs
 
-from replay.explorers import explore_budget
+import replay
+from replay.explorers import explore_budget, film
 from replay.explorers.budget import link
 from replay.explorers.drawn import SCRIPT
 from replay.explorers.widgets import copyable
@@ -89,6 +91,8 @@ def same(shown: list[float | None], wanted: Any) -> bool:
 def test_every_number_of_every_split_is_that_of_the_python_table(page, explorer) -> None:
     asked = states(explorer)
     assert len(asked) > 30
+    runs = explorer.controls["runs"].options
+    asked = [{**state, "runs": runs[k : k + 2]} for k, state in enumerate(asked)]
     kinds = set()
     for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
         view = explorer._drawing.view(state)
@@ -181,6 +185,57 @@ def test_it_is_moved_by_mouse_and_by_keys(page) -> None:
     assert "tau=0.5" in root.get_attribute("data-source")
 
 
+RUNS = """(states) => {
+  const root = document.querySelector(".replay-view"), { set, shown } = root.view;
+  return states.map((state) => {
+    set(state);
+    const at = /([\\d.]+)[ V]([\\d.-]+)/g, { plan } = shown();
+    const { x, panels: [{ y }] } = plan, back = (m) => [x.back(+m[1]), y.back(+m[2])];
+    const drawn = [...root.querySelectorAll("path[data-run]")].map(
+      (each) => [each.dataset.run, [...each.getAttribute("d").matchAll(at)].map(back)]);
+    return [[...root.querySelectorAll(".runs button")].map((each) => each.title), drawn];
+  });
+}"""
+"""The runs that are listed, and the steps of those that are drawn, as (cost, fitness)."""
+
+
+def test_the_runs_of_every_split_are_listed_and_drawn_where_they_are(page, explorer) -> None:
+    asked = [state for state in states(explorer) if state["axis"] != "generation"]
+    names = explorer.controls["runs"].options
+    asked = [{**state, "runs": [names[k % len(names)]]} for k, state in enumerate(asked)]
+    known = explorer._drawing.view(explorer.settings).outlook
+    for state, (listed, drawn) in zip(asked, page.evaluate(RUNS, asked), strict=True):
+        here = [name for name, _ in known.runs_of(state["generations"], state["children"])]
+        [chosen] = state["runs"]
+        assert listed == [*here, *([chosen] if chosen not in here else [])]
+        run = known.one_run(chosen, state["axis"])
+        [[name, points]] = drawn
+        assert name == chosen
+        x, y = np.transpose(points)
+        at = np.abs(np.subtract.outer(x, run.x)).argmin(axis=1)
+        assert np.allclose(run.x[at], x, rtol=2e-3)
+        assert np.allclose(run.value[at], y, atol=2e-3)
+        steps = np.flatnonzero(np.diff(run.value, prepend=np.nan) != 0)
+        assert at.tolist() == steps.tolist()
+
+
+def test_a_cell_leads_to_its_runs_and_a_run_to_its_curve(page) -> None:
+    root = page.locator(".replay-view")
+    for pressed in root.locator(".runs [aria-pressed=true]").all():
+        pressed.click()
+    page.locator("rect.cell[data-t='2'][data-n='8']").click()
+    buttons = root.get_by_role("group", name="runs").get_by_role("button")
+    first = buttons.first
+    run = first.get_attribute("title")
+    first.click()
+    assert f"runs=['{run}']" in root.get_attribute("data-source")
+    assert first.get_attribute("aria-pressed") == "true"
+    assert root.locator("path[data-run]").count() == 1
+    first.press("Enter")
+    assert root.locator("path[data-run]").count() == 0
+    assert "runs" not in root.get_attribute("data-source")
+
+
 def test_a_drag_zooms_both_panels_and_a_double_click_shows_all(page) -> None:
     limits = "document.querySelector('.replay-view').view.shown().plan"
     ends = f"(() => {{ const p = {limits}; return [p.x.back(p.x0), p.x.back(p.x1)]; }})()"
@@ -231,3 +286,22 @@ def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> Non
 
 def test_the_saved_page_is_accessible(page) -> None:
     assert lab.faults(page) == []
+
+
+def test_a_film_plays_to_its_end(chromium, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(film, "SECONDS", 0.05)
+    made = replay.film(write_sample(tmp_path / "run.jsonl", generations=4, children=3))
+    path, last = made.save(tmp_path / "run.html"), len(made.steps)
+    assert last > 2
+    with lab.browser(width=900, height=800) as (opened, errors):
+        opened.goto(path.as_uri())
+        output, words = opened.locator("output"), opened.locator(".words")
+        assert output.inner_text() == f"step {last} of {last}"
+        opened.get_by_role("slider", name="step").press("Home")
+        assert words.inner_text() == made.steps[0].words
+        assert opened.locator("figure:visible").count() == 1
+        opened.get_by_role("button", name="Play").click()
+        opened.get_by_role("button", name="Play").wait_for()  # it is called Pause meanwhile
+        assert output.inner_text() == f"step {last} of {last}"
+        assert words.inner_text() == made.steps[-1].words
+        assert errors == []

@@ -283,3 +283,25 @@ def test_the_stored_picture_is_small_and_needs_no_script(sweep):
         assert explorer.words.split(".")[0] in shown
         assert bundle["text/plain"] == explorer.words
         assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_runs_of_a_split_are_those_of_the_table_and_are_drawn_one_by_one(sweep):
+    frame, _ = sweep
+    explorer = explore_budget(frame, generations=4, children=8, runs=["toy-chain-8-3"])
+    known = explorer._drawing.view(explorer.settings).outlook
+    rows = frame[(frame["children"] == 8) & (frame["generation"] == 4)]
+    wanted = rows.sort_values("best_fitness", ascending=False, kind="stable")
+    assert known.runs_of(4, 8) == list(zip(wanted["run"], wanted["best_fitness"], strict=True))
+    assert known.runs_of(8, 8) == []
+    assert known.runs_of(4, 3) == []
+    of = frame[frame["run"] == "toy-chain-8-3"]
+    line = next(e for e in explorer.figure().axes[1].lines if e.get_label() == "toy-chain-8-3")
+    assert line.get_ydata().tolist() == of["best_fitness"].tolist()[1:]
+    assert "runs=['toy-chain-8-3']" in explorer.code
+    assert f"toy-chain-8-3, {of['best_fitness'].iloc[4]:.4g} after T = 4." in explorer.words
+    explorer.controls["runs"].value = []
+    assert "runs" not in explorer.code
+    for wrong in ("toy-chain-8-3", ["nobody"]):
+        with pytest.raises(ValueError, match="runs: "):
+            explorer.controls["runs"].value = wrong
+    explorer.close()

@@ -278,3 +278,36 @@ def test_very_low_values_do_not_squeeze_the_rest(tmp_path):
 def test_every_status_has_a_look():
     assert set(LOOKS) == set(STATUSES) - {"ok"}
     assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)
+
+
+def test_a_failure_opens_on_its_error_and_what_is_ok_on_the_page_before(browser, log):
+    titles = list(browser._pages)
+    failed = next(o for o in log.outcomes if o.evaluation.status != "ok")
+    fine = (log.best.generation, log.best.index)
+    browser._tabs.selected_index = titles.index("Prompt")
+    browser.choose(generation=failed.generation, index=failed.index)
+    assert titles[browser._tabs.selected_index] == "Error"
+    browser.choose(generation=fine[0], index=fine[1])
+    assert titles[browser._tabs.selected_index] == "Prompt"
+
+
+def test_failures_are_listed_by_their_message(browser, log):
+    browser._kind.value = "failures by message"
+    listed = browser._list.options
+    failed = [(o.generation, o.index) for o in log.outcomes if o.evaluation.status != "ok"]
+    assert sorted(place for _, place in listed) == sorted(failed)
+    counts = [int(label.split()[1]) for label, _ in listed if " times " in label]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == len(failed)
+
+
+def test_the_list_of_an_island_run_holds_the_whole_line_of_the_best(tmp_path):
+    log = evo.run(
+        "mmd", generations=4, children=4, search="islands", log=tmp_path / "i.jsonl", progress=False
+    )
+    data = RunData(log)
+    places = [place for _, place in data.tree()]
+    place = data.best
+    while place is not None:
+        assert place in places
+        place = data.parent(place)

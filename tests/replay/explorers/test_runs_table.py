@@ -11,9 +11,9 @@ import replay
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay.explorers import Runs
+from replay.explorers.chosen_runs import _programs
 from replay.explorers.run_browser import RunBrowser
 from replay.explorers.run_data import RunData
-from replay.explorers.runs_table import _programs
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +46,18 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     runs = Runs(frame)
     trait = "selected_rows" if listed else "value"
     setattr(runs._rows, trait, [1] if listed else (1,))
-    assert isinstance(runs._shown, RunBrowser)
-    assert runs._shown.settings["log"].endswith("r1.jsonl")
+    assert isinstance(runs.chosen.shown, RunBrowser)
+    assert runs.chosen.shown.settings["log"].endswith("r1.jsonl")
     setattr(runs._rows, trait, [0, 1] if listed else (0, 1))
-    assert "They differ in" in runs._shown.words
-    assert " added, " in runs._below.children[1].value
-    ax = eval(runs._shown.code, {"replay": replay, "frame": frame})
+    assert "They differ in" in runs.chosen.shown.words
+    assert " added, " in runs.chosen.below.children[1].value
+    ax = eval(runs.chosen.shown.code, {"replay": replay, "frame": frame})
     assert len(ax.lines) >= 2
     setattr(runs._rows, trait, [0, 1, 2] if listed else (0, 1, 2))
-    assert runs._shown.words.count("best fitness") == 3
-    assert len(runs._below.children) == 1
+    assert runs.chosen.shown.words.count("best fitness") == 3
+    assert len(runs.chosen.below.children) == 1
     setattr(runs._rows, trait, [] if listed else ())
-    assert runs._shown is None
+    assert runs.chosen.shown is None
     runs.close()
 
 
@@ -69,7 +69,7 @@ def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
     paths = [Path(log.path) for log in bare]
     runs = Runs(replay.load(*paths))
     runs._rows.selected_rows = [0, 1]
-    said = runs._below.children[1].value
+    said = runs.chosen.below.children[1].value
     assert " added, " not in said
     assert "c0.jsonl and c1.jsonl" in said
     assert " added, " in _programs(folder / "r0.jsonl", folder / "r1.jsonl")
@@ -79,17 +79,59 @@ def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
     runs.close()
 
 
-def test_a_folder_is_explored_by_its_table_first(frame):
+@pytest.fixture
+def tabs(frame):
+    made = replay.explore(frame)
+    yield made
+    made.close()
+
+
+def test_a_folder_is_explored_by_its_picture_first_with_the_table_beside(frame):
     tabs = replay.explore(frame["source"].iloc[0].rpartition("/")[0])
-    assert tabs.widget.titles[0] == "Table of runs"
+    assert tabs.tabs.titles[:2] == ("Budget", "Table of runs")
+    assert tabs.tabs.selected_index == 0
     assert len(tabs["Table of runs"].table) == 3
     tabs.close()
+
+
+def test_a_run_chosen_anywhere_is_chosen_everywhere(tabs, frame):
+    names = frame["run"].unique().tolist()
+    budget, table = tabs["Budget"], tabs["Table of runs"]
+    budget.screen.runs = [names[1]]  # as the page does it
+    assert (tabs.chosen, table._rows.selected_rows) == ([names[1]], [1])
+    assert isinstance(tabs._below.shown, RunBrowser)
+    table._rows.selected_rows = [1, 2]
+    assert budget.controls["runs"].value == tabs.chosen == names[1:]
+    assert "They differ in" in tabs._below.shown.words
+    assert f"Runs chosen: {names[1]}, " in budget.words
+    tabs.choose()
+    assert budget.controls["runs"].value == table._rows.selected_rows == []
+    assert tabs._below.shown is None
+
+
+def test_what_is_chosen_before_a_tab_is_opened_is_chosen_in_it(tabs, frame):
+    name = frame["run"].iloc[-1]
+    tabs.choose(name)
+    assert tabs["Table of runs"]._rows.selected_rows == [2]
+    assert tabs["Budget"].settings["runs"] == [name]
+
+
+def test_from_a_child_the_way_back_leads_to_its_split(tabs, frame):
+    tabs.choose(frame["run"].iloc[0])
+    browser = tabs._below.shown
+    for generation, deep in ((2, 2), (1, 1), (3, 2), (0, 2)):  # T of the picture are 1 and 2
+        browser.choose(generation=generation, index=0)
+        tabs.tabs.selected_index = 1
+        tabs._below.go_back()
+        assert tabs.tabs.selected_index == 0
+        now = tabs["Budget"].settings
+        assert (now["generations"], now["children"], now["calls"]) == (deep, 4, 4 * deep)
 
 
 def test_runs_whose_logs_are_gone_are_drawn(frame):
     runs = Runs(frame.assign(source="gone.jsonl"))
     runs.show([0])
-    assert "best fitness" in runs._shown.words
+    assert "best fitness" in runs.chosen.shown.words
     runs.close()
 
 

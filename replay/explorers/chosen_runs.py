@@ -1,0 +1,218 @@
+"""The runs that are chosen in a table or a picture: one opens, two compare, several overlay."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evo.logs.log import read_log
+from replay import markup, plots
+from replay.explorers.canvas import WholePicture
+from replay.explorers.run_browser import RunBrowser, browse
+from replay.explorers.run_text import SHEET
+from replay.explorers.shell import Explorer
+from replay.explorers.subject import Subject
+from replay.explorers.widgets import button, close_tree, name_of, page_script, row, spoken
+from replay.logs.frames import is_stand_in
+from replay.plots.style import Theme, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 12
+"""Runs that are chosen at most."""
+
+Split = tuple[str, str, int, int]
+"""Task, model, T and N."""
+
+
+def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per run of `replay.load`'s rows: what it is, how far it came, what it cost."""
+    by = frame.groupby("run", sort=False)
+    table = by.agg(
+        task=("task", "first"), model=("model", "first"), N=("children", "first"),
+        T=("generation", "max"), best_fitness=("best_fitness", "max"), calls=("n_calls", "sum"),
+        seed=("seed", "first"),
+    )  # fmt: skip
+    if "search" in frame:
+        table.insert(2, "search", by["search"].first())
+    if "n_ok" in frame:
+        table["ok"] = by["n_ok"].sum()
+        table["failed"] = table["calls"] - table["ok"]
+    table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
+    dollars = by["dollars"].sum(min_count=1).where(~table["model"].map(is_stand_in))
+    if dollars.notna().any():
+        table["dollars"] = dollars.map(_known)
+    table["best_fitness"] = table["best_fitness"].round(6)
+    return table.reset_index()
+
+
+def _known(value: float) -> str:
+    return "" if math.isnan(value) else number(value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunsView:
+    """Some runs."""
+
+    rows: pd.DataFrame  # their rows of `replay.load`
+    summary: pd.DataFrame  # their rows of the table
+
+    @property
+    def words(self) -> str:
+        """Describes each run; of two runs, their differences."""
+        text = [
+            f"{row['run']}: best fitness {row['best_fitness']:.6g} after T = {row['T']} of "
+            f"N = {row['N']}."
+            for row in self.summary.to_dict("records")
+        ]
+        if len(self.summary) == 2:
+            one, other = self.summary.to_dict("records")
+            differing = [
+                f"{k} {one[k]} and {other[k]}" for k in one if k != "run" and one[k] != other[k]
+            ]
+            text.append(f"They differ in {', '.join(differing) or 'nothing but their name'}.")
+        return " ".join([*text, "One run is no estimate: there is no interval."])
+
+    def table(self) -> pd.DataFrame:
+        """Their rows."""
+        return self.rows
+
+
+def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
+    rows = frame[frame["run"].isin(list(runs))]
+    return RunsView(rows=rows, summary=runs_table(rows))
+
+
+def _picture(theme: Theme) -> WholePicture[RunsView]:
+    return WholePicture(
+        lambda view, ax: plots.trajectories(view.rows, by="run", ax=ax, theme=theme),
+        lambda view: 4.2,
+        theme,
+    )
+
+
+class ChosenRuns:
+    """Runs that are chosen, and what they show: the part that a table and a picture share.
+
+    Args:
+        frame: Rows of `replay.load`.
+        help: What to do while none is chosen.
+        theme: Inks; `neutral` is the page's.
+        back: Shows a split where it lies in a picture of all of them; None: there is none.
+
+    Attributes:
+        widget: The whole as one widget.
+        names: The identifiers of the chosen runs.
+        shown: The explorer of them; None while none is chosen.
+        below: What is shown of them.
+        words: How many there are, as a widget that screen readers announce.
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        *,
+        help: str,  # noqa: A002
+        theme: Theme = "neutral",
+        back: Callable[[Split], object] | None = None,
+    ) -> None:
+        import ipywidgets
+
+        self._frame, self._theme, self._help, self._back = frame, theme, help, back
+        self._handlers: list[Callable[[list[str]], object]] = []
+        self.names: list[str] = []
+        self.shown: Explorer | None = None
+        self.below = ipywidgets.VBox(layout={"width": "100%"})
+        self.words = ipywidgets.HTML(spoken(help) + page_script())
+        self._ways = row(
+            [
+                button(
+                    "Show in the budget", "The split of the program that is shown", self.go_back
+                ),
+                button("Choose none", "Close what is shown of runs", lambda: self.choose([])),
+            ]
+        )
+        self._ways.layout.display = "none"
+        self.widget = ipywidgets.VBox([self.words, self._ways, self.below])
+        self.widget.layout.width = "100%"
+
+    def observe(self, handler: Callable[[list[str]], object]) -> None:
+        """Calls `handler` with the runs whenever others are chosen."""
+        self._handlers.append(handler)
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Show these runs."""
+        if list(names)[:MOST] == self.names:
+            return
+        self.names = list(names)[:MOST]
+        self._show()
+        for handler in self._handlers:
+            handler(list(self.names))
+
+    def go_back(self) -> None:
+        """Show the split of the run, as deep as the program that is shown or as the run is."""
+        rows = self._frame[self._frame["run"] == self.names[-1]]
+        T, N = int(rows["generation"].max()), int(rows["children"].iloc[0])
+        browser = self.shown
+        if isinstance(browser, RunBrowser) and browser.place[0]:
+            T = browser.place[0]
+        if self._back is not None and T:
+            self._back((str(rows["task"].iloc[0]), str(rows["model"].iloc[0]), T, N))
+
+    def close(self) -> None:
+        """Free the widgets."""
+        if self.shown is not None:
+            self.shown.close()
+        close_tree(self.widget)
+
+    def _show(self) -> None:
+        import ipywidgets
+
+        names, old = self.names, self.shown
+        self.shown = None
+        self._ways.layout.display = "" if names and self._back is not None else "none"
+        sources = dict(zip(self._frame["run"], self._frame["source"].map(Path), strict=True))
+        there = [path for each in names if (path := sources[each]).is_file()]
+        text = {0: self._help, 1: "Below, a run: "}.get(
+            len(names), f"Below, {len(names)} runs together: "
+        )
+        self.words.value = spoken(text + ", ".join(names)) + page_script()
+        parts: list[object] = []
+        if len(names) == 1 and there:
+            self.shown = browse(there[0], theme=self._theme)
+        elif names:
+            rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
+            subject = Subject(
+                name="runs", picture=_picture, theme=self._theme,
+                view=lambda settings, coarse: _view(self._frame, names),
+                code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
+            )  # fmt: skip
+            self.shown = Explorer(subject, {}, help="")
+        if len(there) == 2:
+            parts.append(ipywidgets.HTML(_programs(*there)))
+        self.below.children = [*([self.shown.widget] if self.shown else []), *parts]
+        if old is not None:
+            old.close()
+
+
+@functools.lru_cache(maxsize=8)
+def _programs(one: Path, other: Path) -> str:
+    """The differences between the best programs of two logs, as HTML."""
+    try:
+        texts = {path: read_log(path).best.program for path in (one, other)}
+        if without := [path.name for path, text in texts.items() if text is None]:
+            return spoken(
+                "Their programs cannot be compared: there is none of the best child in "
+                f"{' and '.join(without)}."
+            )
+        shown, added, removed = markup.difference(*(text or "" for text in texts.values()))
+    except ValueError as error:
+        return spoken(str(error))
+    text = f"From the best program of {one.name} to that of {other.name}: "
+    text += f"{markup.counted(added, removed)}."
+    return f"<div class='run-browser'>{SHEET}{spoken(text)}{shown}</div>"

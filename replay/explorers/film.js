@@ -1,0 +1,29 @@
+// Shows the steps of a film one at a time; without scripts all of them stand below each other.
+const frames = [...document.querySelectorAll("figure")], words = document.querySelector(".words");
+const bar = document.querySelector(".play"), [button, slider, output] = bar.children;
+let timer = 0;
+function show(number) {
+  frames.forEach((frame, k) => { frame.hidden = k !== number; });
+  slider.value = number;
+  output.textContent = `step ${number + 1} of ${frames.length}`;
+  slider.setAttribute("aria-valuetext", output.textContent);
+  words.textContent = frames[number].querySelector("figcaption").textContent;
+}
+function stop() {
+  clearInterval(timer);
+  timer = 0;
+  button.textContent = "Play";
+}
+button.onclick = () => {
+  if (timer) { stop(); return; }
+  if (+slider.value === frames.length - 1) show(0);
+  button.textContent = "Pause";
+  timer = setInterval(() => {
+    if (+slider.value < frames.length - 1) show(+slider.value + 1);
+    if (+slider.value === frames.length - 1) stop();
+  }, 1000 * SECONDS);
+};
+slider.oninput = () => { stop(); show(+slider.value); };
+for (const each of document.querySelectorAll("figcaption")) each.hidden = true;
+bar.hidden = frames.length < 2;
+show(frames.length - 1);
