@@ -288,20 +288,22 @@ def test_the_saved_page_is_accessible(page) -> None:
     assert lab.faults(page) == []
 
 
-def test_a_film_plays_to_its_end(chromium, tmp_path, monkeypatch) -> None:
+def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(film, "SECONDS", 0.05)
     made = replay.film(write_sample(tmp_path / "run.jsonl", generations=4, children=3))
     path, last = made.save(tmp_path / "run.html"), len(made.steps)
     assert last > 2
-    with lab.browser(width=900, height=800) as (opened, errors):
-        opened.goto(path.as_uri())
-        output, words = opened.locator("output"), opened.locator(".words")
-        assert output.inner_text() == f"step {last} of {last}"
-        opened.get_by_role("slider", name="step").press("Home")
-        assert words.inner_text() == made.steps[0].words
-        assert opened.locator("figure:visible").count() == 1
-        opened.get_by_role("button", name="Play").click()
-        opened.get_by_role("button", name="Play").wait_for()  # it is called Pause meanwhile
-        assert output.inner_text() == f"step {last} of {last}"
-        assert words.inner_text() == made.steps[-1].words
-        assert errors == []
+    opened, errors = page.context.browser.new_page(), []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(path.as_uri())
+    output, words = opened.locator("output"), opened.locator(".words")
+    assert output.inner_text() == f"step {last} of {last}"
+    opened.get_by_role("slider", name="step").press("Home")
+    assert words.inner_text() == made.steps[0].words
+    assert opened.locator("figure:visible").count() == 1
+    opened.get_by_role("button", name="Play").click()
+    opened.get_by_role("button", name="Play").wait_for()  # it is called Pause meanwhile
+    assert output.inner_text() == f"step {last} of {last}"
+    assert words.inner_text() == made.steps[-1].words
+    assert errors == []
+    opened.close()
