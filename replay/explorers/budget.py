@@ -12,7 +12,6 @@ import numpy as np
 from replay.explorers.budget_arrays import pack
 from replay.explorers.budget_data import (
     UNITS,
-    BudgetView,
     CostAxis,
     Outlook,
     axes_of,
@@ -21,6 +20,7 @@ from replay.explorers.budget_data import (
     outlook,
 )
 from replay.explorers.budget_picture import draw_budget
+from replay.explorers.budget_view import BudgetView
 from replay.explorers.drawn import Drawing, Drawn
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, call

@@ -20,9 +20,8 @@ from replay.explorers.budget_data import (
     UNITS,
     CostAxis,
     Outlook,
-    costs_in_words,
-    limits_in_words,
 )
+from replay.explorers.budget_view import costs_in_words, limits_in_words
 from replay.planning.grid import FloatArray
 from replay.statistics.intervals import clopper_pearson
 

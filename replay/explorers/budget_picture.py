@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay.explorers.budget_arrays import cost_limits, fitness_limits
-from replay.explorers.budget_data import NAMES, UNITS, BudgetCurve, BudgetView, Split
+from replay.explorers.budget_data import NAMES, UNITS, BudgetCurve, Split
+from replay.explorers.budget_view import BudgetView
 from replay.plots import style
 from replay.plots.shapes import cell_frame, draw_heat, place
 from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, Theme

@@ -1,0 +1,120 @@
+"""The view of one choice in the budget explorer, in words and as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replay.explorers.budget_data import NAMES, ChosenRun, CostAxis, Outlook, Split
+from replay.plots.style import number
+from replay.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetView:
+    """The view of one choice in the explorer."""
+
+    outlook: Outlook  # the splits of the task and model
+    axis: CostAxis  # what curves are drawn against
+    tau: float  # the fitness to reach
+    splits: tuple[Split | None, ...]  # the chosen one, twice as deep, twice as broad
+    runs: tuple[ChosenRun, ...] = ()  # drawn one by one
+
+    @property
+    def words(self) -> str:
+        """The choice, its costs and its neighbours in sentences."""
+        split = self.splits[0]
+        assert split is not None
+        asked = split.generations, split.children, split.costs
+        offline = self.outlook.fitness.model == "offline"
+        source = (
+            f"n = {split.fitness.n} runs, logged"
+            if split.logged
+            else f"never run: the kernel's prediction for the mean of {split.fitness.n} runs"
+        )
+        text = [
+            f"{self.outlook.fitness.task}, {self.outlook.fitness.model}: "
+            f"T = {split.generations} generations of N = {split.children} children "
+            f"(C = {split.generations * split.children} calls) have a mean best fitness of "
+            f"{split.fitness.last} ({source}).",
+            f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
+            f"A run costs {costs_in_words(*asked, offline=offline)}.",
+        ]
+        for name, other in zip(NAMES[1:], self.splits[1:], strict=True):
+            if other is not None:
+                kind = "" if other.logged else " (predicted)"
+                text.append(
+                    f"{name.capitalize()}, T = {other.generations} and N = {other.children}: "
+                    f"{other.fitness.last}{kind}."
+                )
+        if self.runs:
+            T = split.generations
+            text.append(f"Runs chosen: {'; '.join(each.words(T) for each in self.runs)}.")
+        shown = [each for each in self.splits if each is not None]
+        brackets = limits_in_words(
+            self.outlook.interval,
+            logged=any(each.logged for each in shown),
+            predicted=not all(each.logged for each in shown),
+        )
+        return " ".join([*text, brackets])
+
+    def table(self) -> pd.DataFrame:
+        """One row per split and generation."""
+        import pandas as pd
+
+        parts = []
+        for name, split in zip(NAMES, self.splits, strict=True):
+            if split is None:
+                continue
+            count = split.generations
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "split": name,
+                        "generations": count,
+                        "children": split.children,
+                        "generation": np.arange(1, count + 1),
+                        self.axis if self.axis != "generation" else "cost": split.fitness.x,
+                        **split.fitness.columns("fitness"),
+                        **split.reached.columns("reached"),
+                        "logged": np.arange(count) < split.fitness.logged,
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+
+def limits_in_words(interval: str, *, logged: bool, predicted: bool) -> str:
+    """What the brackets hold where logged means, predicted ones or both are shown."""
+    limits = ["limits that hold in at least 95 %, of the probability"]
+    if predicted:
+        limits.insert(0, "where 95 % of simulated means lie, of predictions")
+    if logged and interval != "no interval":
+        limits.insert(0, f"a {interval}, of logged means")
+    return f"In brackets: {'; '.join(limits)}."
+
+
+def costs_in_words(
+    generations: int, children: int, costs: Mapping[str, Interval], *, offline: bool
+) -> str:
+    """Costs of a split; units that are not known are named as such."""
+    parts, unknown = [f"{generations * children} calls"], []
+    for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
+        found = costs.get(unit)
+        if found is None and offline and unit != "tokens":
+            continue
+        if found is None or math.isnan(found.value):
+            unknown.append(name)
+        elif math.isfinite(found.low):
+            value, low, high = map(number, (found.value, found.low, found.high))
+            parts.append(f"{value} {name} [{low}, {high}]")
+        else:
+            parts.append(f"about {number(found.value)} {name}")
+    return ", ".join(parts) + (f" ({' and '.join(unknown)} unknown)" if unknown else "")
