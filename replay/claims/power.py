@@ -80,7 +80,9 @@ def power(
         calls: Budget at which groups of runs are compared.
         reward: The reward that policies receive.
         level: Nominal coverage of the interval that decides.
-        band: Nominal coverage of the band.
+        band: Nominal coverage of the band. With pilots of ten runs a side, a band of .8 held the
+            true power for .85 of pilots of normal and .91 of uniform runs, but for .60 of lognormal
+            ones: for skewed runs it is too narrow.
         pooled: Whether each side has the shape of both sides together (standardised), which gives
             a small side the other's tails. Groups of runs without pairs alone.
         studies: Simulated studies of each number of runs; a share of .8 of 1,000 has a Monte Carlo

@@ -133,7 +133,7 @@ class Verdict:
                 text += (
                     f" find it with a power of about {POWER:.0%}; over the effects and spreads "
                     f"that these runs leave open that power is {low:.0%} to {high:.0%} "
-                    f"({BAND:.0%} band)."
+                    f"(nominal {BAND:.0%} band)."
                 )
         return text.strip()
 

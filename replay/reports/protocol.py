@@ -176,7 +176,7 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
         if not math.isnan(row["power_low"]):
             more += (
                 f"; {row['power_low']:.0%} to {row['power_high']:.0%} over what these runs leave "
-                f"open ({BAND:.0%} band)"
+                f"open (nominal {BAND:.0%} band)"
             )
         yield "further runs", more
 

@@ -28,6 +28,7 @@ import replay.statistics.intervals
 from evo.policies import PolicyWarning
 from replay.simulation.effects import pool_errors, pool_kind
 from replay.simulation.simulate import simulate
+from replay.statistics.intervals import measured
 from replay.statistics.jackknife import jackknife
 
 Floats = NDArray[np.float64]
@@ -156,19 +157,16 @@ def labels(shares: dict[Case, Floats]) -> list[tuple[str, ...]]:
 
 
 def evidence(shares: dict[Case, Floats], counts: dict[Case, int]) -> list[tuple[str, ...]]:
-    """Rows of `evidence.csv`: the worst over law and effect at a nominal 95 %."""
-    label = {
-        (row[0], int(row[2])): min(float(x) for x in row[3:])
-        for row in labels(shares) if row[1] == "0.95"
-    }  # fmt: skip
+    """Rows of `evidence.csv`: the worst over law and effect, beside the label that is in force."""
     rows = []
     for n, K, world in dict.fromkeys((case[2], case[3], case[0]) for case in shares):
         mine = [case for case in shares if (case[2], case[3], case[0]) == (n, K, world)]
         worst = min(mine, key=lambda case: shares[case][-1, 1:].min())
         share, count = float(shares[worst][-1, 1:].min()), counts[worst]
-        bar = f"at least its label {label[pool_kind('effect', n, K), n]:.3f}"
+        bar = f"at least its label {measured(pool_kind('effect', n, K), n):.3f}"
         rows.append((
-            Path(__file__).name, "coverage of effects of policies at a nominal 95 %",
+            Path(__file__).name,
+            "coverage of effects of policies at a nominal 95 %, worst law and effect",
             f"{world}, {n} runs, K = {K}", f"{share:.4f}",
             f"{math.sqrt(share * (1 - share) / count):.4f}",
             "none: no label covers rare jumps" if world == "jumps" else bar, f"{count}",
@@ -204,15 +202,15 @@ def main() -> None:
     print("world,law,n,K," + ",".join(MEASURES) + ",worlds")
     for case, share in shares.items():
         print(*case, *(f"{x:.3f}" for x in share[-1]), counts[case], sep=",")
-    rows, measured = labels(shares), evidence(shares, counts)
-    for row in (*rows, *measured):
+    rows, kept = labels(shares), evidence(shares, counts)
+    for row in (*rows, *kept):
         print(*row, sep=",")
     if options.write:
         place = Path(replay.statistics.intervals.__file__).with_name("coverage.csv")
         replace_rows(place, {"pool", *(row[0] for row in rows)}, rows)
     if options.evidence:
         name = Path(__file__).name
-        replace_rows(Path(__file__).with_name("evidence.csv"), {name}, measured)
+        replace_rows(Path(__file__).with_name("evidence.csv"), {name}, kept)
 
 
 if __name__ == "__main__":

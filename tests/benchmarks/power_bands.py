@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import replay
+import replay.statistics.exchange
 from replay.claims.power import power
 from replay.statistics.exchange import Exchanges
 
@@ -82,7 +83,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--pilots", type=int, default=200)
+    parser.add_argument("--exchanges", type=int, default=replay.statistics.exchange.EXCHANGES)
     options = parser.parse_args()
+    replay.statistics.exchange.EXCHANGES = options.exchanges
     for law in TRUTHS:
         print(law, from_truth(law, options.pilots, effect=0.8), flush=True)
     for seed in range(3):

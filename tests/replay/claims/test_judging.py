@@ -68,7 +68,7 @@ def test_an_undetermined_comparison_says_what_would_settle_it():
     assert found.power_then[0] < 0.8 < found.power_then[1]
     low, high = (f"{limit:.0%}" for limit in found.power_then)
     assert "with a power of about 80%; over the effects and spreads" in found.paragraph
-    assert f"that power is {low} to {high} (80% band)" in found.paragraph
+    assert f"that power is {low} to {high} (nominal 80% band)" in found.paragraph
     assert "What fewer than one run in 3 does" in found.paragraph  # of eight pairs
     axes = found.plot()
     assert axes.get_title(loc="left") == "undetermined"
