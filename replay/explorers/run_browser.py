@@ -90,7 +90,8 @@ class RunBrowser(Explorer):
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
         self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in ("Diff", *PAGES)}
-        self._tabs = ipywidgets.Tab(list(self._pages.values()), titles=[*self._pages])
+        wide = {"flex": "3 1 420px", "min_width": "0"}
+        self._tabs = ipywidgets.Tab([*self._pages.values()], titles=[*self._pages], layout=wide)
         self._tabs.selected_index = 0
         self._page_before: int | None = None  # that was read before a failure
         self._kind = choice("List", [LINEAGE, EVERY, FAILURES, *STATUSES], tip="What it shows")
@@ -247,8 +248,6 @@ class RunBrowser(Explorer):
                    functools.partial(self.hop, to, step))
             for title, (to, step, _) in HOPS.items()
         ]  # fmt: skip
-        wide = {"flex": "3 1 420px", "min_width": "0"}
-        self._tabs.layout = wide
         beside = ipywidgets.VBox(
             [self._kind, self._search, self._list, self._facts],
             layout={"flex": "1 1 230px", "min_width": "0"},

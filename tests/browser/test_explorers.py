@@ -136,8 +136,9 @@ def test_picker(notebooks, screenshots):
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
         lab.sees(page, "3 runs in the format of evo, task min_max_distance")
+        page.get_by_role("tab", name="Runs").click()
         page.get_by_role("cell", name="min_max_distance").first.click()
-        lab.shown(page)
+        lab.sees(page, "Below, a run")
         lab.fits(page)
         page.screenshot(path=screenshots / "picker.png")
         assert not [error for error in errors if "favicon" not in error]

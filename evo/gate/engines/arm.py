@@ -233,6 +233,7 @@ class EngineArm(Arm):
                     f"{self.path}: no connection to the endpoint in {MOST_UNREACHED} calls in a "
                     f"row: {passage.attempt.error}; the allocation can go on later"
                 )
+                self._turnstile.revoke()  # before the engine has its answer, and asks again
             self._changed.notify_all()
 
     def _judge(self, program: str) -> Evaluation:

@@ -2,10 +2,12 @@
 
 The arguments are a file for the program's output and its command line. Each byte on standard input
 asks the group to end; once standard input is closed, as it is when the parent dies, the group is
-killed. This file is run by its path and imports nothing of the package, so that it starts at once.
+killed. It first waits until the keeper of an earlier session has ended. This file is run by its
+path and imports nothing of the package, so that it starts at once.
 """
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -39,8 +41,18 @@ def keep(output: IO[bytes], path: str) -> None:
             left -= len(data[:left])
 
 
+def wait_for_earlier(path: str) -> None:
+    """Waits until the keeper that writes to the same file, if there is one, has ended.
+
+    After a kill an earlier program may live on for a moment, and two would share their files. The
+    lock is held until this process ends.
+    """
+    fcntl.flock(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), fcntl.LOCK_EX)
+
+
 def main(path: str, command: list[str]) -> int:
     """Runs the program; returns its exit code, 128 and more after a signal."""
+    wait_for_earlier(path)
     try:
         process = subprocess.Popen(
             command,

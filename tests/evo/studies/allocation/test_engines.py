@@ -19,6 +19,7 @@ import evo
 import evo.gate.engines.arm
 import replay
 from evo.cli.entry import main
+from evo.gate.engines.process import Process
 from evo.gate.log import read_gate_log
 from evo.models.client import EndpointDown
 from evo.runs.verification import verify
@@ -206,7 +207,7 @@ def check_kills(folder: Path, moments: list[int]) -> None:
     assert (done.pulls >= 0).all()
     check_logs(done, {0, 1})
     assert calls_at(folder, 0) == 2 * (done.pulls == 0).sum()
-    assert not any(end.reason == "over" for end in done.arms[0].ends)
+    assert [end.message for end in done.arms[0].ends if end.reason == "over"] == []
     if counted[1]:
         assert calls_at(folder, 1) == counted[1]
         assert not (done.pulls[asked:] == 1).any()
@@ -304,6 +305,24 @@ def test_an_engine_sees_no_environment_and_dies_with_its_parent(
     while lives(int(pid)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_an_engine_waits_until_an_earlier_one_in_its_folder_has_ended(tmp_path: Path) -> None:
+    slow = (
+        "import signal, sys, time\n"
+        "def end(*_): time.sleep(.5); sys.exit(print('first ended', flush=True))\n"
+        "signal.signal(signal.SIGTERM, end); print('first', flush=True); time.sleep(600)"
+    )
+    output = tmp_path / "output.txt"
+    first = Process([sys.executable, "-c", slow], tmp_path, {"PATH": "/bin"})
+    while not (output.exists() and "first" in output.read_text()):
+        time.sleep(0.01)
+    second = Process([sys.executable, "-c", "print('second')"], tmp_path, {"PATH": "/bin"})
+    first.end()
+    while second.ended is None:
+        time.sleep(0.01)
+    second.end()
+    assert output.read_text().split("\n") == ["first", "first ended", "second", ""]
 
 
 def test_settings_of_engines_are_written_for_a_job(tmp_path: Path) -> None:
