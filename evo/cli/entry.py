@@ -61,7 +61,7 @@ COMMANDS = {
 
 GOES_ON = {
     "run": "stopped; `evo resume LOG` goes on where a log was",
-    "resume": "stopped; `evo resume LOG` goes on where a log was",
+    "resume": "stopped; the same command goes on where it was",
     "fork": "stopped; `evo resume LOG` goes on where a fork was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",

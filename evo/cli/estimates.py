@@ -48,7 +48,7 @@ def outlook(
         text += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
     if budget:
         limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
-        text += f"; the budget ends it at {limits}"
+        text += f"; no further generation begins once {limits} are spent"
         bought = affordable([worst for _, worst in known], budget) if in_turn else None
         if bought is not None and bought[0] < count > 1:
             completed, begun = bought

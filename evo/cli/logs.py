@@ -39,13 +39,21 @@ SESSION = {
 }
 
 
-def show(logs: LogPaths) -> int:
-    """Shows what logs, or folders of logs, hold by generation; of a gate's log, by client."""
+def show(logs: LogPaths, *, child: str | None = None) -> int:
+    """Shows what logs, or folders of logs, hold by generation; of a gate's log, by client.
+
+    Args:
+        child: Show one child instead, with its error and its whole reply, such as 3/1 for the
+            child of index 1 in generation 3.
+    """
     from evo.gate.log import is_gate_log
     from evo.logs.log import read_log, summarise
 
     paths = [each for log in logs for each in (find_logs([log]) if Path(log).is_dir() else [log])]
     for path in paths:
+        if child is not None:
+            _show_child(read_log(path), child)
+            continue
         if is_gate_log(Path(path)):
             _show_gate(Path(path))
             continue
@@ -73,6 +81,25 @@ def show(logs: LogPaths) -> int:
             print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
         _show_failures(log)
     return 0
+
+
+def _show_child(log: Log, place: str) -> None:
+    """Prints one child: what became of it, its requests, its error and its reply."""
+    generation, _, index = place.partition("/")
+    if not (generation.isdecimal() and index.isdecimal()):
+        raise ValueError(f"--child: expected GENERATION/INDEX, such as 3/1, got {place!r}")
+    wanted = int(generation), int(index)
+    child = next((each for each in log.children if (each.generation, each.index) == wanted), None)
+    if child is None:
+        raise ValueError(f"{log.path} has no child {place} with its texts")
+    fitness = number(child.evaluation.fitness, ".6f", "none")
+    print(f"{log.path}, child {place}: {child.evaluation.status}, fitness {fitness}")
+    print(f"rewritten from {' and '.join(f'{g}/{i}' for g, i in child.parents) or 'the best'}")
+    for attempt in child.attempts:
+        print(plain_text(f"request: {attempt.status}{f', {e}' if (e := attempt.error) else ''}"))
+    if child.evaluation.error:
+        print(plain_text(f"error: {child.evaluation.error}"))
+    print("no reply" if child.reply is None else f"reply:\n{plain_text(child.reply)}")
 
 
 def _show_failures(log: Log) -> None:

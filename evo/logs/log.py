@@ -335,7 +335,7 @@ def summarise(log: Log) -> str:
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
-        f"{asked}{prompt:,} + {completion:,} tokens, {seconds}{checked}"
+        f"{asked}{prompt:,} prompt and {completion:,} completion tokens, {seconds}{checked}"
     )
 
 

@@ -135,7 +135,7 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     assert call(*wp) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 run, at most 7 calls" in first
-    assert first.endswith("the budget ends it at 3 calls")
+    assert first.endswith("no further generation begins once 3 calls are spent")
 
 
 def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missing(
@@ -237,6 +237,14 @@ def test_show_states_why_children_failed_and_stats_counts_a_rescored_log_once(
     assert call("show", str(log.path)) == 0
     shown = capsys.readouterr().out
     assert "the evaluator failed: KeyError: " in shown
+    first = next(child for child in log.children if child.evaluation.status == "error")
+    assert call("show", str(log.path), "--child", f"1/{first.index}") == 0
+    assert str(first.reply) in capsys.readouterr().out
+    for wrong in ("1/6", "2/0"):
+        assert call("show", str(log.path), "--child", wrong) == 2
+        assert f"has no child {wrong}" in capsys.readouterr().err
+    assert call("show", str(log.path), "--child", "one") == 2
+    assert "expected GENERATION/INDEX, such as 3/1, got 'one'" in capsys.readouterr().err
     table = replay.children(log.path, progress=False)
     assert table["error"].dropna().tolist() == [each.error for each in failed if each.error]
     evo.rescore(log.path)
