@@ -31,6 +31,7 @@ from .importers.anything import (
     load_tables as load_tables,
 )
 from .importers.drivers import drive as drive
+from .logs.allocations import load_allocation as load_allocation
 from .logs.decode import find_logs as find_logs
 from .logs.descent import blame as blame
 from .logs.descent import tree as tree

@@ -3,7 +3,8 @@
 python notebooks/pictures/make.py 01_depth_breadth    # what its cells show, in it
 python notebooks/pictures/make.py                     # the README's pictures alone
 
-Kept are pictures, tables, and sentences that were made from the data (`replay.say`).
+Kept are pictures with their words, tables, cards of logs, sentences that were made from the data
+(`replay.say`), and what cells print, unless it names a temporary file.
 """
 
 import base64
@@ -12,6 +13,7 @@ import io
 import json
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 WANTED = json.loads((HERE / "wanted.json").read_text())
 """By name of the picture: the notebook and the id of the cell that draws it."""
 
-SENTENCES, TABLES = "text/markdown", "text/html"
+MOST_LINES = 40  # of printed text
 STILL = re.compile(r'data-replay-still="[^"]*"><img [^>]*src="data:image/png;base64,([^"]+)"')
 TABLE = re.compile(r'<table border="1" class="dataframe">.*</table>', re.DOTALL)
 
@@ -37,47 +39,75 @@ def main() -> None:
         NotebookClient(notebook, timeout=600, resources=resources).execute()
         path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
     for picture, (place, wanted) in WANTED.items():
-        for cell in nbformat.read(HERE.parent / place, as_version=4).cells:
-            if cell.id == wanted and (pngs := pictures(cell)):
+        cells = nbformat.read(HERE.parent / place, as_version=4).cells
+        for cell in (each for each in cells if each.cell_type == "code"):
+            pngs = [each.data["image/png"] for each in cell.outputs if "image/png" in each.data]
+            if cell.id == wanted and pngs:
                 (HERE / picture).write_bytes(base64.b64decode(pngs[0]))
 
 
-def shown(cell: Any, kind: str) -> list[str]:
-    """What a cell has shown of a kind: PNGs in base64, texts."""
-    every = (each.get("data", {}) for each in cell.get("outputs", ()))
-    return [data[kind] for data in every if kind in data]
-
-
-def pictures(cell: Any) -> list[str]:
-    """The figures that a cell has shown, and the still picture of an explorer."""
-    stills = (STILL.search(text) for text in shown(cell, TABLES))
-    return [*shown(cell, "image/png"), *(still[1] for still in stills if still)]
-
-
-def tables(cell: Any) -> list[str]:
-    """The tables of pandas that a cell has shown, without their styles."""
-    found = (TABLE.search(text) for text in shown(cell, TABLES))
-    return [match[0] for match in found if match]
-
-
 def kept(notebook: Any) -> Any:
-    """The notebook with its pictures, small, its tables and sentences; nothing else shown."""
+    """The notebook with its pictures, small, its tables, cards, sentences and printed lines."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type != "code":
             continue
-        found: list[dict[str, Any]] = [
-            {"image/png": at_screen_size(png), "text/plain": "figure"} for png in pictures(cell)
-        ]
-        found += [{"text/markdown": text, "text/plain": text} for text in shown(cell, SENTENCES)]
-        found += [{"text/html": text, "text/plain": "table"} for text in tables(cell)]
-        cell.execution_count, cell.outputs = None, []
+        found = [each for output in joined(cell.outputs) if (each := kept_of(output))]
+        cell.execution_count, cell.outputs = None, found
         cell.metadata.pop("shows", None)
-        for data in found:
-            cell.outputs.append(nbformat.v4.new_output("display_data", data))
+        if found:
             cell.metadata["shows"] = hashlib.sha256(cell.source.encode()).hexdigest()[:12]
     return notebook
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """The outputs, with printed lines that follow each other in one."""
+    found: list[Any] = []
+    for each in outputs:
+        if found and each.get("name", "") == found[-1].get("name") == "stdout":
+            found[-1].text += each.text
+        else:
+            found.append(each)
+    return found
+
+
+def kept_of(output: Any) -> Any:
+    """What is kept of one output; None: nothing."""
+    data, about = dict(output.get("data", {})), output.get("metadata", {})
+    page, words = data.get("text/html", ""), data.get("text/plain", "")
+    still, table = STILL.search(page), TABLE.search(page)
+    if png := still[1] if still else data.get("image/png"):
+        words = "figure" if tempfile.gettempdir() in words else words
+        size = about.get("image/png", {})
+        return display(
+            {"image/png": at_screen_size(png)}, words, {"image/png": size | {"alt": words}}
+        )
+    if "text/markdown" in data:
+        return display({"text/markdown": data["text/markdown"]}, data["text/markdown"])
+    if table:
+        return display({"text/html": table[0]}, "table")
+    if "<svg" in page and "<script" not in page:
+        return display({"text/html": page}, "card")
+    if output.output_type == "stream" and output.name == "stdout":
+        words = output.text
+    elif set(data) != {"text/plain"}:
+        return None
+    return display({}, cut(words)) if words and tempfile.gettempdir() not in words else None
+
+
+def display(data: dict[str, str], words: str, about: dict[str, Any] | None = None) -> Any:
+    """An output with these contents, and words for where there is only text."""
+    return nbformat.v4.new_output(
+        "display_data", {**data, "text/plain": words}, metadata=about or {}
+    )
+
+
+def cut(text: str) -> str:
+    """The first lines of a text, and how many follow."""
+    lines = text.rstrip().splitlines()
+    more = len(lines) - MOST_LINES
+    return "\n".join(lines[:MOST_LINES]) + (f"\n... and {more} more lines" if more > 0 else "")
 
 
 def at_screen_size(png: str, *, width: int = 1400) -> str:

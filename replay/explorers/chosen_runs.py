@@ -18,11 +18,15 @@ from replay.explorers.shell import Explorer
 from replay.explorers.subject import Subject
 from replay.explorers.widgets import button, close_tree, name_of, page_script, row, spoken
 from replay.logs.frames import is_stand_in
-from replay.plots.style import Theme, number
+from replay.plots.medium import palette
+from replay.plots.style import Theme, figure_of, number
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
+SPLITS = 3
+"""Colours that the budget explorer keeps for splits; those after them are of single runs."""
 MOST = 12
 """Runs that are chosen at most."""
 
@@ -84,16 +88,23 @@ class RunsView:
 
 
 def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
-    rows = frame[frame["run"].isin(list(runs))]
+    order = {run: k for k, run in enumerate(runs)}
+    rows = frame[frame["run"].isin(order)]
+    rows = rows.sort_values("run", key=lambda names: names.map(order), kind="stable")
     return RunsView(rows=rows, summary=runs_table(rows))
 
 
 def _picture(theme: Theme) -> WholePicture[RunsView]:
-    return WholePicture(
-        lambda view, ax: plots.trajectories(view.rows, by="run", ax=ax, theme=theme),
-        lambda view: 4.2,
-        theme,
-    )
+    def draw(view: RunsView, ax: Axes) -> None:
+        """The runs, each as the budget explorer draws it (`RUN_COLOURS` in view.js)."""
+        colours, own = len(palette.get()), palette.get()[SPLITS:]
+        vars(figure_of(ax))["looks"] = {
+            run: SPLITS + k % len(own) + colours * (k // len(own))
+            for k, run in enumerate(view.summary["run"])
+        }
+        plots.trajectories(view.rows, by="run", ax=ax, theme=theme)
+
+    return WholePicture(draw, lambda view: 4.2, theme)
 
 
 class ChosenRuns:
@@ -140,6 +151,7 @@ class ChosenRuns:
         self._ways.layout.display = "none"
         self.widget = ipywidgets.VBox([self.words, self._ways, self.below])
         self.widget.layout.width = "100%"
+        self.widget.add_class("replay-chosen")
 
     def observe(self, handler: Callable[[list[str]], object]) -> None:
         """Calls `handler` with the runs whenever others are chosen."""

@@ -8,8 +8,20 @@ if (!window.replayPage) {
 
   // Lists of files and tables of runs, with room around their lines. Of a long name the end is
   // shown, where runs of a task differ; the whole name is its tooltip.
+  // Buttons and sliders look as those of the view that the browser draws (`view.js`).
   const look = document.createElement("style");
   look.textContent = `
+    :is(.replay-explorer, .replay-chosen) .jupyter-button {
+      height: auto; padding: 1px 11px; line-height: 1.45; border-radius: 999px; box-shadow: none;
+      color: var(--jp-ui-font-color1); background: transparent;
+      border: 1px solid color-mix(in srgb, var(--jp-ui-font-color1) 30%, transparent); }
+    :is(.replay-explorer, .replay-chosen) .jupyter-button:hover:not(:disabled) {
+      box-shadow: none;
+      background: color-mix(in srgb, var(--jp-ui-font-color1) 9%, transparent); }
+    :is(.replay-explorer, .replay-chosen) .jupyter-button.mod-active {
+      font-weight: 600; border-color: var(--jp-ui-font-color1);
+      background: color-mix(in srgb, #0072b2 18%, transparent); }
+    .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
     .replay-runs table.dataTable > :is(thead, tbody) > tr > :is(th, td) { padding: 4px 7px; }

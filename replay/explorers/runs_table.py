@@ -80,8 +80,14 @@ class Runs:
 
 
 def _rows_widget(table: pd.DataFrame) -> tuple[Widget, str]:
-    """The table, sortable and searchable where itables is installed, else a list; and its trait."""
+    """The table, sortable and searchable where itables is installed, else a list; and its trait.
+
+    What all runs share, model or search, is left out: the numbers then fit into a narrow page.
+    """
     import ipywidgets
+
+    alike = {name for name in ("model", "search") if name in table and table[name].nunique() == 1}
+    table = table.drop(columns=[*alike] if len(table) > 1 else [])
 
     try:
         from itables.widget import ITable

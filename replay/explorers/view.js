@@ -8,6 +8,7 @@
 
 const COLOURS = ["#d55e00", "#0072b2", "#009e73"];  // choice, twice as deep, twice as broad
 const RUN_COLOURS = ["#cc79a7", "#e69f00", "#56b4e9"];  // of runs that are drawn one by one
+const RUN_DASHES = ["none", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5"];  // of the first three, and so on
 const MOST_RUNS = 12, MOST_LISTED = 40;  // that can be chosen, that are listed of a split
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
   .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
@@ -571,8 +572,8 @@ export function mount(el, bytes, given, tell = () => {}) {
       d += d ? `H${at(g)}V${y}` : `M${at(g)} ${y}`;
     });
     if (!d) return;
-    const stroke = RUN_COLOURS[k % RUN_COLOURS.length];
-    svg("path", { d: `${d}H${at(run.depth)}`, fill: "none", stroke, "stroke-width": 1.8, "data-run": name }, parent);
+    const stroke = RUN_COLOURS[k % RUN_COLOURS.length], dashes = RUN_DASHES[Math.floor(k / RUN_COLOURS.length)];
+    svg("path", { d: `${d}H${at(run.depth)}`, fill: "none", stroke, "stroke-width": 1.8, "stroke-dasharray": dashes, "data-run": name }, parent);
   }
 
   // The runs behind the choice, and those of other splits that are chosen: a click draws one or not.

@@ -9,6 +9,7 @@ import numpy as np
 
 from replay.plots import hits, style
 from replay.plots.hits import ranged
+from replay.plots.runs import COSTS
 from replay.plots.shapes import cell_frame, cramped, draw_heat, lines, place
 from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
 
@@ -83,7 +84,7 @@ def heatmap(
             if p_best >= LIKELY:
                 ax.add_patch(cell_frame(column, row, PALETTE[1], 1 + 2.5 * p_best))
         text += "Frames: may be the best of its budget, the heavier the likelier."
-        text += " Cells: decimals." if cramped(ax, len(T)) else ""
+        text += " Cells: two decimals of the mean." if cramped(ax, len(T)) else ""
     else:
         _draw_fit(ax, fit, N, T, table["calls"])
         text += "Lines: bilinear fit. Bars: within 0.05 of its best log(1 - V). "
@@ -257,13 +258,16 @@ def envelope_curves(
         ax.plot(part["cost"], part["value"], color=colour, ls="", marker="o", ms=4)
         ends.append((float(part["maximum"].iloc[-1]), str(model), colour))
     style.label_ends(ax, theme, ends)
-    style.label_axes(ax, theme, x=f"{envelope.axis} of the sweep's cell", y=FITNESS)
+    style.label_axes(
+        ax, theme, x=f"{COSTS[envelope.axis][0].replace(' so far', '')} of a cell", y=FITNESS
+    )
     r2 = float(envelope.collapse.set_index("task")["r2"].loc[task])
     chosen = "Points: the cell chosen on all runs but one, judged on that one"
+    of = "all models" if table["model"].nunique() > 1 else "all cells"
     text = (
         "Line: largest cell mean within the cost, which flatters. "
         f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}. One curve for "
-        f"all models: R² = {r2:.2f}."
+        f"{of}: R² = {r2:.2f}."
     )
     style.head(ax, theme, f"Best in sweep: {task}", text)
     return ax

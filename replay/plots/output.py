@@ -71,7 +71,8 @@ class Shown:
         png: The picture.
         dark: The same for a dark page, which a live notebook shows there; None: there is no other.
         width: On the screen, pixels.
-        text: Titles of the axes, which screen readers and text consoles get.
+        text: Titles of the axes, which screen readers and text consoles get; all that is written in
+            a figure without any.
     """
 
     png: bytes
@@ -120,9 +121,17 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
             figure.savefig(dark, format="png", dpi=dpi)
     titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
     titles.insert(0, figure.get_suptitle())
-    text = "; ".join(title for title in titles if title) or "figure"
+    text = "; ".join(title for title in titles if title) or _words_in(figure)
     width = round(100 * figure.get_figwidth())
     return Shown(light.getvalue(), dark.getvalue() or None, width, text)
+
+
+def _words_in(figure: Figure) -> str:
+    """All that is written in a figure without titles, such as a table of verdicts."""
+    from matplotlib.text import Text
+
+    words = (str(each.get_text()).replace("\n", " ") for each in figure.findobj(Text))
+    return "; ".join(dict.fromkeys(filter(None, words))) or "figure"
 
 
 @contextlib.contextmanager

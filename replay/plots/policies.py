@@ -234,6 +234,7 @@ def race(
     ax = style.prepare(ax, theme)
     ink = THEMES[theme]
     depth = np.linspace(-0.4, 0.4, len(selection.rounds) + 1)
+    labels, fields = distinct(selection.labels)
     names = []
     for row, k in enumerate(order.tolist()):
         retired = not alive[shown - 1, k]
@@ -255,16 +256,38 @@ def race(
                 hits.mark(ax, box, words, (("rounds", number),))
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
-        name = "\n".join(wrap(selection.labels[k], LABEL, max_lines=2, placeholder=" …"))
-        names.append(f"{name} (n = {count[shown - 1, k]})")
+        names.append(f"{_wrapped(labels[k])} (n = {count[shown - 1, k]})")
     style.label_rows(ax, names)
     margin = 0.03 * (selection.terms.high - selection.terms.low)
     ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
-    _head_of_race(ax, theme, selection, shown, len(order))
+    _head_of_race(ax, theme, selection, shown, len(order), fields)
     return ax
 
 
-def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int) -> None:
+def _wrapped(label: str) -> str:
+    """A configuration's name in two lines, cut where it is longer."""
+    return "\n".join(wrap(label, LABEL, max_lines=2, placeholder=" …"))
+
+
+def distinct(labels: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of configurations that stay apart where they are cut, and the fields they list.
+
+    Where full names (`children=4, temperature=0.6`) would look alike, they are the values alone,
+    without fields that all share, and a dash for a field that a configuration does not have.
+    """
+    apart = len({_wrapped(label) for label in labels}) == len(labels)
+    parts = [[part.partition("=") for part in label.split(", ")] for label in labels]
+    if apart or not all(equals for each in parts for _, equals, _ in each):
+        return [*labels], []
+    values = [{name: value for name, _, value in each} for each in parts]
+    known = dict.fromkeys(name for each in values for name in each)
+    fields = [name for name in known if len({each.get(name) for each in values}) > 1]
+    return [", ".join(each.get(name, "-") for name in fields) for each in values], fields
+
+
+def _head_of_race(
+    ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int, fields: Sequence[str]
+) -> None:
     """Title, and what the picture rests on."""
     terms, total = selection.terms, len(selection.labels)
     left = int(selection.rounds[shown - 1].alive.sum())
@@ -284,7 +307,8 @@ def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, draw
         *([f"clipped samples: {clipped}"] if clipped else []),
     ]
     style.label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
-    text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
+    named = f"; named by {', '.join(fields)}" if fields else ""
+    text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}{named}"
     style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
 
 
@@ -300,7 +324,8 @@ def outcome(selection: Selection, width: int) -> str:
     """Describes how a race ended: its winner, or the leader if uncertain, and the reason."""
     if selection.winner is None:
         return "no configuration is left"
-    name = shorten(selection.labels[selection.winner], width, placeholder=" …")
+    labels, _ = distinct(selection.labels)
+    name = shorten(labels[selection.winner], width, placeholder=" …")
     if selection.end == "certain":
         return f"winner {name}"
     return f"not certain, as {ENDS[selection.end]}; {name} was ahead"

@@ -22,7 +22,7 @@ HEIGHT = 4.6  # inches of a row of figures
 class GroupFigure(Protocol):
     """Draws runs of one task and model, rows of `replay.load`, on axes and returns them.
 
-    A ValueError stands in the place of the figure, as a sentence.
+    A ValueError stands in the place of the figure, as a sentence under the figure's name.
     """
 
     def __call__(self, frame: pd.DataFrame, *, ax: Axes, theme: Theme) -> Axes:
@@ -75,15 +75,16 @@ def figures() -> dict[str, GroupFigure]:
     return {**FIGURES, **plugged_in("replay.figures")}
 
 
-def draw(figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
-    """Draws a figure on axes, or the reason why it cannot be drawn."""
+def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
+    """Draws a figure on axes, or its name and the reason why it cannot be drawn."""
     import textwrap
 
     try:
         figure(frame, ax=ax, theme=theme)
     except ValueError as error:
         ax.clear()
-        style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50))
+        style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50, break_long_words=False))
+        style.head(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
 
 
 def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0) -> Figure:
@@ -103,6 +104,6 @@ def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0
     figure, axes = style.subplots(rows, across, width=width, height=HEIGHT)
     for ax in axes[len(known) :]:
         ax.remove()
-    for each, ax in zip(known.values(), axes, strict=False):
-        draw(each, frame, ax, theme)
+    for (name, each), ax in zip(known.items(), axes, strict=False):
+        draw(name, each, frame, ax, theme)
     return figure

@@ -102,7 +102,7 @@ def draw_page(
     )
     for number, panel in enumerate(panels):
         for name, draws in known.items():
-            draw(draws, panel.group.tables.generations, axes[f"{number} {name}"], theme)
+            draw(name, draws, panel.group.tables.generations, axes[f"{number} {name}"], theme)
         if panel.construction:
             _draw_construction(panel.construction, axes[f"{number} {PICTURE}"], theme)
         for k, (title, contest) in enumerate(panel.contests):

@@ -243,9 +243,9 @@ def _pictures(paths: Sequence[Path]) -> str:
     figure, [ax] = subplots(width=10.0, height=4.4)
     trajectories(frame, x="calls", by="condition", ax=ax)
     made = [figure]
-    for each in figures().values():
+    for name, each in figures().items():
         if each is not best_so_far:  # drawn above, by condition
             figure, [ax] = subplots(width=10.0, height=4.4)
-            draw(each, frame, ax, "light")
+            draw(name, each, frame, ax, "light")
             made.append(figure)
     return "".join(f"<figure>{in_both_themes(figure)}</figure>" for figure in made)

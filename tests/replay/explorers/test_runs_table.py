@@ -1,9 +1,12 @@
 """The table of runs: what it lists, and what its rows open."""
 
 import hashlib
+import json
+import re
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_hex
 from samples import write_sample
 
 import evo
@@ -12,6 +15,7 @@ from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay.explorers import Runs
 from replay.explorers.chosen_runs import _programs
+from replay.explorers.drawn import SCRIPT
 from replay.explorers.run_browser import RunBrowser
 from replay.explorers.run_data import RunData
 
@@ -150,3 +154,21 @@ def test_complete_logs_are_shipped():
         assert all(child.reply for child in log.children)
     data = RunData(next(log for log in logs if log.header.search))
     assert {data.parent(place) for place in data.places[1:]} - {None, (0, 0)}
+
+
+def test_what_all_runs_share_takes_no_column_of_the_page(frame):
+    pytest.importorskip("itables", reason="needs the extra [notebook]")
+    other = frame.assign(model=frame["model"].where(frame["run"] != "r1", "other"))
+    columns = [set(Runs(each)._rows.df.columns) for each in (frame, other)]
+    assert columns[1] - columns[0] == {"model"}
+    assert {"run", "task", "best_fitness"} <= columns[0]
+
+
+def test_runs_wear_the_colours_of_the_budget_explorer_in_the_order_of_choice(runs):
+    [colours] = re.findall(r"RUN_COLOURS = (\[.*?\]);", SCRIPT.read_text(encoding="utf-8"))
+    runs.chosen.choose(["r2", "r0"])
+    lines = runs.chosen.shown.figure().axes[0].lines
+    ends = {to_hex(line.get_color()): line.get_ydata()[-1] for line in lines}
+    best = runs.table.set_index("run")["best_fitness"]
+    for run, colour in zip(("r2", "r0"), json.loads(colours)[:2], strict=True):
+        assert ends[colour] == pytest.approx(best[run], abs=1e-6)

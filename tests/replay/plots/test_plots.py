@@ -645,3 +645,14 @@ def test_the_triangle_that_is_marked_is_the_smallest():
     ax = plots.construction("triangle", value)
     corners = {tuple(corner) for corner in ax.patches[-1].get_xy().tolist()}
     assert corners == {(0, 0), (1, 0), (0.5, 0.01)}
+
+
+def test_configurations_of_a_race_can_be_told_apart():
+    found = replay.select(sweep_runs(12, 8, noise=0.05))
+    ax = plots.race(found)
+    names = [name.rpartition(" (n")[0] for name in vars(ax)["rows"]]
+    assert len(set(names)) == len(names) == len(found.labels)
+    said = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
+    assert "named by model, temperature, children" in said
+    [first, *_] = vars(plots.race(raced()))["rows"]
+    assert first.startswith("configuration")  # short names stay as they are

@@ -1,0 +1,82 @@
+"""The pulls of an allocation as rows, like the generations of one run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from evo.logs.cost import TimeoutRule
+from evo.logs.journal import read_bytes
+from evo.studies.allocation.journal import read_journal
+from evo.studies.folders import ALLOCATION
+from replay.logs.decode import find_logs
+from replay.logs.tables import load
+
+SPENT = (
+    "n_calls", "n_ok", "n_attempts", "n_without_usage", "prompt_tokens", "cached_tokens",
+    "completion_tokens", "tokens", "flops", "dollars", "call_seconds", "evaluation_seconds",
+    "seconds",
+)  # fmt: skip
+"""Columns that an arm's first pull adds to those of its generation 0."""
+
+
+def load_allocation(
+    folder: str | os.PathLike[str], *, timeouts: TimeoutRule = "worst_case"
+) -> pd.DataFrame:
+    """Reads a live allocation as one run whose generations are its pulls.
+
+    So an allocation can stand in tables and figures beside the runs that it competes with: by
+    `plots.trajectories`, `fitness_matrix` or `interval`.
+
+    Args:
+        folder: Of the allocation, or its allocation.jsonl.
+        timeouts: How attempts without usage count, as for `load`.
+
+    Returns:
+        Rows of `load`, in the order in which pulls were completed: run is the folder's name, seed
+        and search are those of the policy and its name, generation is the number of the pull and
+        best_fitness that of all arms so far. What was spent is what the pull cost, generation 0 of
+        an arm included at its first pull. Row 0 is what the arms begin with: it costs nothing, and
+        its best_fitness is the best of their generations 0. Columns arm (from 0; -1 in row 0) and
+        pull (the generation of the arm) are added.
+
+    Raises:
+        LogError: Not the folder of an allocation, or damaged; names file and line.
+    """
+    path = Path(folder)
+    path = path if path.name == ALLOCATION else path / ALLOCATION
+    journal = read_journal(path)
+    arms = [load(log, timeouts=timeouts, progress=False) for log in find_logs(path)]
+    next_pull = [arm.logged for arm in journal.header.arms]
+    begun = pd.concat([arm[arm["generation"] == 0] for arm in arms], ignore_index=True)
+    spent = [name for name in SPENT if name in begun]
+    start = begun.iloc[[0]].assign(
+        best_fitness=begun["best_fitness"].max(), arm=-1, pull=0, **dict.fromkeys(spent, 0)
+    )
+    rows = [start]
+    for told in journal.told.values():
+        next_pull[told.arm] += 1
+        pull, arm = next_pull[told.arm], arms[told.arm]
+        best = np.nan if told.best_fitness is None else told.best_fitness
+        row = arm[arm["generation"] == pull].assign(best_fitness=best, arm=told.arm, pull=pull)
+        if pull == 1 and journal.header.initial:
+            first = arm.loc[arm["generation"] == 0, spent].to_numpy()
+            row[spent] = row[spent].to_numpy() + first
+        rows.append(row)
+    frame = pd.concat(rows, ignore_index=True)
+    header = hashlib.sha256(read_bytes(path).partition(b"\n")[0]).hexdigest()
+    return frame.assign(
+        run=path.parent.resolve().name,
+        seed=journal.header.seed,
+        search=journal.header.policy,
+        header=header,
+        root=header,
+        forked_from="",
+        copy=-1,
+        generation=np.arange(len(frame)),
+        source=str(path),
+    )
