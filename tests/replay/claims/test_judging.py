@@ -260,6 +260,9 @@ def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     assert found.setting.endswith("paired by copy, given this state")
     apart = replay.judge(many.assign(copy=-1, root=many["run"]), NEW, OLD)
     assert apart.n == 48
+    assert "several runs of one seed count as independent" in apart.setting
+    unknown = replay.judge(many.assign(copy=-1, root=many["run"], seed=-1), NEW, OLD)
+    assert unknown.setting == "whole runs after 1 and 1 generations"
     assert "paired" not in apart.setting
 
 
