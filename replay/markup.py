@@ -32,7 +32,10 @@ INKS = Path(__file__).with_name("code.css").read_text(encoding="utf-8")
 
 
 def page(title: str, body: str, *, script: str = "") -> str:
-    """A whole page of HTML, light or dark as the reader's screen is, that needs no network."""
+    """A whole page of HTML, light or dark as the reader's screen is, that needs no network.
+
+    The script is a module: it runs once the page is there, and its names are its own.
+    """
     rules = "default-src 'none'; img-src data: blob: file: 'self'; style-src 'unsafe-inline'; "
     rules += "script-src 'unsafe-inline' blob: file: 'self'"
     return (
@@ -42,7 +45,7 @@ def page(title: str, body: str, *, script: str = "") -> str:
         f"<title>{clean(title)}</title>\n"
         f"<style>\n{SHEET.read_text(encoding='utf-8')}{INKS}</style></head>\n"
         f"<body>\n{body}\n"
-        + (f"<script>\n{script}</script>\n" if script else "")
+        + (f'<script type="module">\n{script}</script>\n' if script else "")
         + "</body></html>\n"
     )
 

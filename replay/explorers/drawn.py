@@ -8,7 +8,6 @@ scripts.
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
 import io
@@ -21,14 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.rest import Rest
+from replay.explorers.scripts import encoded, script
 from replay.explorers.subject import Settings, View
 from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
 from replay.plots.style import THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SCRIPT = Path(__file__).with_name("view.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +97,7 @@ def _screen() -> Any:
     import traitlets
 
     class BudgetScreen(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = SCRIPT
+        _esm = script("view")
         data = traitlets.Bytes().tag(sync=True)
         still = traitlets.Unicode().tag(sync=True)
         generations = traitlets.Int().tag(sync=True)
@@ -232,9 +230,8 @@ class Drawn:
         with self._lock:
             self.settle()
             picture, data, state = self.png, self.screen.data, self.settings
-        image, numbers, script, words = (
-            base64.b64encode(each).decode("ascii")
-            for each in (picture, data, SCRIPT.read_bytes(), json.dumps(state).encode())
+        image, numbers, code, words = (
+            encoded(each) for each in (picture, data, script("view"), json.dumps(state))
         )
         name = f"replay-{secrets.token_hex(6)}"
         return (
@@ -245,7 +242,7 @@ class Drawn:
             f'const still = document.getElementById("{name}");\n'
             f'if (window.replayLive?.has("{self._still}")) still.style.display = "none";\n'
             "else if (still) {\n"
-            f'  const code = new Blob([bytes("{script}")], {{ type: "text/javascript" }});\n'
+            f'  const code = new Blob([bytes("{code}")], {{ type: "text/javascript" }});\n'
             "  const { mount } = await import(URL.createObjectURL(code));\n"
             f'  const state = JSON.parse(new TextDecoder().decode(bytes("{words}")));\n'
             f'  const numbers = new DataView(bytes("{numbers}").buffer);\n'

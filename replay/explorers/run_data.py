@@ -202,11 +202,16 @@ class RunData:
 
 
 def _message(evaluation: Evaluation) -> str:
-    """The status and the sentence of an error: of a traceback, its last line."""
-    error = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
-    lines = error.splitlines() or [""]
-    line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    """The status and the sentence of an error."""
+    line = sentence(evaluation.error)
     return f"{evaluation.status}: {line}" if line else str(evaluation.status)
+
+
+def sentence(error: str | None) -> str:
+    """The line of an error that says what went wrong: of a traceback, its last one."""
+    text = re.split(r"^--- std", error or "", flags=re.MULTILINE)[0].strip()
+    lines = text.splitlines() or [""]
+    return lines[-1] if lines[0].startswith("Traceback") else lines[0]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,8 @@ const MOST_RUNS = 12, MOST_LISTED = 40;  // that can be chosen, that are listed 
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
   .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 const MOST_POINTS = 120;  // that are drawn of a curve
-const INKS = { light: ["#222222", "#ffffff"], dark: ["#e6e6e6", "#111418"] };
 
 const STYLE = `
-.replay-view { font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; max-width: 1400px; padding: 2px 2px 6px; box-sizing: border-box; }
-.replay-view * { box-sizing: border-box; }
 .replay-view .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(230px, 100%), 1fr)); gap: 6px 22px; margin: 2px 0 8px; }
 .replay-view label { display: flex; align-items: center; gap: 8px; min-width: 0; }
 .replay-view label > span:first-child { white-space: nowrap; opacity: .85; }
@@ -31,16 +28,8 @@ const STYLE = `
 .replay-view button:hover:not(:disabled) { background: color-mix(in srgb, currentColor 9%, transparent); }
 .replay-view button:disabled { cursor: default; }
 .replay-view button i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
-.replay-view .stage { position: relative; }
-.replay-view svg { display: block; touch-action: none; }
-.replay-view svg text { fill: currentColor; font-size: 11.5px; }
-.replay-view svg text.head { font-size: 13px; font-weight: 600; }
-.replay-view svg .frame { fill: none; stroke: currentColor; stroke-opacity: .35; }
-.replay-view svg .grid { stroke: currentColor; stroke-opacity: .13; }
-.replay-view svg .panel { cursor: crosshair; fill: transparent; }
 .replay-view svg .cell { cursor: pointer; }
 .replay-view svg g.cells:focus-visible { outline: 2px solid #0072b2; outline-offset: 3px; }
-.replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
 .replay-view .runs { margin: 6px 0 0; } .replay-view .runs .chips { max-height: 96px; overflow: auto; margin: 3px 0 0; padding: 1px; }
 .replay-view .runs b { margin-right: 8px; } .replay-view .runs button[aria-pressed=true] { border-color: currentColor; font-weight: 600; }
 .replay-view .words { margin: 6px 0 4px; max-width: 110ch; }
@@ -58,28 +47,9 @@ function unpack(view) {
   return { ...head, runs, cut, column: ([first, count]) => floats.subarray(first, first + count), counted: new Map() };
 }
 
-// As Python's format: `digits` significant ones, without zeros at the end.
-function digits(value, count) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  if (value === 0) return "0";
-  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
-  if (+exponent >= -4 && +exponent < count) return String(+value.toPrecision(count));
-  const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
-  return `${short}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
-}
 function ranged(value, low, high) {
   return digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "");
 }
-// Three digits, thousands as k and millions as M.
-function short(value) {
-  const size = Math.abs(value);
-  if (size >= 1e9 || (size > 0 && size < 1e-3)) return value.toPrecision(2).replace(/\.?0+e/, "e");
-  for (const [unit, letter] of [[1e6, "M"], [1e3, "k"]]) {
-    if (size >= 0.9995 * unit) return `${+(value / unit).toPrecision(3)}${letter}`;
-  }
-  return `${+value.toPrecision(3)}`;
-}
-
 // Make T, N and C agree after one of them was moved, as `replay.explorers.budget.link` does.
 export function link(moved, state, rows, columns) {
   let { generations: T, children: N } = state;
@@ -227,22 +197,10 @@ function readable(rgb) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
-function linear(from, to, start, end) {
-  const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
-  scale.back = (pixel) => from + ((pixel - start) / (end - start)) * (to - from);
-  return scale;
-}
 function ratios(from, to, start, end) {
   const scale = linear(Math.log(from), Math.log(to), start, end), made = (value) => scale(Math.log(value));
   made.back = (pixel) => Math.exp(scale.back(pixel));
   return made;
-}
-function evenTicks(from, to, most) {
-  const rough = (to - from) / most, unit = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough);
-  const found = [];
-  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
-  return found;
 }
 function ratioTicks(from, to, most) {
   if (to / from < 4) return evenTicks(from, to, most);
@@ -267,22 +225,6 @@ function thinned(first, count) {
   return [...found];
 }
 
-const NS = "http://www.w3.org/2000/svg";
-function svg(name, attributes, parent, text) {
-  const made = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-function html(name, attributes, parent, text) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-
 // Put text on the clipboard; where that is denied, by the older way, else leave it selected.
 async function copy(text, shown) {
   try {
@@ -301,7 +243,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   let data = unpack(bytes), state = { ...given };
   let splits = [], zoom = {}, plan = null, held = null, serial = 0;
   const root = html("div", { class: "replay-view" }, el);
-  html("style", {}, root, STYLE);
+  html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips" }, root);
   const stage = html("div", { class: "stage" }, root);

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from replay.logs.frames import is_stand_in
 from replay.plots import hits, style
+from replay.plots.constructions import Construction, construct
 from replay.plots.strips import Strips, axes_for, strips_for
 from replay.plots.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
 from replay.statistics.intervals import curve_band
@@ -37,10 +37,6 @@ COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {
 
 MOST_POINTS = 400
 """Most points of a median line; the lines of single runs are drawn in full."""
-
-
-MOST_DRAWN = 250
-"""Points of a construction; a picture of triangles compares all triples."""
 
 
 def trajectories(
@@ -339,78 +335,36 @@ def construction(
         >>> points = [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8]]
         >>> ax = replay.plots.construction("points", points)
     """
-    draw: dict[str, Callable[..., tuple[str, str]]] = {
-        "circles": _circles,
-        "points": _points,
-        "triangle": _triangle,
-    }
-    if picture not in draw:
-        raise ValueError(f"expected a picture among {', '.join(draw)}, got {picture!r}")
+    made = construct(picture, value)
     ax = style.subplots(width=5.0, height=5.2)[1][0] if ax is None else ax
     ax = style.prepare(ax, theme)
-    try:
-        title, subtitle = draw[picture](ax, value, THEMES[theme])
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the value is no picture of {picture}: {error}") from error
+    _draw(ax, made, THEMES[theme])
     ax.margins(0.04)
     ax.set_aspect("equal", adjustable="datalim")  # the layout counts on an unchanging box
     ax.set_axis_off()
-    style.head(ax, theme, title, subtitle)
+    style.head(ax, theme, made.title, made.about)
     return ax
 
 
-def _plane(value: object) -> FloatArray:
-    """Points of the plane, (n, 2)."""
-    points = np.asarray(value, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < 1e100).all():
-        raise ValueError(f"expected finite points (n, 2), got an array of shape {points.shape}")
-    if not 2 < len(points) <= MOST_DRAWN:
-        raise ValueError(f"expected from 3 to {MOST_DRAWN} points, got {len(points):,}")
-    return points
-
-
-def _circles(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+def _draw(ax: Axes, made: Construction, ink: Ink) -> None:
+    """Draw the shapes of a construction."""
     from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Circle, Rectangle
+    from matplotlib.patches import Circle
 
-    centers, radii = _plane(value[0]), np.asarray(value[1], dtype=np.float64)
-    ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=ink.text, lw=1.2))
-    discs = [Circle((x, y), r) for (x, y), r in zip(centers, radii, strict=True)]
-    ax.add_collection(
-        PatchCollection(discs, facecolor=PALETTE[0] + "40", edgecolor=PALETTE[0], lw=1.2)
-    )
-    points = radii < 2e-3
-    ax.plot(*centers[points].T, ls="", marker="x", ms=5, color=PALETTE[1])
-    small = f"; crosses: {points.sum()} circles too small to see" if points.any() else ""
-    return f"Sum of radii {math.fsum(radii):.6f}", f"{len(radii)} circles in the unit square{small}"
-
-
-def _points(ax: Axes, value: object, ink: Ink) -> tuple[str, str]:
-    points = _plane(value)
-    first, second = np.triu_indices(len(points), 1)
-    distance = np.hypot(*(points[first] - points[second]).T)
-    least, most = float(distance.min()), float(distance.max())
-    for length, colour, dashes in ((most, ink.faint, "--"), (least, PALETTE[1], "-")):
-        for pair in np.flatnonzero(np.isclose(distance, length, rtol=1e-4, atol=0)):
-            ends = points[[first[pair], second[pair]]]
+    if len(made.outline):
+        ax.fill(*made.outline.T, fill=False, ec=ink.text, lw=1.2)
+    discs = [Circle((x, y), r) for x, y, r in made.discs.tolist()]
+    if discs:
+        faces, edges = f"{PALETTE[0]}40", PALETTE[0]
+        ax.add_collection(PatchCollection(discs, facecolor=faces, edgecolor=edges, lw=1.2))
+    for lines, colour, dashes in ((made.far, ink.faint, "--"), (made.near, PALETTE[1], "-")):
+        for ends in lines:
             ax.plot(*ends.T, color=colour, ls=dashes, lw=1.2, zorder=1)
-    ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0], zorder=2)
-    ratio = f"{least / most:.6f}" if most else "undefined"
-    return f"Distance ratio {ratio}", (
-        f"{len(points)} points; orange: least distances, dashed: greatest"
-    )
-
-
-def _triangle(ax: Axes, value: object, ink: Ink) -> tuple[str, str]:
-    points = _plane(value)
-    corners = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
-    triples = np.array(list(combinations(range(len(points)), 3)))
-    u, v = (points[triples[:, k]] - points[triples[:, 0]] for k in (1, 2))
-    ratio = np.abs(u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]) * 2 / math.sqrt(3)
-    ax.fill(*corners.T, fill=False, ec=ink.text, lw=1.2)
-    smallest = points[triples[ratio.argmin()]]
-    ax.fill(*smallest.T, fc=PALETTE[1] + "55", ec=PALETTE[1], lw=1.2)
-    ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0])
-    return f"Least area ratio {ratio.min():.6f}", (
-        f"{len(points)} points; orange: the smallest of {len(triples)} triangles"
-    )
+    if len(made.area):
+        ax.fill(*made.area.T, fc=f"{PALETTE[1]}55", ec=PALETTE[1], lw=1.2)
+    for places, marker, ms, colour in (
+        (made.points, "o", 7, PALETTE[0]),
+        (made.crosses, "x", 5, PALETTE[1]),
+    ):
+        if len(places):
+            ax.plot(*places.T, ls="", marker=marker, ms=ms, color=colour, zorder=2)

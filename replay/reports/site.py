@@ -23,14 +23,17 @@ import numpy as np
 
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log, sparkline
-from evo.logs.records import STATUSES
+from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
+from replay.explorers.run_data import drawing_of
+from replay.explorers.run_data import name as in_words
+from replay.explorers.scripts import script
 from replay.logs.decode import Source
-from replay.logs.lineage import Place, parent_of, program_of
+from replay.logs.lineage import Place, program_of
 from replay.logs.tables import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.plots.hits import hits_of, pack, still
 from replay.plots.output import in_dark
-from replay.plots.style import arrange, usual_range
+from replay.plots.style import arrange
 from replay.plots.style import number as in_digits
 from replay.reports.figures import Panel, best_construction, draw_page
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
@@ -39,6 +42,8 @@ from replay.reports.tables import FORMATS, html_table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from evo.logs.types import JsonObject
 
 Texts = dict[Place | None, str | None]
 """Programs by their place."""
@@ -78,12 +83,14 @@ def site(
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         for number, path in enumerate(tables.runs["source"]):
-            data = json.dumps(_run(read_log(path), tables.runs.iloc[number]), allow_nan=False)
+            shown = _run(read_log(path), tables.runs.iloc[number])
+            data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
-        body, script = _index(title, tables, parts), SCRIPT.read_text(encoding="utf-8")
+        body = _index(title, tables, parts)
+        code = "\n".join([script("run_view"), SCRIPT.read_text(encoding="utf-8")])
         target = folder / "index.html"
-        target.write_text(page(title, body, script=script), encoding="utf-8")
+        target.write_text(page(title, body, script=code), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return target
@@ -196,61 +203,32 @@ def in_both_themes(figure: Figure) -> str:
 
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:
     """What the page of a run shows."""
-    header, trajectory = log.header, log.trajectory.tolist()
-    first = [((0, 0), log.initial.evaluation)] if log.initial else []
-    every = [*first, *(((o.generation, o.index), o.evaluation) for o in log.outcomes)]
-    places = [place for place, _ in every]
-    fitness = [evaluation.fitness for _, evaluation in every]
-    status = [evaluation.status or "unknown" for _, evaluation in every]
-    better = [each.best for each in log.generations if each.improved]
-    improving = better[-MOST_STEPS:]
-    numbers = {place: number for number, place in enumerate(places)}
-    parents = _parents(log)
+    header = log.header
+    improving = [each.best for each in log.generations if each.improved][-MOST_STEPS:]
+    parents = parents_of(log)
     texts = _texts(log, parents, improving)
-    low, high = usual_range([math.nan if each is None else each for each in fitness])
     note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
+    drawn = run_arrays(log, row["run"])
+    children = drawn["children"]
+    children["fitness"] = [f if f is None else float(f"{f:.6g}") for f in children["fitness"]]
     return {
-        "name": row["run"],
+        **drawn,
         "about": f"{header.task.name}, {header.model_name}{note}",
-        "words": f"every child of {row['run']} by generation and fitness; the best so far ends at "
-        f"{trajectory[-1]:.6g} after {len(log.generations)} generations",
+        "drawing": _drawing(log, texts),
         "facts": list(_facts(log, row)),
-        "N": header.children,
-        "last": max([len(log.generations), *(generation for generation, _ in places)]),
-        "range": [_six(low), _six(high)],
-        "clipped": any(each is not None and each < low for each in fitness),
-        "statuses": [name for name in (*STATUSES, "unknown") if name in {*status} - {"ok"}],
-        "best": [None if math.isnan(value) else value for value in trajectory],
-        "children": {
-            "generation": [generation for generation, _ in places],
-            "index": [index for _, index in places],
-            "status": status,
-            "fitness": [None if f is None else _six(f) for f in fitness],
-            "parent": [_at(parents[place]) if place in parents else "" for place in places],
-            "said": ["" if e.status == "ok" else (e.error or "")[:160] for _, e in every],
-            "better": [numbers[place] for place in better],
-        },
         "steps": list(_steps(log, parents, improving, texts)),
         "programs": list(_programs(log, texts)),
     }
 
 
-def _at(place: Place) -> str:
-    return f"{place[0]}-{place[1]}"
-
-
-def _six(value: float) -> float:
-    """Six digits are more than a picture shows."""
-    return float(f"{value:.6g}")
-
-
-def _parents(log: Log) -> dict[Place, Place]:
-    """The program that each child rewrote, as far as the log tells."""
-    found = {
-        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
-        for o in log.outcomes
-    }
-    return {place: parent for place, parent in found.items() if parent is not None}
+def _drawing(log: Log, texts: Texts) -> JsonObject:
+    """The construction of the best program, where the log keeps it."""
+    best = log.best if log.initial else None
+    if best is None:
+        return {}
+    program = texts.get((best.generation, best.index))
+    made = drawing_arrays(drawing_of(log, best.evaluation, program, best.value))
+    return {**made, "title": f"The best: {made['title']}"} if "title" in made else {}
 
 
 def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
@@ -298,8 +276,8 @@ def _steps(
         elif text is not None:
             html = program(text)
         yield {
-            "at": _at(place),
-            "head": f"generation {place[0]}, child {place[1]}: fitness {known:.6g}",
+            "at": f"{place[0]}-{place[1]}",
+            "head": f"{in_words(place)}: fitness {known:.6g}",
             "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
             "lines": lines,
             "html": html,
@@ -320,6 +298,6 @@ def _programs(log: Log, texts: Texts) -> Iterator[tuple[str, str]]:
     """The best program and the initial one."""
     best = log.best if log.initial else None
     if best and best.generation and (text := texts.get((best.generation, best.index))) is not None:
-        yield f"The best: generation {best.generation}, child {best.index}", program(text)
+        yield f"The best: {in_words((best.generation, best.index))}", program(text)
     if (first := texts[0, 0]) is not None:
         yield "The initial program", program(first)

@@ -71,7 +71,7 @@ def measure(path: Path, moves: int) -> None:
     browser = replay.browse(path)
     first, busy = time.perf_counter() - start, time.thread_time() - busy
     assert browser.png
-    browser.finish()
+    browser.settle()
     print(f"{path.name:<16} first view {first:6.2f} s, CPU {busy:.2f} s")
     for to, step in (("child", -1), ("child", 1), ("improvement", -1), ("failure", 1)):
         taken, worked = [], []
@@ -104,7 +104,7 @@ def main() -> None:
         small, plain = Path(folder) / "warm.jsonl", Path(folder) / "large.jsonl"
         small.write_bytes(synthetic(3, 2))
         warm = replay.browse(small)  # imports, fonts, the sandbox
-        warm.finish()
+        warm.settle()
         warm.close()
         data = synthetic(given.generations, given.children)
         plain.write_bytes(data)

@@ -15,7 +15,7 @@ from synthetic_runs import chain_runs
 import replay
 from replay.explorers import explore_budget, film
 from replay.explorers.budget import link
-from replay.explorers.drawn import SCRIPT
+from replay.explorers.scripts import script
 from replay.explorers.widgets import copyable
 
 pytestmark = pytest.mark.slow
@@ -161,7 +161,7 @@ def test_moves_are_linked_as_in_python(page) -> None:
           const { link } = await import(code);
           return asked.map(([name, state]) => link(name, state, rows, columns));
         }""",
-        [SCRIPT.read_text(encoding="utf-8"), asked, rows, columns],
+        [script("view"), asked, rows, columns],
     )
     assert found == [link(name, state, rows, columns) for name, state in asked]
 

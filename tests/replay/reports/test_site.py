@@ -12,6 +12,7 @@ from evo.logs.journal import LogError, encode_line
 from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial
 from replay.cli.entry import main
+from replay.plots.constructions import construct
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -46,6 +47,16 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
         assert all("data-sign='+'" in step["html"] for step in shown["steps"])
 
 
+def test_a_page_holds_the_construction_of_the_best_program_of_a_run(tmp_path):
+    path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
+    replay.site(path, tmp_path / "site")
+    log, shown = read_log(path), data_of(tmp_path / "site", 0)["drawing"]
+    wanted = construct(log.header.task.picture, log.best.value)
+    assert shown["title"] == f"The best: {wanted.title}"
+    assert shown["points"] == wanted.points.tolist()
+    assert shown["discs"] == wanted.discs.tolist()
+
+
 def test_of_a_long_run_the_last_steps_are_shown(tmp_path):
     """Of 70 improving children the last 60; the marks in the picture are those of all."""
     children = [sample_child(g, 0, g / 100) for g in range(1, 71)]
@@ -70,7 +81,8 @@ def test_each_child_names_the_program_that_it_rewrote(tmp_path):
     shown = data_of(tmp_path / "site", 0)["children"]
     asked = [o.parents[0] for o in read_log(path).outcomes]
     assert len({*asked}) > 2
-    assert shown["parent"][1:] == [f"{generation}-{index}" for generation, index in asked]
+    places = list(zip(shown["generation"], shown["index"], strict=True))
+    assert [places[number] for number in shown["parent"][1:]] == asked
 
 
 def test_hostile_text_of_a_log_stays_text(tmp_path):

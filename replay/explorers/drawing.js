@@ -1,0 +1,66 @@
+// What all views that the browser draws share: numbers as texts, scales and parts of pictures.
+//
+// It stands before the text of each of them; see `scripts.py`.
+
+const INKS = { light: ["#222222", "#ffffff"], dark: ["#e6e6e6", "#111418"] };
+
+const LOOK = `
+.replay-view { font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; max-width: 1400px; padding: 2px 2px 6px; box-sizing: border-box; }
+.replay-view * { box-sizing: border-box; }
+.replay-view .stage { position: relative; }
+.replay-view svg { display: block; touch-action: none; }
+.replay-view svg text { fill: currentColor; font-size: 11.5px; }
+.replay-view svg text.head { font-size: 13px; font-weight: 600; }
+.replay-view svg .frame { fill: none; stroke: currentColor; stroke-opacity: .35; }
+.replay-view svg .grid { stroke: currentColor; stroke-opacity: .13; }
+.replay-view svg .panel { cursor: crosshair; fill: transparent; }
+.replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
+`;
+
+// As Python's format: `digits` significant ones, without zeros at the end.
+function digits(value, count) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (value === 0) return "0";
+  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
+  if (+exponent >= -4 && +exponent < count) return String(+value.toPrecision(count));
+  const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+  return `${short}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
+}
+// Three digits, thousands as k and millions as M.
+function short(value) {
+  const size = Math.abs(value);
+  if (size >= 1e9 || (size > 0 && size < 1e-3)) return value.toPrecision(2).replace(/\.?0+e/, "e");
+  for (const [unit, letter] of [[1e6, "M"], [1e3, "k"]]) {
+    if (size >= 0.9995 * unit) return `${+(value / unit).toPrecision(3)}${letter}`;
+  }
+  return `${+value.toPrecision(3)}`;
+}
+
+function linear(from, to, start, end) {
+  const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
+  scale.back = (pixel) => from + ((pixel - start) / (end - start)) * (to - from);
+  return scale;
+}
+function evenTicks(from, to, most) {
+  const rough = (to - from) / most, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough);
+  const found = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
+  return found;
+}
+
+const NS = "http://www.w3.org/2000/svg";
+function svg(name, attributes, parent, text) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+function html(name, attributes, parent, text) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
