@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.rest import Rest
-from replay.explorers.scripts import encoded, script
+from replay.explorers.scripts import encoded, script, write_page
 from replay.explorers.subject import Settings, View
 from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
-from replay.plots.style import THEMES, Theme
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -216,11 +216,7 @@ class Drawn:
                 self.settle()
                 self._drawing.view(self.settings).table().to_csv(path, index=False)
         elif path.suffix.lower() == ".html":
-            ground = THEMES["light"]
-            head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
-            head += f"<title>{self._drawing.name}</title>"
-            head += f"<body style='background:{ground.ground};color:{ground.text}'>"
-            path.write_text(f"{head}{self.page()}", encoding="utf-8")
+            write_page(path, self._drawing.name, "light", self.page())
         else:
             save(self.figure(), path)
         return path

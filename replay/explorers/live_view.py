@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
-from replay.explorers.run_browser import HEARS, browse_code, film_parts
+from replay.explorers.run_browser import browse_code, film_parts
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
+from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import RunPicture
-from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Subject
 from replay.explorers.widgets import button, choice, row
 from replay.logs.decode import Source
@@ -81,7 +81,7 @@ class Progress(RunView):
         return f"Shown: {name(self.place)}, {how}. "
 
 
-class LiveView(Explorer):
+class LiveView(RunExplorer):
     """The explorer of a run in progress; `follow` makes it."""
 
     def __init__(
@@ -99,7 +99,6 @@ class LiveView(Explorer):
             theme=theme,
             view=lambda settings, coarse: self._look(settings["log"]),
             code=browse_code,
-            hears=" ".join(HEARS),
         )
         control = choice("Log", options, tip="Which run")
         super().__init__(subject, {"log": control}, help=HELP)
@@ -126,18 +125,11 @@ class LiveView(Explorer):
         self._closed.set()
         super().close()
 
-    def _clicked(self, key: Any) -> None:
+    def went(self, generation: int, index: int) -> None:
         """Show a program that was clicked, and the best again once it is clicked again."""
-        place = dict(key)["generation"], dict(key)["index"]
+        place = generation, index
         self._chosen = None if place == self._chosen else place
         self._update(coarse=False)
-
-    def pressed(self, key: str) -> None:
-        """A key on the picture goes to another child."""
-        if key in HEARS and isinstance(view := self._view, RunView):
-            to, step = HEARS[key]
-            self._chosen = view.data.hop(view.place, to, step) or view.place
-            self._update(coarse=False)
 
     def _follow(self) -> None:
         """Look at the log again and again."""

@@ -11,6 +11,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
+from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Sentence, Settings, Subject, call
@@ -34,18 +35,15 @@ KEPT = 4
 LINEAGE, EVERY, FAILURES = "lineage", "every program", "failures by message"
 """What the list shows, beside the programs of one status."""
 
-HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
-    "◀ child": ("child", -1, "ArrowLeft"),
-    "child ▶": ("child", 1, "ArrowRight"),
-    "◀ improvement": ("improvement", -1, "ArrowDown"),
-    "improvement ▶": ("improvement", 1, "ArrowUp"),
-    "◀ failure": ("failure", -1, "F"),
-    "failure ▶": ("failure", 1, "f"),
+HOPS: dict[str, tuple[Hop, Literal[-1, 1]]] = {
+    "◀ child": ("child", -1),
+    "child ▶": ("child", 1),
+    "◀ improvement": ("improvement", -1),
+    "improvement ▶": ("improvement", 1),
+    "◀ failure": ("failure", -1),
+    "failure ▶": ("failure", 1),
 }
-"""Buttons: where they go, and the key on the picture that does the same."""
-
-HEARS = {key: (to, step) for to, step, key in HOPS.values()}
-"""Where keys on the picture go."""
+"""Buttons, and where they go; keys on the picture do the same, see `run_view.js`."""
 
 PAGES = {
     "Side by side": texts.side_by_side,
@@ -81,7 +79,7 @@ def film_parts(view: Callable[[], object]) -> tuple[Widget, Widget]:
     return button("Film", "Play the lineage of the best program", press), place
 
 
-class RunBrowser(Explorer):
+class RunBrowser(RunExplorer):
     """The explorer of runs; `browse` makes it."""
 
     def __init__(self, paths: list[Path], *, theme: Theme, begins: Settings | None = None) -> None:
@@ -108,7 +106,6 @@ class RunBrowser(Explorer):
             code=browse_code,
             adjust=self._adjust,
             fit=self._fit,
-            hears=" ".join(HEARS),
         )
         controls, start = self._make_controls(paths)
         super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
@@ -165,10 +162,9 @@ class RunBrowser(Explorer):
         controls["generation"].max = max(int(data.generation[-1]), 1)
         controls["index"].max = max(data.log.header.children - 1, 1)
 
-    def pressed(self, key: str) -> None:
-        """A key on the picture goes where its button goes."""
-        if key in HEARS:
-            self.hop(*HEARS[key])
+    def went(self, generation: int, index: int) -> None:
+        """Show the program that was clicked, or reached by keys."""
+        self.choose(generation=generation, index=index)
 
     def _update(self, *, coarse: bool) -> None:
         super()._update(coarse=coarse)
@@ -246,7 +242,7 @@ class RunBrowser(Explorer):
         buttons = [
             button(title, f"The {'next' if step > 0 else 'previous'} {to}",
                    functools.partial(self.hop, to, step))
-            for title, (to, step, _) in HOPS.items()
+            for title, (to, step) in HOPS.items()
         ]  # fmt: skip
         beside = ipywidgets.VBox(
             [self._kind, self._search, self._list, self._facts],

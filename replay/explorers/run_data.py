@@ -90,16 +90,6 @@ class RunData:
             }
         )
 
-    def words(self, number: int) -> str:
-        """The tooltip of a program."""
-        place, fitness = self.places[number], self.fitness[number]
-        found = STATUSES[self.status[number]]
-        found += "" if np.isnan(fitness) else f", fitness {fitness:.6g}"
-        parent = self.parent(place)
-        rewrites = "" if parent is None else f"\nrewrites {name(parent)}"
-        replaced = ", became the next parent" if self.improved[number] else ""
-        return f"{name(place)}: {found}{replaced}{rewrites}"
-
     def parent(self, place: Place) -> Place | None:
         """The program that one rewrites; None: unknown or none."""
         if place == (0, 0):

@@ -1,36 +1,28 @@
-"""The picture of a run: every child as a point, failures below, one construction beside."""
+"""The picture of a run on paper: children as points, failures below, one construction beside.
+
+On the screen the browser draws it, see `run_view.js`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evo.logs.records import STATUSES
+from replay.explorers.run_arrays import LOOKS
 from replay.explorers.run_data import Drawing, RunData, RunView
 from replay.explorers.subject import Sentence
 from replay.plots import construction, style
-from replay.plots.hits import Hits, Mark
+from replay.plots.hits import Hits
 from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
-
-GREY = "#8C8C8C"
-LOOKS = {
-    "no_reply": ("v", GREY),
-    "no_program": ("P", PALETTE[5]),
-    "rejected": ("d", PALETTE[5]),
-    "invalid": ("s", PALETTE[3]),
-    "error": ("X", PALETTE[4]),
-    "timeout": ("^", PALETTE[2]),
-    "partial": ("h", PALETTE[1]),
-}
-"""Marker and colour of failures."""
 
 SPREAD = 0.8
 """Share of a generation's width over which its children are spread."""
@@ -60,61 +52,42 @@ class RunPicture:
             gridspec_kw={"height_ratios": [3.2, 1], "left": 0.1, "right": LEFT - 0.02},
         )
         self._drawing = self.figure.add_axes((LEFT + 0.02, 0.22, 0.96 - LEFT, 0.62))
-        self._data: RunData | None = None
         self._points: FloatArray = np.empty((0, 2))
-        self._marks: list[Artist] = []
-        self._drawn: Drawing | None = None
+        self._shown: RunView | Sentence | None = None
         self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
 
     def fresh(self, view: RunView | Sentence) -> bool:
-        """Whether it is of another run, or of one that has grown."""
-        return isinstance(view, Sentence) or view.data is not self._data
+        """Whether it is not the one that is shown."""
+        return view is not self._shown
 
     def show(self, view: RunView | Sentence) -> bool:
-        """Show a view; the run is set up anew if it is another one or has grown."""
-        fresh = self.fresh(view)
+        """Draw a view, unless it is the one that is shown."""
+        if not self.fresh(view):
+            return False
+        self._shown = view
+        for ax in (self._fitness, self._failures, self._drawing):
+            ax.clear()
         if isinstance(view, Sentence):
-            self._show_message(view.words)
-            return fresh
-        if fresh:
-            self._set_up(view.data)
+            for ax in (self._fitness, self._failures, self._drawing):
+                ax.set_axis_off()
+            style.sentence(self._fitness, self.theme, fill(view.words, 80))
+            return True
+        self._set_up(view.data)
         self._mark(view)
-        if view.drawing is not self._drawn or fresh:
-            self._draw(view.drawing)
-        self.moving = [*self._marks, *self._shapes]
-        return fresh
+        self._draw(view.drawing)
+        return True
 
     def hits(self, view: RunView | Sentence) -> Hits:
-        """Every program; a click shows it."""
-        found = Hits()
-        if self._data is None:
-            return found
-        data, failed = self._data, self._failed(self._data)
-        for number, ((x, y), (generation, index)) in enumerate(
-            zip(self._points.tolist(), data.places, strict=True)
-        ):
-            ax = self._failures if failed[number] else self._fitness
-            key = (("generation", generation), ("index", index))
-            found.marks.append(Mark(ax, (x, y, x, y), data.words(number), key))
-        return found
+        """Nothing: it is for paper."""
+        return Hits()
 
     @staticmethod
     def _failed(data: RunData) -> NDArray[np.bool_]:
         return np.asarray(data.status != STATUSES.index("ok"))
 
-    def _show_message(self, words: str) -> None:
-        self._data = None
-        for ax in (self._fitness, self._failures, self._drawing):
-            ax.clear()
-            ax.set_axis_off()
-        style.sentence(self._fitness, self.theme, fill(words, 80))
-        self.moving = ()
-
     def _set_up(self, data: RunData) -> None:
-        self._data = data
         for ax in (self._fitness, self._failures):
-            ax.clear()
             ax.set_axis_on()
             style.prepare(ax, self.theme)
         N = data.log.header.children
@@ -126,19 +99,6 @@ class RunPicture:
         )
         self._set_up_fitness(data)
         self._set_up_failures(data)
-        ink = THEMES[self.theme].text
-        self._marks = [
-            mark
-            for ax in (self._fitness, self._failures)
-            for mark in (
-                *ax.plot([], [], ls=":", lw=1.2, color=ink, animated=True),
-                *ax.plot([], [], ls="", marker="s", ms=9, mfc="none", mec=ink, animated=True),
-                *ax.plot(
-                    [], [], ls="", marker="o", ms=13, mfc="none", mec=PALETTE[1], mew=2.2,
-                    animated=True,
-                ),
-            )
-        ]  # fmt: skip
 
     def _set_up_fitness(self, data: RunData) -> None:
         ax = self._fitness
@@ -201,44 +161,25 @@ class RunPicture:
         """Ring the program, put a square on its parent, and join them."""
         number = view.data.number(view.place)
         parent = None if view.parent is None else view.data.number(view.parent)
-        failed = self._failed(view.data)
-        for k, below in enumerate((False, True)):
-            line, square, ring = (self._xy(self._marks[3 * k + part]) for part in range(3))
+        failed, ink = self._failed(view.data), THEMES[self.theme].text
+        for below, ax in ((False, self._fitness), (True, self._failures)):
             ends = [n for n in (parent, number) if n is not None and failed[n] == below]
-            line(self._points[ends] if len(ends) == 2 else self._points[:0])
-            square(self._points[[n for n in ends if n == parent and n != number]])
-            ring(self._points[[n for n in ends if n == number]])
-
-    @staticmethod
-    def _xy(mark: Any) -> Any:
-        return lambda points: mark.set_data(points[:, 0], points[:, 1])
+            if len(ends) == 2:
+                ax.plot(*self._points[ends].T, ls=":", lw=1.2, color=ink)
+            for n in ends:
+                look = {"ms": 13, "mec": PALETTE[1], "mew": 2.2}
+                if n != number:
+                    look = {"ms": 9, "mec": ink}
+                marker = "o" if n == number else "s"
+                ax.plot(*self._points[n], ls="", marker=marker, mfc="none", **look)
 
     def _draw(self, drawing: Drawing) -> None:
         """Draw a construction, or say why there is none."""
-        from matplotlib.axis import Axis
-        from matplotlib.spines import Spine
-
-        self._drawn = drawing
         ax = self._drawing
-        for each in (*ax.collections, *ax.patches, *ax.lines, *ax.texts):
-            each.remove()  # a third of the time that clearing the axes takes
-        ax.set_title("", loc="left")
-        ax.ignore_existing_data_limits = True
         if drawing.value is None:
             style.sentence(ax, self.theme, fill(drawing.reason, 30, break_on_hyphens=False))
-        else:
-            try:
-                construction(drawing.picture, drawing.value, ax=ax, theme=self.theme)
-                ax.apply_aspect()
-            except ValueError as error:  # a stranger's log may hold anything
-                style.sentence(ax, self.theme, fill(str(error)[:300], 30))
-        shapes = [
-            each
-            for each in ax.get_children()
-            if each is not ax.patch and not isinstance(each, Axis | Spine)
-        ]
-        self._shapes = sorted(shapes, key=lambda artist: artist.get_zorder())
-        for shape in self._shapes:
-            shape.set_animated(True)
-
-    _shapes: Sequence[Artist] = ()
+            return
+        try:
+            construction(drawing.picture, drawing.value, ax=ax, theme=self.theme)
+        except ValueError as error:  # a stranger's log may hold anything
+            style.sentence(ax, self.theme, fill(str(error)[:300], 30))

@@ -21,11 +21,12 @@ const RUN_STYLE = `
 .replay-run .message { padding: 18px 4px; max-width: 80ch; }
 .replay-run .keys { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: 1px 16px; font-size: 12px; opacity: .85; }
 .replay-run .keys svg { display: inline-block; vertical-align: -2px; margin-right: 5px; overflow: visible; }
-.replay-run svg[role=application]:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
+.replay-view.replay-run svg[role=application]:focus { outline: none; }
+.replay-view.replay-run svg[role=application]:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
 .replay-run .tip { white-space: pre-wrap; overflow-wrap: anywhere; }
 .replay-run .best { fill: none; stroke: currentColor; stroke-width: 1.4; }
 .replay-run .reference { stroke: currentColor; stroke-opacity: .6; stroke-dasharray: 1.5 3.5; }
-.replay-run .below { opacity: .9; } .replay-run .old { opacity: .3; }
+.replay-run .below { opacity: .9; } .replay-run .old svg { opacity: .3; }
 .replay-run .beside p { margin: 0; font-size: 12px; opacity: .85; } .replay-run .beside b { display: block; }
 `;
 
@@ -226,14 +227,15 @@ export function mount(el, given, before, tell = () => {}) {
   // The construction of the shown program, faint while that of another one is not there yet.
   function drawConstruction() {
     const made = state.drawing || {};
-    beside.classList.toggle("old", Boolean(made.at && state.at && made.at.join() !== state.at.join()));
-    if (beside.made === made && beside.wide === beside.clientWidth) return;
-    [beside.made, beside.wide] = [made, beside.clientWidth];
+    const old = Boolean(made.at && state.at && made.at.join() !== state.at.join());
+    beside.classList.toggle("old", old);
+    if (beside.made === made && beside.wide === beside.clientWidth && beside.old === old) return;
+    Object.assign(beside, { made, old, wide: beside.clientWidth });
     beside.replaceChildren();
-    if (made.reason) html("p", {}, beside, made.reason);
+    if (made.reason && !old) html("p", {}, beside, made.reason);
     if (!made.title) return;
     html("b", {}, beside, made.title);
-    html("p", {}, beside, made.about);
+    html("p", {}, beside, `${made.about}${old ? `; of ${nameOf(...made.at)}` : ""}`);
     const width = Math.max(120, Math.min(beside.clientWidth || 240, 340)), edge = 8;
     const all = [...made.outline, ...made.points, ...made.discs.flatMap(([x, y, r]) => [[x - r, y - r], [x + r, y + r]])];
     const ends = [0, 1].map((k) => [Math.min(...all.map((each) => each[k])), Math.max(...all.map((each) => each[k]))]);

@@ -31,7 +31,6 @@ def _widget() -> DOMWidget:
         png = traitlets.Bytes().tag(sync=True)
         hits = traitlets.Bytes().tag(sync=True)
         label = traitlets.Unicode().tag(sync=True)
-        hears = traitlets.Unicode().tag(sync=True)
         neutral = traitlets.Bool(False).tag(sync=True)
         pages = traitlets.List(traitlets.Bytes()).tag(sync=True)
         texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -41,7 +40,7 @@ def _widget() -> DOMWidget:
     return Screen
 
 
-def make_screen(on_message: Callback, hears: str, theme: Theme) -> DOMWidget:
+def make_screen(on_message: Callback, theme: Theme) -> DOMWidget:
     """Returns a widget to `show` pictures in; neutral ones always wear the inks of the page."""
     made = _widget()
     if made is None:
@@ -49,7 +48,7 @@ def make_screen(on_message: Callback, hears: str, theme: Theme) -> DOMWidget:
 
         natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
         return ipywidgets.Image(format="png", layout=natural)
-    screen = made(hears=hears, neutral=theme == "neutral")
+    screen = made(neutral=theme == "neutral")
     screen.on_msg(lambda widget, content, buffers: on_message(content))
     return screen
 
@@ -67,3 +66,10 @@ def show(screen: DOMWidget, png: bytes, hits: bytes, label: str) -> None:
         return
     with screen.hold_sync():
         screen.hits, screen.label, screen.png = hits, label, png
+
+
+def page_inks(theme: Theme, *, dark: bool) -> Theme:
+    """The theme to draw in on a light or dark page."""
+    if theme != "neutral":
+        return theme
+    return "dark" if dark else "light"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from replay.explorers.widgets import spoken
+from replay.plots.style import THEMES, Theme
 
 View = Literal["view", "run_view"]
 """The budgets of a task and model; a run."""
@@ -52,3 +53,13 @@ def run_page(picture: bytes, words: str, run: Mapping[str, object], state: objec
         'const place = document.createElement("div");\n'
         "still.prepend(place);\nmount(place, run, state);\n</script>\n"
     )
+
+
+def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
+    """Writes HTML as a page in the inks of a theme."""
+    ink = THEMES[theme]
+    head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
+    head += f"<title>{title}</title><body style='background:{ink.ground};color:{ink.text};"
+    head += "font:15px/1.5 system-ui,sans-serif'>"
+    Path(path).write_text(f"{head}{body}", encoding="utf-8")
+    return Path(path)

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 from evo.logs.types import Fields, JsonObject
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
-from replay.explorers.screen import make_screen, show
+from replay.explorers.screen import make_screen, page_inks, show
+from replay.explorers.scripts import write_page
 from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
 from replay.explorers.widgets import (
     WIDE,
@@ -39,7 +40,6 @@ from replay.explorers.widgets import (
     spoken,
 )
 from replay.plots.hits import Hits, still
-from replay.plots.style import THEMES
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Explorer:
         if begins:
             begin(self.controls, begins, subject.fit)
             subject.view({name: each.value for name, each in self.controls.items()}, True)
-        self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
+        self._page = (page_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
         self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
         self._adjusting = False
@@ -97,7 +97,7 @@ class Explorer:
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._png = b""
-        self._screen = make_screen(self._on_message, subject.hears, subject.theme)
+        self._screen = self._make_screen()
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()
@@ -118,10 +118,18 @@ class Explorer:
         self._hide()
         # The browser builds the widgets while the picture is drawn, or its library even loaded.
         with uncollected():
-            self._canvas = Canvas(subject.picture(self._page[0]))
             self._update(coarse=True)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
+
+    @functools.cached_property
+    def _canvas(self) -> Canvas:
+        """Draws the picture for the page."""
+        return Canvas(self._subject.picture(self._page[0]))
+
+    def _make_screen(self) -> Widget:
+        """The widget that shows the picture."""
+        return make_screen(self._on_message, self._subject.theme)
 
     @property
     def settings(self) -> Settings:
@@ -175,16 +183,15 @@ class Explorer:
                 table.to_csv(path, index=False)
                 return Path(path)
             if Path(path).suffix.lower() == ".html":
-                page = still(self._png, self._packed, self.words)
-                ink, head = THEMES[self._page[0]], "<!doctype html><html lang='en'>"
-                head += f"<meta charset='utf-8'><title>{self._subject.name}</title>"
-                head += f"<body style='background:{ink.ground};color:{ink.text}'>"
-                Path(path).write_text(f"{head}{page}{spoken(self.words)}", encoding="utf-8")
-                return Path(path)
+                return write_page(path, self._subject.name, self._page[0], self._still())
             if self._view is not None:
                 self._canvas.picture.show(self._view)  # it may hold one that was drawn ahead
             self._canvas.forget()
             return save(self._canvas.picture.figure, path)
+
+    def _still(self) -> str:
+        """The picture as HTML that answers to the mouse, and its words."""
+        return still(self._png, self._packed, self.words) + spoken(self.words)
 
     def settle(self) -> None:
         """Draw in full what was drawn coarsely, at first or while a slider moved."""
@@ -246,9 +253,6 @@ class Explorer:
         with self._lock:
             self._take({**self._settings, **settings})
 
-    def pressed(self, key: str) -> None:
-        """A key was pressed on the picture."""
-
     def _on_message(self, message: Fields) -> None:
         """Handles the browser's messages about the mouse and the page."""
         with self._lock:
@@ -256,9 +260,7 @@ class Explorer:
                 return
             match message:
                 case {"kind": "mounted", "dark": dark, "ratio": ratio, "width": width}:
-                    self._fit_page(_inks(self._subject.theme, dark=dark), width, ratio)
-                case {"kind": "key", "key": key}:
-                    self.pressed(key)
+                    self._fit_page(page_inks(self._subject.theme, dark=dark), width, ratio)
                 case {"serial": serial} if serial != self._serial:
                     pass  # of a picture that is gone
                 case {"kind": "click", "mark": number}:
@@ -387,8 +389,12 @@ class Explorer:
                 self._hits, self._packed = self._canvas.hits(self._view, self._serial)
                 self._sent = self._packed
         show(self._screen, self._png, self._packed, words)
+        self._say(words, code=not coarse)
+
+    def _say(self, words: str, *, code: bool) -> None:
+        """Show the words of the view, and the call that gives it as a figure."""
         self._words.value = spoken(words)
-        if not coarse and self.code:
+        if code and self.code:
             self._code.value = copyable(self.code)
 
     def _tools(self) -> Widget:
@@ -441,10 +447,3 @@ def notice(name: str, text: object, theme: Theme) -> Explorer:
         name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words
     )
     return Explorer(subject, {}, help="")
-
-
-def _inks(theme: Theme, *, dark: bool) -> Theme:
-    """The theme to draw in on a light or dark page."""
-    if theme != "neutral":
-        return theme
-    return "dark" if dark else "light"

@@ -51,7 +51,6 @@ class Subject:
         clicked: From the key of a mark to the settings that a click on it changes.
         slow: Computes, beside the controls, what views at rest need for settings.
         folded: Controls that are out of sight until one asks for them.
-        hears: Keys on the picture, with spaces between, that are passed to `Explorer.pressed`.
     """
 
     name: str
@@ -66,7 +65,6 @@ class Subject:
     clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None
     folded: Sequence[str] = ()
-    hears: str = ""
 
 
 def call(function: str, first: str, settings: Settings) -> str:

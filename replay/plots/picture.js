@@ -1,9 +1,9 @@
 // A picture that answers to the mouse: a PNG, and where everything lies in it.
 //
 // `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
-// get(name) gives "png" and "hits" (bytes), "label", the keys that it "hears", and whether it is
-// "neutral", that is, wears the inks of the page; send(message)
-// tells of a click on a mark, a range that was dragged, a double click, a key, and of the page.
+// get(name) gives "png" and "hits" (bytes), "label", and whether it is "neutral", that is, wears
+// the inks of the page; send(message) tells of a click on a mark, a range that was dragged, a double
+// click, and of the page.
 // A book gets "pages" (bytes), their "texts", the number "at" of the one to show, and how "wide".
 // `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
 // in logical pixels, y downwards.
@@ -182,8 +182,7 @@ export function mount(el, get, send) {
   });
   overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
 
-  // Keys that the kernel hears go there; else arrows go from mark to mark, and Enter clicks.
-  const keys = (get("hears") || "").split(" ").filter(Boolean);
+  // Arrows go from mark to mark, and Enter clicks.
   const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   function step([right, down]) {
     mouse = null;
@@ -200,18 +199,16 @@ export function mount(el, get, send) {
   }
   function listen() {
     const marks = hits && hits.marks.length;
-    if (!keys.length && !marks) return;
+    if (!marks) return;
     box.tabIndex = 0;
     box.setAttribute("role", "application");
-    const what = keys.length ? "go on" : "go from mark to mark, Enter chooses one";
-    box.setAttribute("aria-label", `picture; arrow keys ${what}`);
+    box.setAttribute("aria-label", "picture; arrow keys go from mark to mark, Enter chooses one");
     box.dataset.lmSuppressShortcuts = "true";
   }
   listen();
   box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (keys.includes(event.key)) send({ kind: "key", key: event.key });
-    else if (hits && hits.marks.length && ways[event.key]) step(ways[event.key]);
+    if (hits && hits.marks.length && ways[event.key]) step(ways[event.key]);
     else if (hits && held !== null && event.key === "Enter") click(...middle(held));
     else return;
     event.preventDefault(); event.stopPropagation();

@@ -363,6 +363,7 @@ def point(page, text: str) -> tuple[float, float]:
         """(text) => {
           const all = document.querySelectorAll('.replay-picture, .replay-view');
           const box = [...all].find(e => e.offsetParent);
+          if (box?.view?.find) return box.view.find(text);
           const cell = box?.view?.shown().plan.cells.find(each => each.text.includes(text));
           if (cell) {
             cell.node.scrollIntoView({block: 'nearest'});

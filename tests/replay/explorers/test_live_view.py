@@ -99,16 +99,30 @@ def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
     path.write_bytes(make_log_bytes(generations=3, children=3))
     view = follow(path)
     log = evo.read_log(path)
-    view.settle()
-    best = {"generation": log.best.generation, "index": log.best.index}
-    keys = [dict(mark.key) for mark in view._hits.marks]
-    number = next(k for k, key in enumerate(keys) if key != best and key["generation"])
-    key = keys[number]
+    best = log.best.generation, log.best.index
+    other = next(o for o in log.outcomes if (o.generation, o.index) != best)
     for said in (True, False):
-        view._on_message({"kind": "click", "serial": view._serial, "mark": number})
-        shown = f"Shown: child {key['index']} of generation {key['generation']}, "
+        view._on_message({"kind": "at", "generation": other.generation, "index": other.index})
+        shown = f"Shown: child {other.index} of generation {other.generation}, "
         assert (shown in view.words) == said
+        place = [other.generation, other.index] if said else list(best)
+        assert view._screen.at == view._screen.drawing["at"] == place
     assert f"Best so far: child {log.best.index}" in view.words
+
+
+def test_the_browser_gets_a_run_again_only_if_it_has_grown(tmp_path):
+    data, path = make_log_bytes(generations=3, children=3), tmp_path / "a.jsonl"
+    lines = data.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:5]))
+    view = replay.follow(path, every=3600)
+    before = view._screen.run
+    view._update(coarse=False)
+    assert view._screen.run is before
+    with path.open("ab") as file:
+        file.write(b"".join(lines[5:]))
+    view._update(coarse=False)
+    assert len(view._screen.run["children"]["fitness"]) == 1 + len(evo.read_log(path).outcomes)
+    view.close()
 
 
 def test_odd_logs_give_a_sentence(tmp_path, follow):

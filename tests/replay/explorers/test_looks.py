@@ -9,6 +9,9 @@ from synthetic_runs import chain_runs, sweep_runs
 from replay import explorers
 from replay.plots.style import arrange
 
+DRAWN = ("run", "live")
+"""Explorers that the browser draws; tests/browser looks at them."""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -44,6 +47,8 @@ def made(tmp_path_factory):
 def test_all_that_is_written_can_be_read(made, dark, width):
     found = {}
     for name, each in made.items():
+        if name in DRAWN:
+            continue
         each._on_message({"kind": "mounted", "dark": dark, "ratio": 1.0, "width": width})
         each.settle()
         if wrong := complaints(each._canvas.picture.figure):
@@ -62,8 +67,18 @@ def test_budgets_on_paper_can_be_read(theme, gap):
     made.close()
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", DRAWN)
+def test_runs_on_paper_can_be_read(made, name, theme):
+    figure = made[name].figure(theme)
+    arrange(figure)
+    assert not complaints(figure)
+
+
 def test_everything_drawn_can_be_pointed_at(made):
     for name, each in made.items():
+        if name in DRAWN:
+            continue
         each._on_message({"kind": "mounted", "dark": False, "ratio": 1.0, "width": 810})
         each.settle()
         figure = each._canvas.picture.figure

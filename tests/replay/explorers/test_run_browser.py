@@ -12,10 +12,12 @@ import replay
 from evo.logs.log import keep_value, read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import STATUSES, Child, Evaluation, Generation
+from replay.explorers import run_explorer, screen
 from replay.explorers import run_text as texts
+from replay.explorers.run_arrays import LOOKS
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData, look_at
-from replay.explorers.run_picture import LOOKS, RunPicture
+from replay.explorers.run_picture import RunPicture
 from replay.logs.lineage import program_of
 from replay.markup import clean, counted, difference
 
@@ -34,8 +36,10 @@ def browser(log):
     made.close()
 
 
-def press(browser, key):
-    browser._on_message({"kind": "key", "key": key})
+def went(explorer, place, how="click"):
+    """What the browser says once somebody went to a program of the picture."""
+    told = {"kind": "at", "generation": place[0], "index": place[1], "how": how}
+    explorer._on_message(told)
 
 
 def test_it_begins_at_the_best(browser, log):
@@ -61,30 +65,82 @@ def test_hops_visit_everything_of_a_sort_in_order(browser, log):
         assert back == places[::-1]
 
 
-def test_keys_and_buttons_do_the_same(browser):
+def test_there_is_a_button_for_every_hop(browser):
     browser.choose(generation=2, index=1)
-    for key, index in (("ArrowRight", 2), ("ArrowLeft", 1), ("Escape", 1)):
-        press(browser, key)
+    buttons = browser.widget.children[2].children
+    assert [each.description for each in buttons] == list(HOPS)
+    for button, index in zip(buttons[:2], (0, 1), strict=True):
+        button.click()
         assert browser.place == (2, index)
-    names = [each.description for each in browser.widget.children[2].children]
-    assert names == list(HOPS)
 
 
-def test_a_click_on_a_point_shows_its_program(browser, log):
-    browser.settle()
+def test_going_to_a_point_shows_its_program_and_its_construction(browser, log):
     data = RunData(log)
-    for number in random.Random(1).sample(range(len(data.places)), 8):
-        browser.settle()
-        text = browser._hits.marks[number].text
-        browser._on_message({"kind": "click", "serial": browser._serial, "mark": number})
-        assert browser.place == data.places[number]
-        assert text.lower().startswith(browser.words.partition(":")[0].lower())
-    before = browser.place
-    browser.settle()
-    browser._on_message(
-        {"kind": "click", "serial": browser._serial - 1, "mark": 0}
-    )  # of an old picture
-    assert browser.place == before
+    for place in random.Random(1).sample(data.places, 8):
+        went(browser, place)
+        assert browser.place == place
+        assert browser._screen.at == list(place)
+        assert browser._screen.drawing["at"] == list(place)
+        assert browser.words.startswith(look_at(data, place).words)
+        assert browser._pages["Program"].value
+    browser.controls["generation"].value = 0
+    assert browser._screen.at == [0, 0]
+
+
+def test_the_browser_gets_every_number_of_the_run_once(browser, log):
+    data, drawn = RunData(log), browser._screen.run
+    children = drawn["children"]
+    assert list(zip(children["generation"], children["index"], strict=True)) == data.places
+    known = [None if np.isnan(each) else each for each in data.fitness.tolist()]
+    assert children["fitness"] == known
+    names = [drawn["statuses"][k][0] if k >= 0 else "ok" for k in children["status"]]
+    assert names == [STATUSES[k] for k in data.status.tolist()]
+    assert children["better"] == np.flatnonzero(data.improved).tolist()
+    parents = [data.places[k] if k >= 0 else None for k in children["parent"]]
+    assert parents == [data.parent(place) for place in data.places]
+    assert drawn["best"] == log.trajectory.tolist()
+    errors = {int(k): drawn["errors"][text] for k, text in children["said"].items()}
+    failed = [k for k, place in enumerate(data.places) if names[k] != "ok"]
+    assert list(errors) == failed
+    for number in failed:
+        assert errors[number] in log.child(*data.places[number]).evaluation.error
+    went(browser, (1, 0))
+    assert browser._screen.run is drawn
+
+
+def test_moving_draws_nothing_in_the_kernel(browser, monkeypatch):
+    def refuse(*args, **settings):
+        raise AssertionError("a picture was drawn")
+
+    monkeypatch.setattr(RunPicture, "show", refuse)
+    for _ in range(5):
+        browser.hop("child", -1)
+    went(browser, (1, 1))
+    monkeypatch.undo()
+    before = browser.png
+    browser.hop("child")
+    assert browser.png != before
+
+
+def test_without_anywidget_the_picture_is_an_image(log, monkeypatch):
+    monkeypatch.setattr(screen, "_widget", lambda: None)
+    monkeypatch.setattr(run_explorer, "_screen", lambda: None)
+    made = replay.browse(log)
+    made.hop("child", -1)
+    made.settle()
+    assert made.png == bytes(made._screen.value)
+    made.close()
+
+
+def test_a_saved_page_holds_the_run_and_no_markup_of_a_log(tmp_path):
+    failed = Evaluation(status="error", error=NASTY)
+    child = msgspec.structs.replace(sample_child(1, 0, None), evaluation=failed)
+    path = write(tmp_path / "a.jsonl", sample_header(1), sample_lines()[2], child)
+    browser = replay.browse(path)
+    page = browser.save(tmp_path / "run.html").read_text()
+    assert "<script>alert" not in page
+    assert browser.words.split(",")[0] in page
+    browser.close()
 
 
 def test_the_list_shows_the_lineage_and_finds_texts(browser, log):

@@ -1,0 +1,111 @@
+"""The part that explorers of one run share: the browser draws it, and goes from child to child."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from evo.logs.types import Fields, JsonObject
+from replay.explorers.run_arrays import drawing_arrays, run_arrays
+from replay.explorers.run_data import RunData, RunView
+from replay.explorers.scripts import run_page, script
+from replay.explorers.shell import Explorer
+from replay.explorers.subject import Sentence, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ipywidgets import Widget
+
+
+@functools.cache
+def _screen() -> Any:
+    """Returns the class of the widget; None where anywidget is not installed."""
+    try:
+        import anywidget
+    except ImportError:
+        return None
+    import traitlets
+
+    class RunScreen(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm = script("run_view")
+        run = traitlets.Dict().tag(sync=True)
+        at = traitlets.List(traitlets.Int(), allow_none=True).tag(sync=True)
+        drawing = traitlets.Dict().tag(sync=True)
+
+    return RunScreen
+
+
+class RunExplorer(Explorer):
+    """An explorer whose view is a program of a run, which the browser draws from arrays.
+
+    The browser moves by itself and tells where it went; the kernel then sends the construction of
+    that program, and draws a picture only for files, paper and saved notebooks. Without anywidget
+    the picture is an image.
+    """
+
+    _packed_run: RunData | None = None
+    _stale = False
+
+    def _make_screen(self) -> Widget:
+        made = _screen()
+        if made is None:
+            return super()._make_screen()
+        screen = made()
+        screen.on_msg(lambda widget, content, buffers: self._on_message(content))
+        return screen
+
+    @property
+    def png(self) -> bytes:
+        """The picture as a PNG, drawn once it is asked for."""
+        with self._lock:
+            if self._stale and self._view is not None:
+                self._png = self._make(self._settings, self._view, keep=False)
+                self._stale = False
+            return self._png
+
+    def went(self, generation: int, index: int) -> None:
+        """Somebody went to a program of the picture."""
+        raise NotImplementedError
+
+    def _on_message(self, message: Fields) -> None:
+        with self._lock:
+            if message.get("kind") == "at" and "_subject" in self.__dict__:
+                self.went(int(message["generation"]), int(message["index"]))
+
+    def _rested(self, still: Callable[[], bool]) -> None:
+        """Nothing is drawn ahead."""
+
+    def _draw(self, *, coarse: bool) -> None:
+        """Send what the browser lacks."""
+        view = self._view
+        if not hasattr(self._screen, "run"):
+            super()._draw(coarse=coarse)
+        elif view is not None:
+            self._stale, self._coarse = True, False
+            run, at, drawing = self._arrays(view)
+            with self._screen.hold_sync():
+                if run is not None:
+                    self._screen.run = run
+                self._screen.at, self._screen.drawing = at, drawing
+            self._say(view.words, code=True)
+
+    def _arrays(self, view: View) -> tuple[JsonObject | None, list[int] | None, JsonObject]:
+        """What the browser draws of a view: the run, if it lacks it, and the program."""
+        if not isinstance(view, RunView):
+            self._packed_run = None
+            words = view.words if isinstance(view, Sentence) else ""
+            return {"message": words, "theme": self._subject.theme}, None, {}
+        run = None
+        if view.data is not self._packed_run:
+            self._packed_run, log = view.data, view.data.log
+            run = run_arrays(log, log.path.name.removesuffix(".gz").removesuffix(".jsonl"))
+            run |= {"label": view.data.label, "theme": self._subject.theme}
+        return run, list(view.place), {"at": list(view.place), **drawing_arrays(view.drawing)}
+
+    def _still(self) -> str:
+        if self._view is None or not hasattr(self._screen, "run"):
+            return super()._still()
+        screen = self._screen
+        state = {"at": screen.at, "drawing": screen.drawing}
+        return run_page(self.png, self.words, screen.run, state)

@@ -1,0 +1,146 @@
+"""A run as the browser draws it, in a page without kernel, server or network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import lab
+from samples import write_sample
+
+import replay
+from evo.logs.log import read_log
+from evo.logs.records import STATUSES
+from replay.explorers.run_data import RunData, look_at, name
+
+pytestmark = pytest.mark.slow
+
+DRAWN = """() => {
+  const { run, plan } = document.querySelector(".replay-run").view.shown();
+  return plan.places.map(([x, y], k) => [
+    plan.x.back(x), run.children.fitness[k] === null ? null : plan.y.back(y),
+  ]);
+}"""
+"""Where every program is drawn, in the coordinates of the axes."""
+
+SHOWN = "() => document.querySelector('.replay-run').view.shown().state.at"
+LIMITS = """() => {
+  const { x, y, left, x1, bottom, top } = document.querySelector(".replay-run").view.shown().plan;
+  return [x.back(left), x.back(x1), y.back(bottom), y.back(top)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> RunData:
+    path = tmp_path_factory.mktemp("log") / "run.jsonl"
+    return RunData(read_log(write_sample(path, generations=8, children=5, seed=3)))
+
+
+@pytest.fixture(scope="module")
+def page(data: RunData, chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    browser = replay.browse(data.log)
+    path = browser.save(tmp_path_factory.mktemp("view") / "run.html")
+    browser.close()
+    with lab.browser(width=900, height=800) as (opened, errors):
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(path.as_uri())
+        opened.wait_for_selector(".replay-run svg")
+        yield opened
+        assert errors == []
+        assert {url.partition(":")[0] for url in asked} <= {"file", "blob", "data"}
+
+
+def test_every_program_lies_where_its_numbers_say(page: Any, data: RunData) -> None:
+    x, y = np.array(page.evaluate(DRAWN), dtype=float).T
+    N = data.log.header.children
+    spread = 0.8 * ((data.index + 0.5) / N - 0.5) * (data.generation > 0)
+    assert np.allclose(x, data.generation + spread)
+    known = np.isfinite(data.fitness)
+    assert np.array_equal(np.isfinite(y), known)
+    low = page.evaluate("() => document.querySelector('.replay-run').view.shown().run.range[0]")
+    assert np.allclose(y[known], np.maximum(data.fitness[known], low))
+
+
+def test_what_is_said_of_every_program_is_what_python_knows(page: Any, data: RunData) -> None:
+    application = page.locator(".replay-run [role=application]")
+    application.focus()
+    while page.evaluate(SHOWN) != [0, 0]:
+        page.keyboard.press("ArrowLeft")
+    for number, place in enumerate(data.places):
+        if number:
+            page.keyboard.press("ArrowRight")
+        said = page.locator(".replay-run .tip").inner_text()
+        view = look_at(data, place)
+        status = STATUSES[data.status[number]].replace("_", " ")
+        assert said.startswith(f"{name(place)}: {status}")
+        if view.evaluation.fitness is not None:
+            assert f"fitness {view.evaluation.fitness:.6g}" in said
+        assert ("better than all before" in said) == bool(data.improved[number])
+        assert (view.parent is not None) == ("rewrites" in said)
+        if view.parent is not None:
+            assert f"rewrites {name(view.parent)}" in said
+
+
+def test_keys_go_to_improvements_and_failures(page: Any, data: RunData) -> None:
+    page.locator(".replay-run [role=application]").focus()
+    while page.evaluate(SHOWN) != [0, 0]:
+        page.keyboard.press("ArrowLeft")
+    for key, back, to in (("ArrowUp", "ArrowDown", "improvement"), ("f", "F", "failure")):
+        place = (0, 0)
+        while (found := data.hop(place, to, 1)) is not None:
+            page.keyboard.press(key)
+            assert page.evaluate(SHOWN) == list(found)
+            place = found
+        while (found := data.hop(place, to, -1)) is not None:
+            page.keyboard.press(back)
+            assert page.evaluate(SHOWN) == list(found)
+            place = found
+        while page.evaluate(SHOWN) != [0, 0]:
+            page.keyboard.press("ArrowLeft")
+
+
+def test_a_click_goes_to_a_program_and_marks_its_parent(page: Any, data: RunData) -> None:
+    failed = next(place for place, ok in zip(data.places, data.status, strict=True) if ok)
+    for place in (data.best, failed):
+        said = lab.click(page, f"{name(place)}:")
+        assert said.startswith(f"{name(place)}: ")
+        assert page.evaluate(SHOWN) == list(place)
+        assert page.locator(".replay-run circle.shown").count() == 1
+        assert page.locator(".replay-run rect.parent").count() == 1
+
+
+def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
+    before = page.evaluate(LIMITS)
+    box = page.locator("rect.panel[data-panel=fitness]").bounding_box()
+    page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.6 * box["height"], steps=3)
+    page.mouse.up()
+    zoomed = page.evaluate(LIMITS)
+    for low, share in ((0, 0.5), (2, 0.4)):
+        part = (zoomed[low + 1] - zoomed[low]) / (before[low + 1] - before[low])
+        assert part == pytest.approx(share, rel=0.02)
+    page.locator("rect.panel[data-panel=failures]").dblclick()
+    assert page.evaluate(LIMITS) == before
+
+
+def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> None:
+    for width in (420, 900, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "(w) => Math.abs(document.querySelector('.replay-run').clientWidth - w) < 40", arg=width
+        )
+        clipped = page.evaluate(
+            """() => [...document.querySelectorAll('.stage svg text')].filter((each) => {
+              const box = each.getBoundingClientRect();
+              const all = each.ownerSVGElement.getBoundingClientRect();
+              return box.left < all.left - 1 || box.right > all.right + 1
+                || box.bottom > all.bottom + 1;
+            }).map((each) => each.textContent)"""
+        )
+        assert clipped == []
+        assert lab.small(page) == []
+    assert lab.faults(page) == []
