@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from evo.logs.given import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import meant, plugged_in
@@ -177,10 +178,40 @@ class Kind(Generic[T]):
 
 
 def fields_of(value: object) -> JsonObject:
-    """Returns a dataclass's fields as they come back from a log: tuples are lists there."""
-    fields = asdict(value)  # type: ignore[call-overload]
-    found: JsonObject = msgspec.json.decode(msgspec.json.encode(fields))
+    """Returns a dataclass's fields as they come back from a log: see `as_logged`."""
+    return as_logged(asdict(value))  # type: ignore[call-overload]
+
+
+def as_logged(fields: Mapping[str, object]) -> JsonObject:
+    """Returns fields as they come back from a log: tuples are lists, NumPy's numbers plain ones.
+
+    Raises:
+        ValueError: A log cannot hold a field.
+    """
+    for name, field in fields.items():
+        if _is_beyond(field):
+            raise ValueError(f"{name}: a log holds whole numbers of 64 bits, got {field!r:.60}")
+    try:
+        found: JsonObject = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_plain))
+    except TypeError as error:
+        raise ValueError(f"a log cannot hold the fields {dict(fields)!r:.200}: {error}") from None
     return found
+
+
+def _plain(value: object) -> object:
+    """Returns an array or number of NumPy as plain data."""
+    if callable(made := getattr(value, "tolist", None)):
+        return made()
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _is_beyond(field: object) -> bool:
+    """Whether a field holds a whole number that is read as another, or not at all."""
+    if isinstance(field, Mapping):
+        return any(_is_beyond(each) for pair in field.items() for each in pair)
+    if isinstance(field, list | tuple | set | frozenset):
+        return any(map(_is_beyond, field))
+    return isinstance(field, int) and not -MOST_INT - 1 <= field <= MOST_INT
 
 
 def source_hash(value: object, *, beside: str = "") -> str:

@@ -24,6 +24,7 @@ from evo.gate.events import Events
 from evo.gate.log import Sent
 from evo.gate.turnstile import Turnstile
 from evo.logs.cost import bound_of, cost_of_tokens
+from evo.logs.given import as_float
 from evo.logs.records import Attempt, Model
 from evo.logs.types import JsonObject
 from evo.models.answer import (
@@ -120,7 +121,7 @@ class Gate(Listener):
         on_passage: Callable[[Passage], None] | None = None,
     ) -> None:
         super().__init__(host, port)
-        if not 0 < timeout < math.inf:
+        if not 0 < as_float(timeout) < math.inf:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self.model = find_model(model)
         self._name = self.model.id or self.model.name

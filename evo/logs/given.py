@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, SupportsFloat
 
 import msgspec
 
@@ -12,7 +12,18 @@ from evo.logs.types import JsonObject
 Isolation = words.Isolation
 Evolves = words.Evolves
 
-Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # one that arrays hold, too
+MOST_INT = 2**63 - 1
+"""The largest whole number that a log holds."""
+
+Int = Annotated[int, msgspec.Meta(ge=-MOST_INT - 1, le=MOST_INT)]  # one that arrays hold, too
+
+
+def as_float(number: SupportsFloat) -> float:
+    """Returns a number as a float, infinite where it is a whole number that no float can hold."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else -float("inf")  # type: ignore[operator]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -41,7 +52,7 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if not 0 < value < float("inf"):
+            if not 0 < as_float(value) < float("inf"):
                 raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
 
 

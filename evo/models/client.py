@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
+from evo.logs.given import as_float
 from evo.logs.records import Attempt, Model, Sampling
 from evo.models.answer import Answer, read_answer, read_failure
 from evo.models.flight import Flight
@@ -217,7 +218,7 @@ class ModelClient:
         back_off: float = 1.0,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        if not 0 < timeout < float("inf"):
+        if not 0 < as_float(timeout) < float("inf"):
             raise ValueError(f"timeout must be positive and finite, got {timeout!r} seconds")
         if retries < 0:
             raise ValueError(f"retries must be at least 0, got {retries!r}")

@@ -14,6 +14,8 @@ from pathlib import Path
 import msgspec
 
 from evo.logs import examples
+from evo.logs.cost import MOST_TOKENS
+from evo.logs.given import as_float
 from evo.logs.records import Header, Model, Sampling
 from evo.plugins import meant, plugged_in
 
@@ -130,15 +132,19 @@ def resolve_sampling(
     max_tokens: int | None = None,
 ) -> Sampling:
     """Returns sampling settings, the model's defaults where None; ValueError: out of range."""
-    temperature = float(model.temperature if temperature is None else temperature)
-    top_p = float(model.top_p if top_p is None else top_p)
+    temperature = as_float(model.temperature if temperature is None else temperature)
+    top_p = as_float(model.top_p if top_p is None else top_p)
     max_tokens = model.max_tokens if max_tokens is None else max_tokens
     if not 0 <= temperature <= 2:
         raise ValueError(f"temperature: expected a number in [0, 2], got {temperature!r}")
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p: expected a number in (0, 1], got {top_p!r}")
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        raise ValueError(f"max_tokens: expected a whole number of at least 1, got {max_tokens!r}")
+    whole = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
+    if not whole or not 1 <= max_tokens < MOST_TOKENS:
+        raise ValueError(
+            f"max_tokens: expected a whole number from 1 to below {MOST_TOKENS:g}, "
+            f"got {max_tokens!r:.60}"
+        )
     if model.context is not None and max_tokens >= model.context:
         raise ValueError(
             f"max_tokens: expected less than the context window of {model.name!r}, "
@@ -191,6 +197,6 @@ def _model(name: str, table: object) -> Model:
     resolve_sampling(model)
     for field, least in _LEAST.items():
         value = getattr(model, field)
-        if value is not None and not least <= value < float("inf"):
-            raise ValueError(f"{field}: expected a number of at least {least}, got {value!r}")
+        if value is not None and not least <= as_float(value) < float("inf"):
+            raise ValueError(f"{field}: expected a number of at least {least}, got {value!r:.60}")
     return model

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from evo.logs.cost import UNITS
+from evo.logs.given import as_float
 from evo.logs.records import Model
 from evo.plugins import meant
 
@@ -64,10 +66,10 @@ def check_budget(
             known = ", ".join([*more, *UNITS])
             hint = meant(str(unit), (*more, *UNITS))
             raise BudgetError(f"budget: expected a unit out of {known}, got {unit!r}{hint}")
-        number = isinstance(limit, int | float) and not isinstance(limit, bool)
-        if not number or not 0 < limit < math.inf:
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if not number or not 0 < as_float(limit) < math.inf:
             raise BudgetError(
-                f"budget: expected a positive, finite number of {unit}, got {limit!r}; for no "
+                f"budget: expected a positive, finite number of {unit}, got {limit!r:.60}; for no "
                 f"limit, leave {unit} out"
             )
         needed = UNITS[unit].needs if unit in UNITS else ()

@@ -20,6 +20,7 @@ import msgspec
 from evo.filters.registry import KIND as FILTER_KIND
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
+from evo.logs.given import as_float
 from evo.logs.journal import LogError, file_name
 from evo.logs.log import Log, read_log
 from evo.logs.records import (
@@ -84,8 +85,8 @@ def make_header(
     if children * drafts > cap("EVO_MAX_CHILDREN"):
         raise ValueError(f"children (N) times drafts: {above('EVO_MAX_CHILDREN')}")
     min_improvement = given["min_improvement"]
-    if not 0 <= min_improvement < float("inf"):
-        raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
+    if not 0 <= as_float(min_improvement) < float("inf"):
+        raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r:.60}")
     loaded = load_task(task)
     sampling = functools.partial(
         resolve_sampling,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
 
+from evo.logs.given import MOST_INT, as_float
 from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
 from evo.runs.concurrency import find_preset
 
@@ -19,14 +21,17 @@ MOST_SECONDS = 1_000_000
 """No attempt is waited for longer, seconds: some twelve days."""
 
 
-def at_least(name: str, value: SupportsIndex, low: int, *, most: int | None = None) -> int:
-    """Returns a whole number, NumPy's included, as an int; raises if it is out of range."""
+def at_least(name: str, value: SupportsIndex, low: int, *, most: int = MOST_INT) -> int:
+    """Returns a whole number, NumPy's included, as an int; raises if it is out of range.
+
+    Without `most` it is at most what a log can hold.
+    """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if (number := operator.index(value)) < low:
         raise ValueError(f"{name}: expected at least {low}, got {number}")
-    if most is not None and number > most:
-        raise ValueError(f"{name}: expected at most {most:,}, got {number}")
+    if number > most:
+        raise ValueError(f"{name}: expected at most {most:,}, got {number!r:.60}")
     return number
 
 
@@ -110,7 +115,7 @@ class Settings:
         limits |= {"workers": MOST_WORKERS, "texts_at_once": MOST_CONCURRENT}
         for name in ("requests_per_minute", "tokens_per_minute", *limits):
             if (value := getattr(self, name)) is not None:
-                at_least(name, value, int(name != "retries"), most=limits.get(name))
+                at_least(name, value, int(name != "retries"), most=limits.get(name, MOST_INT))
         if not 0 < self.timeout <= MOST_SECONDS:
             raise ValueError(
                 f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"
@@ -135,8 +140,8 @@ class Goal:
         at_least("generations (T)", self.generations, 0)
         if self.patience is not None:
             at_least("patience", self.patience, 1)
-        if self.target is not None and not -float("inf") < self.target < float("inf"):
-            raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
+        if self.target is not None and not math.isfinite(as_float(self.target)):
+            raise ValueError(f"target: expected a finite fitness, got {self.target!r:.60}")
 
     def reached(self, state: State) -> EndReason | None:
         """Returns why a run ends where it is; None: it goes on."""

@@ -13,8 +13,11 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from evo.logs.given import MOST_INT
 from evo.logs.journal import LogError, write_new
 from evo.logs.stopping import Wish, stop_file
+from evo.logs.types import JsonObject
+from evo.values import as_logged
 
 ALLOCATION = "allocation.jsonl"
 EVENTS = "events.jsonl"
@@ -66,6 +69,13 @@ def refuse_other(
             )
 
 
+def parameters_of(build: object) -> JsonObject:
+    """Returns the parameters of a policy or selector as the folder of its study holds them."""
+    given = getattr(build, "keywords", {})
+    require_finite(given, "parameters")
+    return as_logged(given)
+
+
 def require_finite(value: object, name: str = "") -> None:
     """Raises ValueError where a value holds an infinity or NaN, which JSON has no words for."""
     if isinstance(value, Mapping):
@@ -74,10 +84,12 @@ def require_finite(value: object, name: str = "") -> None:
     elif isinstance(value, list | tuple):
         for each in value:
             require_finite(each, name)
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif isinstance(value, int | float) and not (
+        abs(value) <= MOST_INT if isinstance(value, int) else math.isfinite(value)
+    ):
         raise ValueError(
-            f"{name}: expected a finite number, since the study's folder has to hold it, got "
-            f"{value!r}"
+            f"{name}: expected a finite number, a whole one of at most {MOST_INT}, since the "
+            f"study's folder has to hold it, got {value!r:.60}"
         )
 
 

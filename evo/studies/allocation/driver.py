@@ -47,7 +47,7 @@ from evo.studies.allocation.sources import (
     arm_sources,
     header_of,
 )
-from evo.studies.folders import ALLOCATION, require_finite
+from evo.studies.folders import ALLOCATION, parameters_of, require_finite
 from evo.studies.study import Study
 from evo.tasks.task import Task, load_task
 from evo.values import source_hash
@@ -197,7 +197,7 @@ def describe(
         name = known.policy
     header = AllocationHeader(
         policy=name,
-        parameters=dict(getattr(build, "keywords", {})),
+        parameters=parameters_of(build),
         source=source_hash(policy, beside="evo"),
         reward=reward,
         rounds=rounds,

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from evo.logs.given import as_float
 from evo.policies.base import Bools, Floats, Ints, Rng
 from evo.studies.selection.confidence import MOST, Sequence, log_evidence
 
@@ -57,14 +58,15 @@ class Terms:
 
     def __post_init__(self) -> None:
         kinds = get_args(IntervalKind)
-        bounds, finite = (self.low, self.high), -math.inf < self.low < self.high < math.inf
+        bounds = (self.low, self.high)
+        finite = -math.inf < as_float(self.low) < as_float(self.high) < math.inf
         for fine, name, expected, value in (
             (self.size >= 1, "size", "at least 1 sample", self.size),
             (self.batch >= 1, "batch", "at least 1 sample", self.batch),
             (0.0 < self.delta < 1.0, "delta", "a probability in (0, 1)", self.delta),
             (finite, "bounds", "two finite rewards, the lower first", bounds),
             (self.interval in kinds, "interval", " or ".join(kinds), self.interval),
-            (0.0 < self.c < math.inf, "c", "a positive number", self.c),
+            (0.0 < as_float(self.c) < math.inf, "c", "a positive number", self.c),
         ):
             if not fine:
                 raise ValueError(f"{name}: expected {expected}, got {value!r}")

@@ -29,7 +29,7 @@ from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_options, options_in
 from evo.runs.settings import Settings, at_least
-from evo.studies.folders import SELECTION, keep_identity
+from evo.studies.folders import SELECTION, keep_identity, parameters_of
 from evo.studies.selection import (
     IntervalKind,
     SelectorClass,
@@ -163,7 +163,7 @@ def prepare_selection(
     name = selector_name(build)
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
     held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
-    identity = {"selector": name, "parameters": dict(getattr(build, "keywords", {})), "seed": seed}
+    identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
     identity |= {"failure_value": failure_value, **held}
     identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
     _keep(folder / SELECTION, identity, found, varied)

@@ -17,6 +17,7 @@ import msgspec
 
 from evo import parallel
 from evo.logs.cost import UNITS, cost_of_calls
+from evo.logs.given import as_float
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
@@ -276,7 +277,7 @@ class RowSamples(Choices):
                 "evaluate and data: expected agent(row, **choice) and a list of rows (of a frame: "
                 f'frame.to_dict("records")), got {agent!r} and {rows!r}'
             )
-        if not 0.0 <= cost_weight < float("inf"):
+        if not 0.0 <= as_float(cost_weight) < float("inf"):
             raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
         if isinstance(choices, Mapping):
             listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]

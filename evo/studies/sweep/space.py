@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from evo.logs.given import as_float
 from evo.plugins import meant
 from evo.studies.sweep.fields import canonical, known_fields
 
@@ -225,13 +226,13 @@ def _as_tuple(value: object) -> tuple[object, ...]:
 
 def _range(name: str, spec: _Range, when: Mapping[str, tuple[object, ...]]) -> Dimension:
     low, high, step, whole = spec.min, spec.max, spec.step, known_fields()[name]
-    if not -math.inf < low <= high < math.inf:
+    if not -math.inf < as_float(low) <= as_float(high) < math.inf:
         raise SpaceError(f"{name}: expected min <= max, both finite, got {low!r} and {high!r}")
     if whole and any(n is not None and not float(n).is_integer() for n in (low, high, step)):
         raise SpaceError(f"{name}: takes whole numbers, got {low:g}, {high:g} and step {step!r}")
     if spec.log and (step is not None or low <= 0):
         raise SpaceError(f"{name}: log=true wants min > 0 and no step, got {low!r} and {step!r}")
-    if step is not None and not 0 < step < math.inf:
+    if step is not None and not 0 < as_float(step) < math.inf:
         raise SpaceError(f"{name}: expected a step above 0, got {step!r}")
     if step is None and (spec.log or not whole):
         return Dimension(name, None, low, high, log=spec.log, whole=whole, when=when)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import typing
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import evo
+from evo.logs.journal import encode_line
+from evo.logs.log import line_decoder
+from evo.runs.budget import check_budget
 from evo.runs.configuration import make_header
 from evo.runs.options import (
     ConfigurationOptions,
@@ -19,6 +24,7 @@ from evo.runs.options import (
     lists_options,
 )
 from evo.runs.settings import Goal, Settings
+from evo.searches import Islands, Population
 
 VERBS = ["run", "run_many", "run_grid", "start", "resume", "resume_many", "fork", "evaluate"]
 
@@ -76,6 +82,46 @@ def test_a_header_states_the_defaults_of_its_options():
     plain = make_header("mmd")
     spelled = {entry.name: entry.option.default for entry in entries(ConfigurationOptions)}
     assert make_header("mmd", **spelled) == plain
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("seed", 2**power) for power in (63, 64, 70)),
+        *(("generations", 2**power) for power in (63, 64, 70)),
+        *((name, 2**64) for name in ("patience", "inspirations", "drafts", "max_tokens")),
+        *((name, 10**400) for name in ("seed", "generations", "target", "min_improvement")),
+        *((name, 10**400) for name in ("temperature", "top_p", "timeout", "evaluation_timeout")),
+        *(("budget", {unit: 10**400}) for unit in ("calls", "seconds")),
+        ("search", Islands(islands=2**64)),
+        ("search", Population(mutation_rate=Fraction(1, 2))),
+    ],
+)
+def test_a_number_that_no_log_can_hold_is_refused_before_a_log_is_begun(tmp_path, option, value):
+    log = tmp_path / "a.jsonl"
+    with pytest.raises(ValueError, match=r"expected|a log"):
+        evo.run("mmd", **{"generations": 1, "children": 1, "log": log, option: value})
+    assert not log.exists()
+
+
+def test_the_largest_seed_that_a_log_holds_is_read_again(tmp_path):
+    log = evo.run("mmd", generations=1, children=1, seed=2**63 - 1, log=tmp_path / "a.jsonl")
+    assert evo.resume(log.path).header.seed == 2**63 - 1
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Values that one loops over often come from an array."""
+    plain = make_header("mmd", children=2, seed=3, search=Population(mutation_rate=0.5))
+    for share in (np.float64(0.5), np.float32(0.5)):
+        header = make_header(
+            "mmd",
+            children=np.int64(2),
+            seed=np.int64(3),
+            search=Population(mutation_rate=share),
+        )
+        assert line_decoder.decode(encode_line(header)) == plain
+    budget = {"calls": np.int64(4), "tokens": np.float32(9), "seconds": Fraction(1, 2)}
+    assert check_budget(budget) == {"calls": 4.0, "tokens": 9.0, "seconds": 0.5}
 
 
 def test_an_unknown_option_is_named_with_those_that_exist():

@@ -8,7 +8,7 @@ from synthetic_runs import as_frame
 
 import replay
 from evo.policies import EpsilonGreedy
-from replay.claims.decision import still_needed
+from replay.claims.decision import power_band, still_needed
 from replay.claims.sides import Sides
 from replay.logs.frames import ReplayWarning, distinct_runs
 
@@ -364,3 +364,23 @@ def test_policies_on_several_sizes_lead_to_the_comparison_of_groups():
     advised = "replay.judge(frame, {'model': 'm'}, {'model': 'm2'})"
     assert advised in str(raised.value)
     assert replay.judge(frame, {"model": "m"}, {"model": "m2"}).n == 6
+
+
+def test_the_power_with_further_runs_counts_pairs_where_runs_are_pairs():
+    left, right = group(0.52, 12, "new", seed=7), group(0.5, 12, "old", seed=8)
+    found = replay.judge(pd.concat([left, right]), NEW, OLD)
+    assert (found.verdict, found.unit) == ("undetermined", "pairs")
+    differences = np.subtract(*found.points)
+    larger = (found.n + found.runs_needed / 2) / found.n  # each pair is two runs
+    band = power_band(differences.mean(), stats.sem(differences), found.n - 1, larger)
+    assert found.power_then == pytest.approx(band)
+
+
+def test_further_runs_of_a_sequential_verdict_are_two_for_each_pair():
+    """At the rate of the evidence so far, so many pairs reach the threshold and no fewer."""
+    found = replay.judge(two(0.03, 12), NEW, OLD, sequential=True)
+    assert (found.verdict, found.unit, found.n) == ("undetermined", "pairs", 12)
+    rate, settled = np.log(2 * found.e_value) / 12, np.log(2 / 0.05)
+    assert rate > 0
+    pairs = 12 + found.runs_needed / 2
+    assert (pairs - 1) * rate < settled <= pairs * rate

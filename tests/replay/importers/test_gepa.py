@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import replay
-from replay.importers import LogFormatError, detect, read
+from replay.importers import LogFormatError, detect, gepa, read
 
 SAMPLE = Path(__file__).parents[3] / "logs" / "samples" / "gepa-1"
 STATE = {
@@ -89,3 +89,13 @@ def test_several_proposals_components_and_merges(tmp_path: Path) -> None:
 def test_damage_is_named(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(LogFormatError, match=message):
         read(written(tmp_path / "run", {**STATE, **changes}))
+
+
+def test_scores_that_are_no_shares_make_no_instances() -> None:
+    """A log's instances have scores in [0, 1]; the mean holds the others too."""
+    shares, others = (
+        gepa._evaluation([0.5, 1.0], ["a", "b"]),
+        gepa._evaluation([0.5, 3], ["a", "b"]),
+    )
+    assert [(each.id, each.score) for each in shares.instances] == [("a", 0.5), ("b", 1.0)]
+    assert (others.fitness, others.instances) == (1.75, ())

@@ -139,3 +139,14 @@ def test_the_real_table(tmp_path):
     pd.testing.assert_frame_equal(
         ours.loc[best.index], best, check_names=False, check_column_type=False
     )
+
+
+def test_rows_without_an_index_follow_the_largest_one_so_far(tmp_path):
+    rows = [{"generation": 1, "index": 3, "fitness": 0.1}, {"generation": 1, "fitness": 0.2}]
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = read(path)
+    fitness = [child.evaluation.fitness for child in run.children]
+    assert fitness == [None, None, None, 0.1, 0.2]
+    path.write_text("".join(json.dumps({**rows[1], "fitness": f}) + "\n" for f in (0.3, 0.4)))
+    assert [child.evaluation.fitness for child in read(path)[0].children] == [0.3, 0.4]

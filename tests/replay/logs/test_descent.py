@@ -142,3 +142,17 @@ def test_the_place_of_a_program_must_exist(crossed) -> None:
     assert set(replay.blame(crossed, (2, 1))["text"]) == {"x = 0"}
     with pytest.raises(ValueError, match="the place of a program"):
         replay.blame(crossed, (9, 9))
+
+
+@pytest.mark.parametrize("fold", [1, 2])
+def test_a_row_of_folded_leaves_shows_the_fittest_of_them(run, fold) -> None:
+    """Leaves of one parent on one island are one row, with fold 1 those of one generation."""
+    whole, folded = replay.tree(run), replay.tree(run, fold=fold)
+    single = whole["best_line"] | (whole["rewrites"] > 0)
+    leaves = whole[~single]
+    keys = [leaves["parents"].str[0], leaves["island"].fillna(-1.0)]
+    keys += [leaves["generation"]] if fold == 1 else []
+    best = leaves.groupby(keys)["fitness"].max()
+    assert fold == 1 or len(best) < len(leaves)
+    expected = [*best.dropna(), *whole.loc[single, "fitness"].dropna()]
+    assert sorted(folded["fitness"].dropna()) == sorted(expected)

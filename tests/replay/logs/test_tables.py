@@ -694,3 +694,42 @@ def test_of_a_log_that_was_loaded_twice_the_later_rows_stay(tmp_path, monkeypatc
 def test_how_programs_are_evaluated_makes_no_other_run_of_a_rescored_log(tmp_path, how):
     rescored_beside(tmp_path, **how)
     assert replay.load(tmp_path)["n_calls"].sum() == 9
+
+
+def test_the_rule_bounded_takes_the_median_of_replies_that_were_cut(tmp_path):
+    cut = [
+        Attempt(
+            status="ok", latency=1.0, finish_reason="length",
+            usage={"prompt_tokens": 0, "completion_tokens": tokens},
+        )
+        for tokens in (10, 30, 80)
+    ]  # fmt: skip
+    late = Attempt(status="timeout", latency=9.0)
+    lines = changed(sample_lines(generations=1, children=1), Child, attempts=(*cut, late))
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    assert replay.children(path, timeouts="bounded")["tokens"].item() == 120 + 30
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_the_limit_of_replies_in_a_models_extra_body_is_the_worst_case(tmp_path, name):
+    late = Attempt(status="timeout", latency=9.0)
+    header, *others = changed(sample_lines(generations=1, children=1), Child, attempts=(late,))
+    model = msgspec.structs.replace(header.model, extra_body={name: 700})
+    lines = [msgspec.structs.replace(header, model=model), *others]
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    assert replay.children(path)["tokens"].item() == 700
+
+
+def test_repeats_that_a_fork_inherited_are_those_of_the_run_that_it_left(tmp_path):
+    """Child 1 of each generation repeats the initial program; two generations were inherited."""
+    fork = Fork(at=2, copy=0, parent="a" * 64, through="b" * 64, root="c" * 64, segments=())
+    lines = [
+        msgspec.structs.replace(line, repeats=((1, 0, 0),))
+        if isinstance(line, Generation)
+        else line
+        for line in sample_lines(generations=3, children=2)
+    ]
+    plain = write_lines(tmp_path / "plain.jsonl", lines)
+    forked = write_lines(tmp_path / "forked.jsonl", changed(lines, Header, fork=fork))
+    assert replay.load(plain)["n_repeats"].tolist() == [0, 1, 1, 1]
+    assert replay.load(forked)["n_repeats"].tolist() == [0, 0, 0, 1]

@@ -7,7 +7,7 @@ import pytest
 from synthetic_runs import as_frame
 
 from evo.policies import POLICIES
-from replay.simulation.arms import HINDSIGHT, draw_arms
+from replay.simulation.arms import HINDSIGHT, LoggedArms, checked, draw_arms
 from replay.simulation.simulate import simulate
 
 pytestmark = [
@@ -141,3 +141,11 @@ def test_the_oracle_knows_no_more_than_the_rounds_reveal():
 def test_the_arms_of_a_seed_stay_those_of_earlier_versions():
     drawn = draw_arms(7, 3, 5, seed=4, replace=False).tolist()
     assert drawn == [[0, 3, 4], [6, 2, 5], [2, 4, 1], [0, 5, 3], [2, 5, 4]]
+
+
+def test_an_arm_may_cost_as_many_calls_as_its_dearest_generation():
+    calls = np.array([[1.0, 2, 9, 4], [NAN, 3, 3, NAN], [0, 1, 5, 2]])
+    logged = checked(np.zeros((3, 4)), None, {"calls": calls})
+    arms = LoggedArms(logged, np.array([[2, 0], [1, 2]]))
+    for arm, most in ((np.array([0, 0]), [5, 3]), (np.array([1, 1]), [9, 5])):
+        assert arms.worst(arm)["calls"].tolist() == most

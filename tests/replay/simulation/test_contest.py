@@ -201,3 +201,14 @@ def test_limits_of_shares_of_pulls_lie_between_zero_and_one():
     )  # fmt: skip
     assert played.pulls.value == pytest.approx([2 / 3, 1 / 3])
     assert (played.pulls.low[1], played.pulls.high[0]) == (0.0, 1.0)
+
+
+def test_shares_of_pulls_count_those_that_were_made_alone():
+    """Two arms of three generations end long before twelve rounds do."""
+    fitness = np.cumsum(np.random.default_rng(2).random((8, 4)), axis=1) / 4
+    played = play(
+        fitness, "ucb1", lengths=np.full(8, 3), rounds=12, arms=2, replicates=200, reward="rank"
+    )
+    assert ((played.replay.pulls >= 0).sum(axis=1) == 6).all()
+    assert played.pulls.value.tolist() == [0.5, 0.5]
+    assert played.ranks.sum(axis=0).tolist() == [1.0] * 6 + [0.0] * 6

@@ -208,3 +208,12 @@ def test_fitness_too_large_to_be_squared_is_refused_in_words(scale):
 def test_pools_of_exactly_a_fifth_or_half_of_the_runs_have_the_coverage_of_smaller_ones():
     kinds = [pool_kind("pool", n, 2) for n in (10, 9, 4, 3)]
     assert kinds == ["pool", "pool above n/5", "pool above n/5", "pool above n/2"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_pools_of_one_skewed_run_lean_to_the_side_to_which_the_runs_do(sign):
+    values = sign * np.array([0.0, 0.1, 0.1, 0.2, 0.2, 0.3, 2.0])
+    arms = draws(7, 7, 400).reshape(-1, 1)
+    found, alone = pool_interval(values[arms[:, 0]], arms), replay.interval(values)
+    assert sign * (alone.high + alone.low - 2 * alone.value) > 0.1
+    assert [found.low, found.high] == pytest.approx([alone.low, alone.high], rel=0.01)

@@ -1,5 +1,7 @@
 """Every statistic that SciPy has, at equal and unequal, even and odd numbers of runs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -180,3 +182,17 @@ def test_the_range_of_the_power_holds_the_true_one_as_often_as_it_is_called():
 )
 def test_one_rule_decides_by_the_interval_and_the_margin(low, high, margin, verdict):
     assert decide(low, high, margin) == verdict
+
+
+def test_a_band_of_powers_takes_the_freedom_of_the_larger_study():
+    """Three runs leave a wide t; nine times as many decide by a t that is almost normal."""
+    freedom, factor, effect, error = 2.0, 9.0, 0.5, 0.4
+    shares = (np.arange(32) + 0.5) / 32
+    powers = []
+    for chi, shift in itertools.product(stats.chi2.isf(shares, freedom), stats.norm.ppf(shares)):
+        away = abs(effect / (error * np.sqrt(freedom / chi)) + shift) * np.sqrt(factor)
+        limit, many = stats.t.ppf(0.975, freedom * factor), freedom * factor
+        opposite = np.nan_to_num(stats.nct.cdf(-limit, many, min(away, 30)))
+        powers.append(1 - stats.nct.cdf(limit, many, min(away, 30)) + opposite)
+    expected = np.quantile(powers, [0.1, 0.9])
+    assert power_band(effect, error, freedom, factor) == pytest.approx(expected, abs=0.002)

@@ -121,3 +121,13 @@ def test_mistakes_are_named_and_many_exchanges_are_drawn():
         exchange([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0], pairs=4)
     assert len(moves(20, 20, 0)) == EXCHANGES
     assert (moves(20, 20, 0) == moves(20, 20, 0)).all()
+
+
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_an_effect_is_rejected_where_its_p_is_the_level_itself(n):
+    """Of 2^n exchanges of signs, the actual one alone does as well where all pairs agree."""
+    left = 1 + RNG.random(n)
+    for share, finite in ((1 / 2**n, True), (0.99 / 2**n, False)):
+        found = exchange(left, np.zeros(n), pairs=n, level=1 - 2 * share)
+        assert found.p_greater == 1 / 2**n
+        assert np.isfinite([found.low, found.high]).tolist() == [finite, finite]

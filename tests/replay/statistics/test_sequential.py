@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from replay.statistics.sequential import e_holm, e_process, sequence
+from replay.statistics.sequential import FRACTIONS, e_holm, e_process, sequence
 
 RNG = np.random.default_rng(0)
 
@@ -85,3 +85,14 @@ def test_mistakes_are_named(wrong):
         sequence(wrong)
     with pytest.raises(ValueError, match="within"):
         sequence([2.0], half_range=1.0)
+
+
+@pytest.mark.parametrize("effect", [-0.5, 0.0, 0.5])
+def test_no_bet_loses_more_than_its_stake_whatever_effect_is_tested(effect):
+    """Under a null of `effect` the worst pair is a loss of R + effect, and only it costs all."""
+    worst = e_process(np.full(3, -1.0), 1.0, effect)
+    stakes = 1 - np.array(FRACTIONS)
+    np.testing.assert_allclose(worst, [(stakes**n).mean() for n in (1, 2, 3)])
+    best = e_process(np.full(1, 1.0), 1.0, effect)
+    gain = (1 - effect) / (1 + effect)
+    np.testing.assert_allclose(best, 1 + np.mean(FRACTIONS) * gain)

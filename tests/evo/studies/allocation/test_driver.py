@@ -317,6 +317,24 @@ class Own(IndexPolicy):
         return -np.arange(float(self.arms))[None]
 
 
+@pytest.mark.parametrize(
+    ("policy", "parameters"),
+    [
+        ("exp3ix", {"reward_range": (0.0, 2.0)}),
+        ("ucb1", {"c": np.linspace(0, 1, 3)[1]}),
+    ],
+)
+def test_an_allocation_goes_on_whatever_type_its_policys_parameters_have(
+    policy: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    build = functools.partial(POLICIES[policy], **parameters)
+    settings = {"arms": 2, "rounds": 2, "children": 1, "log_dir": tmp_path, "progress": False}
+    first = evo.allocate_live("mmd", build, **settings)
+    again = evo.allocate_live("mmd", build, **settings)
+    np.testing.assert_array_equal(again.pulls, first.pulls)
+    assert [len(log.children) for log in again.arms] == [len(log.children) for log in first.arms]
+
+
 def test_a_policy_of_ones_own_is_known_by_its_code(tmp_path: Path) -> None:
     given: dict[str, Any] = {**SMALL, "arms": 2, "rounds": 2, "children": 1, "log_dir": tmp_path}
     evo.allocate_live("mmd", Own, **given)
