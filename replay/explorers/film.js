@@ -26,4 +26,19 @@ button.onclick = () => {
 slider.oninput = () => { stop(); show(+slider.value); };
 for (const each of document.querySelectorAll("figcaption")) each.hidden = true;
 bar.hidden = frames.length < 2;
+
+// Within a notebook the page is as light or dark as the notebook is.
+const host = window.frameElement?.ownerDocument.body;
+if (host?.dataset.jpThemeLight) {
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  const themed = rules.filter((rule) => rule.media?.mediaText.includes("prefers-color-scheme"));
+  const follow = () => {
+    const dark = host.dataset.jpThemeLight === "false", media = dark ? "all" : "not all";
+    for (const rule of themed) rule.media.mediaText = media;
+    for (const source of document.querySelectorAll("source")) source.media = media;
+    document.documentElement.style.colorScheme = dark ? "dark" : "light";
+  };
+  new MutationObserver(follow).observe(host, { attributeFilter: ["data-jp-theme-light"] });
+  follow();
+}
 show(frames.length - 1);

@@ -305,5 +305,15 @@ def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
     opened.get_by_role("button", name="Play").wait_for()  # it is called Pause meanwhile
     assert output.inner_text() == f"step {last} of {last}"
     assert words.inner_text() == made.steps[-1].words
+    host = tmp_path / "host.html"
+    body = f"<body data-jp-theme-light='false'>{made._repr_html_()}</body>"
+    host.write_text(f"<meta charset='utf-8'>{body}", encoding="utf-8")
+    opened.goto(host.as_uri())
+    inside = opened.frame_locator("iframe")
+    for light, ground in (("false", "rgb(17, 20, 24)"), ("true", "rgb(255, 255, 255)")):
+        opened.evaluate("(light) => { document.body.dataset.jpThemeLight = light; }", light)
+        lab.expect(inside.locator("body")).to_have_css("background-color", ground)
+        media = "all" if light == "false" else "not all"
+        lab.expect(inside.locator("source").first).to_have_attribute("media", media)
     assert errors == []
     opened.close()
