@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     config.option.loadscopereorder = False
     return ByFile(config, log)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def spare_sandboxes() -> Iterator[type]:
+    """The pool of sandboxes that tests of other things than the sandbox use."""
+    from spare_sandboxes import SparePool, stop_spares
+
+    yield SparePool
+    stop_spares()
+
+
+@pytest.fixture(autouse=True)
+def sandboxes_are_used_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Outside the tests of the sandbox and those of attacks, runs share running sandboxes."""
+    if not {"sandbox", "torture"}.isdisjoint(request.path.parts):
+        yield
+        return
+    from evo.sandbox import evaluator
+
+    pool = request.getfixturevalue("spare_sandboxes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluator, "_Pool", pool)
+        yield
 
 
 @pytest.fixture

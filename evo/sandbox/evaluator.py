@@ -215,7 +215,8 @@ class _Worker:
 
     def __init__(self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket]) -> None:
         self.process, self._channels = process, channels
-        self._known: dict[socket.socket, str] = {}  # the task that each server received last
+        # The task that each server received last, and its notes, which the hash leaves out.
+        self._known: dict[socket.socket, tuple[str, str | None]] = {}
         self._folders: tuple[str, ...] = ()
         self._words: str | None = None
         self._stopping = threading.Lock()
@@ -251,7 +252,7 @@ class _Worker:
         """Have one program evaluated."""
         texts = task.files.values() if task.isolation == "shared" else ()
         channel = self._channels[any("scipy" in text for text in (request.program, *texts))]
-        known = f"{task.hash} {task.notes_file}"
+        known = (task.hash, task.files.get(task.notes_file))
         if self._known.get(channel) == known:
             request = msgspec.structs.replace(request, task=None)
         channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)

@@ -115,7 +115,7 @@ class _Scorer:
 
     process: Process
     channel: socket.socket
-    key: tuple[str, str, Limits]
+    key: tuple[str, str | None, Limits]
 
 
 class Server:
@@ -182,7 +182,8 @@ class Server:
 
     def _score(self, task: TaskRecord, request: Request, value: bytes) -> Evaluation:
         """Score a returned value in the scorer, started anew for another task or other limits."""
-        if self._scorer and self._scorer.key != (task.hash, task.notes_file, request.limits):
+        key = task.hash, task.files.get(task.notes_file), request.limits
+        if self._scorer and self._scorer.key != key:
             self._stop_scorer()
         if self._scorer is None:
             self._scorer = self._start_scorer(task, request.limits)
@@ -212,7 +213,8 @@ class Server:
                 self._jail, limits, run, channel=channel, extra_bytes=extra, scorer=True
             )
         self._watcher.spared = {process.pid}
-        return _Scorer(process=process, channel=own, key=(task.hash, task.notes_file, limits))
+        key = task.hash, task.files.get(task.notes_file), limits
+        return _Scorer(process=process, channel=own, key=key)
 
     def _stop_scorer(self) -> int:
         """Kill the scorer; the status it ended with."""

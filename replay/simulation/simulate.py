@@ -277,8 +277,11 @@ def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
 
     pulls = stack("pulls")
     if (rows != np.arange(rows.shape[1])).any():
-        slots = np.arange(len(rows)) * rows.shape[1] + np.maximum(pulls.T, 0)
-        pulls = np.where(pulls.T < 0, -1, rows.reshape(-1)[slots]).T
+        slots = np.maximum(pulls.T, 0, dtype=np.int64)
+        slots += np.arange(len(rows)) * rows.shape[1]
+        found = rows.reshape(-1)[slots]
+        found[pulls.T < 0] = -1
+        pulls = found.T
     spent = {
         unit: np.concatenate([p.spent.get(unit, np.zeros(p.pulls.shape)) for p in parts])
         for unit in sorted({unit for part in parts for unit in part.spent})

@@ -13,7 +13,7 @@ import evo
 import replay
 from evo.logs.fitting import MOST_NOTES
 from evo.logs.hashes import hash_of_task
-from evo.logs.records import Evaluation
+from evo.logs.records import Evaluation, Limits
 from evo.prompt import Tried, feedback
 from evo.runs.configuration import differences, make_header, make_header_again
 from evo.runs.planning import Planner
@@ -167,6 +167,20 @@ def test_the_notes_of_shipped_tasks_say_what_is_wrong() -> None:
     assert bins.startswith("2 bins for 3 items, at least 2 are needed; largest free rooms: 40, 0;")
     circles = [(0.25, 0.25, 0.25), (0.5, 0.25, 0.25)]
     assert "0 and 1 by 0.25" in told("circle_grid", circles, {"input": 2, "best": 1})
+
+
+def test_a_sandbox_notices_that_only_the_notes_have_changed(tmp_path: Path) -> None:
+    judge = "def score(value):\n    return value\n"
+    task = write_task(tmp_path / "task", "def f():\n    return 1.0\n", judge, "entry = ['f']\n")
+    found = []
+    with evo.sandbox.Evaluator(1) as sandbox:
+        for text in ("first", "second"):
+            (task / "evaluator_notes.py").write_text(f"def notes(value):\n    return '{text}'\n")
+            loaded = evo.load_task(task)
+            made = sandbox.evaluate(loaded.record, loaded.initial_program, Limits())
+            found.append((loaded.record.hash, made.notes))
+    assert [notes for _, notes in found] == ["first", "second"]
+    assert found[0][0] == found[1][0]
 
 
 def test_notes_on_a_data_set_are_of_the_worst_instance_in_sight(tmp_path: Path) -> None:
