@@ -17,6 +17,8 @@ from replay.logs.lineage import Place, parent_of, program_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evo.runs.planning import Prompt
+
 LISTED = 300
 """Programs that a search lists at most."""
 
@@ -45,6 +47,7 @@ class RunData:
         self.trajectory = log.trajectory
         self._asked = {(each.generation, each.index): each.parents for each in log.outcomes}
         self._numbers = {place: number for number, place in enumerate(self.places)}
+        self._prompts: tuple[int, list[Prompt]] = 0, []
 
     @property
     def best(self) -> Place:
@@ -63,6 +66,14 @@ class RunData:
         if not members.size:
             return 0
         return int(members[np.abs(self.index[members] - index).argmin()])
+
+    def prompts(self, generation: int) -> list[Prompt]:
+        """What the children of a generation were asked for; see `evo.runs.planning.asked_in`."""
+        from evo.runs.planning import asked_in
+
+        if self._prompts[0] != generation:  # of each generation the run is folded again
+            self._prompts = generation, asked_in(self.log, generation)
+        return self._prompts[1]
 
     def hop(self, place: Place, to: Hop, step: Literal[-1, 1]) -> Place | None:
         """Returns the next or previous program of a sort; None: there is none further on."""

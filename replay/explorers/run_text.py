@@ -144,15 +144,13 @@ def program(view: RunView) -> str:
 
 def prompt(view: RunView) -> str:
     """The messages that asked for a child, made again from the log, with their context."""
-    from evo.runs.planning import asked_in
-
     if view.child is None:
         return note("No call was made for the initial program.")
     log = view.data.log
     if log.header.source != "evo" or log.header.compact:
         return note(_no_text(view, "prompt"))
     try:
-        asked = asked_in(log, view.place[0])[view.place[1]]
+        asked = view.data.prompts(view.place[0])[view.place[1]]
     except (KeyError, ValueError) as error:
         return note(f"The prompt cannot be made again: {error}")
     same = asked.hash == view.child.prompt_hash

@@ -197,8 +197,19 @@ def in_both_themes(figure: Figure) -> str:
         with inks:
             figure.savefig(stream, format="png", dpi=2 * DPI)
         hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
-        parts.append(f'<div class="{theme}">{still(stream.getvalue(), hits, label)}</div>')
+        picture = still(_small(stream.getvalue()), hits, label)
+        parts.append(f'<div class="{theme}">{picture}</div>')
     return "".join(parts)
+
+
+def _small(png: bytes) -> bytes:
+    """The same picture in the colours that it needs, of which 256 are enough."""
+    from PIL import Image
+
+    stream = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(stream, format="PNG")
+    return stream.getvalue()
 
 
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:

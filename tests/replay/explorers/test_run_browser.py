@@ -1,3 +1,4 @@
+import html
 import random
 
 import msgspec
@@ -12,6 +13,7 @@ import replay
 from evo.logs.log import keep_value, read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import STATUSES, Child, Evaluation, Generation
+from evo.runs import planning
 from replay.explorers import run_explorer, screen
 from replay.explorers import run_text as texts
 from replay.explorers.run_arrays import LOOKS
@@ -274,6 +276,22 @@ def test_prompts_are_shown_as_they_were_sent(tmp_path, settings):
         browser.close()
     told = [texts.prompt(look_at(RunData(fork), (4, k))) for k in range(4)]
     assert any("Its metrics" in page for page in told)
+
+
+def test_the_prompts_of_a_generation_are_made_again_once(browser, log, monkeypatch):
+    made, asked_in = [], planning.asked_in
+    monkeypatch.setattr(
+        planning,
+        "asked_in",
+        lambda log, generation: made.append(generation) or asked_in(log, generation),
+    )
+    for generation in (2, 3, 2):
+        for index in range(4):
+            browser.choose(generation=generation, index=index)
+            assert asked_in(log, generation)[index].messages[-1]["content"].splitlines()[0] in (
+                html.unescape(browser._pages["Prompt"].value)
+            )
+    assert made == [2, 3, 2]
 
 
 def test_a_compact_log_says_what_it_lacks(log, tmp_path):
