@@ -42,6 +42,7 @@ from replay.reports.tables import FORMATS, html_table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from evo.logs.types import JsonObject
 
@@ -187,27 +188,26 @@ def in_both_themes(figure: Figure) -> str:
     """A figure of the light theme as HTML that answers to the mouse, in the inks of the screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     figure.set_dpi(2 * DPI)
     arrange(figure)
     label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
     parts = []
     for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
-        stream = io.BytesIO()
         with inks:
-            figure.savefig(stream, format="png", dpi=2 * DPI)
+            canvas.draw()
+        png = _small_png(np.asarray(canvas.buffer_rgba()))
         hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
-        picture = still(_small(stream.getvalue()), hits, label)
-        parts.append(f'<div class="{theme}">{picture}</div>')
+        parts.append(f'<div class="{theme}">{still(png, hits, label)}</div>')
     return "".join(parts)
 
 
-def _small(png: bytes) -> bytes:
-    """The same picture in the colours that it needs, of which 256 are enough."""
+def _small_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Pixels (height, width, 4) as a PNG in the colours that they need, of which 256 are enough."""
     from PIL import Image
 
     stream = io.BytesIO()
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = Image.fromarray(pixels).convert("RGB")
     picture.quantize(256, dither=Image.Dither.NONE).save(stream, format="PNG")
     return stream.getvalue()
 
