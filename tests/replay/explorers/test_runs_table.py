@@ -15,9 +15,9 @@ from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay.explorers import Runs
 from replay.explorers.chosen_runs import _programs
-from replay.explorers.drawn import SCRIPT
 from replay.explorers.run_browser import RunBrowser
 from replay.explorers.run_data import RunData
+from replay.explorers.scripts import script
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_what_all_runs_share_takes_no_column_of_the_page(frame):
 
 
 def test_runs_wear_the_colours_of_the_budget_explorer_in_the_order_of_choice(runs):
-    [colours] = re.findall(r"RUN_COLOURS = (\[.*?\]);", SCRIPT.read_text(encoding="utf-8"))
+    [colours] = re.findall(r"RUN_COLOURS = (\[.*?\]);", script("view"))
     runs.chosen.choose(["r2", "r0"])
     lines = runs.chosen.shown.figure().axes[0].lines
     ends = {to_hex(line.get_color()): line.get_ydata()[-1] for line in lines}
