@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from replay.explorers.rest import Rest
 from replay.explorers.scripts import encoded, script, write_page
 from replay.explorers.subject import Settings, View
 from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
+from replay.plots.output import small_png
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -189,6 +192,14 @@ class Drawn:
         self.figure().savefig(stream, format="png", dpi=100, metadata=notes)
         return stream.getvalue()
 
+    def _small(self) -> bytes:
+        """The same in few colours, for pages."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        canvas: Any = FigureCanvasAgg(self.figure())
+        canvas.draw()
+        return small_png(np.asarray(canvas.buffer_rgba()))
+
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.
 
@@ -225,7 +236,7 @@ class Drawn:
         """The picture as HTML without a server or a network: scripts, where run, make it move."""
         with self._lock:
             self.settle()
-            picture, data, state = self.png, self.screen.data, self.settings
+            picture, data, state = self._small(), self.screen.data, self.settings
         image, numbers, code, words = (
             encoded(each) for each in (picture, data, script("view"), json.dumps(state))
         )

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from replay.plots.style import THEMES, arrange, figure_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 
 def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
@@ -124,6 +126,16 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
     text = "; ".join(title for title in titles if title) or _words_in(figure)
     width = round(100 * figure.get_figwidth())
     return Shown(light.getvalue(), dark.getvalue() or None, width, text)
+
+
+def small_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Pixels (height, width, 4) as a PNG in the colours that they need, of which 256 are enough."""
+    from PIL import Image
+
+    stream = io.BytesIO()
+    picture = Image.fromarray(pixels).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(stream, format="PNG")
+    return stream.getvalue()
 
 
 def _words_in(figure: Figure) -> str:

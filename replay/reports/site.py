@@ -10,7 +10,6 @@ text in the browser.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import math
 import os
@@ -32,7 +31,7 @@ from replay.logs.lineage import Place, program_of
 from replay.logs.tables import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.plots.hits import hits_of, pack, still
-from replay.plots.output import in_dark
+from replay.plots.output import in_dark, small_png
 from replay.plots.style import arrange
 from replay.plots.style import number as in_digits
 from replay.reports.figures import Panel, best_construction, draw_page
@@ -42,7 +41,6 @@ from replay.reports.tables import FORMATS, html_table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from evo.logs.types import JsonObject
 
@@ -196,20 +194,10 @@ def in_both_themes(figure: Figure) -> str:
     for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
         with inks:
             canvas.draw()
-        png = _small_png(np.asarray(canvas.buffer_rgba()))
+        png = small_png(np.asarray(canvas.buffer_rgba()))
         hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
         parts.append(f'<div class="{theme}">{still(png, hits, label)}</div>')
     return "".join(parts)
-
-
-def _small_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Pixels (height, width, 4) as a PNG in the colours that they need, of which 256 are enough."""
-    from PIL import Image
-
-    stream = io.BytesIO()
-    picture = Image.fromarray(pixels).convert("RGB")
-    picture.quantize(256, dither=Image.Dither.NONE).save(stream, format="PNG")
-    return stream.getvalue()
 
 
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import io
 import itertools
 import json
 import math
@@ -8,6 +9,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from synthetic_runs import as_frame, chain_runs
 
 import replay
@@ -279,7 +281,9 @@ def test_the_stored_picture_is_small_and_needs_no_script(sweep):
         shown = bundle["text/html"]
         assert len(shown) < 300_000
         [image] = re.findall(r'src="data:image/png;base64,([^"]+)"', shown)
-        assert base64.b64decode(image).startswith(b"\x89PNG")
+        with Image.open(io.BytesIO(base64.b64decode(image))) as picture:
+            assert (picture.format, picture.mode) == ("PNG", "P")  # of few colours
+        assert 2 * len(image) < len(base64.b64encode(explorer.png))
         assert explorer.words.split(".")[0] in shown
         assert bundle["text/plain"] == explorer.words
         assert "application/vnd.jupyter.widget-view+json" in bundle
