@@ -87,6 +87,10 @@ export function mount(el, given, before, tell = () => {}) {
   }
   const at = () => (state.at ? numbers.get(state.at.join("-")) ?? -1 : -1);
   const failed = (k) => run.children.status[k] >= 0;
+  const within = (k) => {
+    const [x, y] = plan.places[k];
+    return x >= plan.left - 1 && x <= plan.x1 + 1 && (failed(k) || (y >= plan.top - 1 && y <= plan.bottom + 1));
+  };
 
   function draw() {
     hint("");
@@ -210,13 +214,12 @@ export function mount(el, given, before, tell = () => {}) {
     if (plan) {
       plan.marks.replaceChildren();
       const from = k < 0 ? -1 : run.children.parent[k];
-      const seen = ([x]) => x >= plan.left - 1 && x <= plan.x1 + 1;
-      if (from >= 0 && seen(plan.places[from])) {
+      if (from >= 0 && within(from)) {
         const [[px, py], [x, y]] = [plan.places[from], plan.places[k]];
-        svg("line", { x1: px, y1: py, x2: x, y2: y, stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1.5 3" }, plan.marks);
+        if (within(k)) svg("line", { x1: px, y1: py, x2: x, y2: y, stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1.5 3" }, plan.marks);
         svg("rect", { x: px - 5.5, y: py - 5.5, width: 11, height: 11, fill: "none", stroke: "currentColor", class: "parent" }, plan.marks);
       }
-      if (k >= 0 && seen(plan.places[k])) {
+      if (k >= 0 && within(k)) {
         const [cx, cy] = plan.places[k];
         svg("circle", { cx, cy, r: 8, fill: "none", stroke: BETTER, "stroke-width": 2.4, class: "shown" }, plan.marks);
       }
@@ -275,7 +278,7 @@ export function mount(el, given, before, tell = () => {}) {
     const k = way ? hop(...way) : at();
     if (k < 0) return;
     go(k, way ? "key" : "click");
-    hint(factsOf(run, k), ...plan.places[k]);
+    hint(factsOf(run, k), ...(within(k) ? plan.places[k] : [plan.left, plan.top]));
   });
   root.addEventListener("focusout", () => hint(""));
 
@@ -288,7 +291,7 @@ export function mount(el, given, before, tell = () => {}) {
     let found = -1, away = REACH * REACH;
     plan.places.forEach(([px, py], k) => {
       const far = (px - x) ** 2 + (py - y) ** 2 - (better.has(k) ? 9 : 0);
-      if (far < away && px >= plan.left - 1 && px <= plan.x1 + 1 && (failed(k) || (py >= plan.top - 1 && py <= plan.bottom + 1))) { away = far; found = k; }
+      if (far < away && within(k)) { away = far; found = k; }
     });
     return found;
   }

@@ -113,6 +113,9 @@ def test_a_click_goes_to_a_program_and_marks_its_parent(page: Any, data: RunData
 
 
 def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
+    lab.click(page, f"{name((0, 0))}: ")
+    shown = page.locator(".replay-run circle.shown")
+    assert shown.count() == 1
     before = page.evaluate(LIMITS)
     box = page.locator("rect.panel[data-panel=fitness]").bounding_box()
     page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.2 * box["height"])
@@ -123,8 +126,10 @@ def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
     for low, share in ((0, 0.5), (2, 0.4)):
         part = (zoomed[low + 1] - zoomed[low]) / (before[low + 1] - before[low])
         assert part == pytest.approx(share, rel=0.02)
+    assert shown.count() == 0  # it lies outside
     page.locator("rect.panel[data-panel=failures]").dblclick()
     assert page.evaluate(LIMITS) == before
+    assert shown.count() == 1
 
 
 def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> None:
