@@ -114,7 +114,7 @@ def fit_value(value: object, most: int) -> object:
 
     Args:
         value: Plain data: None, booleans, numbers, texts, bytes, lists, tuples and dicts.
-        most: Parts at most, where a text counts as one for every 20 bytes.
+        most: Parts at most, where a text or key counts as one for every 20 characters.
     """
     left = most
 
@@ -124,7 +124,11 @@ def fit_value(value: object, most: int) -> object:
         if left < 0 or depth > MOST_NESTED:
             raise _TooMuch
         if isinstance(part, dict):
-            return {_key(name): fit(entry, depth + 1) for name, entry in part.items()}
+            keys = [_key(name) for name in part]
+            left -= sum(len(key) // 20 for key in keys)
+            return {
+                key: fit(entry, depth + 1) for key, entry in zip(keys, part.values(), strict=True)
+            }
         if isinstance(part, list | tuple):
             return [fit(entry, depth + 1) for entry in part]
         if isinstance(part, bytes):

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,6 +88,23 @@ def test_a_construction_that_is_too_large_or_too_deep_is_left_out() -> None:
         "true": 3,
         "4": 5,
     }
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {f"{k:05d}" + "\x00" * 195: None for k in range(999)},
+        [{"\x00" * 200: None}] * 499,
+        {"\x00" * 19 + str(k): k for k in range(999)},
+        ["\x00" * 19] * 999,
+        [b"\xff" * 19] * 999,
+        [-(2**62)] * 999,
+    ],
+    ids=["long keys", "one key each", "short keys", "texts", "bytes", "numbers"],
+)
+def test_no_forged_construction_takes_more_than_some_hundred_bytes_a_part(forged: object) -> None:
+    """A control character takes six bytes in JSON, in a key as in a text."""
+    assert len(msgspec.json.encode(fit_value(forged, 1000))) < 250 * 1000
 
 
 @given(usages)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import null_worlds
 import numpy as np
 import pandas as pd
@@ -221,3 +223,23 @@ def test_scaled_residuals_have_the_unbiased_variance_of_a_cell():
     grid = grid_of(two(np.random.default_rng(4)))
     squares = (NullWorlds.of(grid).scaled ** 2).sum(axis=0) / grid.counts
     np.testing.assert_allclose(squares, np.nanvar(grid.values, axis=0, ddof=1))
+
+
+@pytest.mark.parametrize("claim", ["rise", "curve"])
+def test_a_claim_is_held_against_the_harder_kind_of_null_world(claim):
+    """The cells of a budget may all be alike, or stay apart as observed: nobody knows which."""
+    apart = []
+    for seed in range(3):
+        envelope = envelope_of(null_worlds.plateaus, seed)
+        alone = []
+        for null in envelope._splits[1:]:
+            one = replace(envelope)
+            vars(one)["_splits"] = [envelope._splits[0], null]
+            alone.append(getattr(one, claim)())
+        found = getattr(envelope, claim)()
+        assert found.p == max(each.p for each in alone)
+        if claim == "rise":
+            assert found.p_opposite == max(each.p_opposite for each in alone)
+            assert found.high - found.low == max(each.high - each.low for each in alone)
+        apart.append(alone[0].p != alone[1].p)
+    assert any(apart)

@@ -6,7 +6,7 @@ from scipy.stats import nct, norm, t
 
 import replay
 from replay.claims.decision import VERDICTS, decide
-from replay.claims.power import _Pilot, _rows, _shares, power
+from replay.claims.power import _judged, _Pilot, _pooled, _rows, _shares, power
 from replay.statistics.exchange import Exchanges
 
 
@@ -161,3 +161,27 @@ def test_a_policy_is_not_compared_with_a_group():
 
 def test_the_same_seed_gives_the_same_table():
     pd.testing.assert_frame_equal(*(power(pilot(), A, B, runs=8, studies=20) for _ in range(2)))
+
+
+def test_pooled_sides_keep_their_own_mean_and_spread():
+    rng = np.random.default_rng(3)
+    left, right = rng.lognormal(0, 1, 9), 5 + 0.1 * rng.normal(size=14)
+    for pooled, own in zip(_pooled(left, right), (left, right), strict=True):
+        assert len(pooled) == 23
+        assert [pooled.mean(), pooled.std()] == pytest.approx([own.mean(), own.std()])
+    one, other = (pooled - pooled.mean() for pooled in _pooled(left, right))
+    np.testing.assert_allclose(one / one.std(), other / other.std())
+
+
+@pytest.mark.parametrize("pairs", [0, 7])
+def test_a_simulated_study_settles_where_its_exchanges_reject_and_nowhere_else(pairs):
+    """Its limits use other exchanges than those that decide, so they are moved across zero."""
+    rng = np.random.default_rng(4)
+    settled = 0
+    for _ in range(150):
+        left, right = rng.exponential(1.6, 7), rng.exponential(1.0, 7)
+        _, low, high = _judged(left, right, pairs, 0.6, 0.95, False, 0)
+        above, below = Exchanges(left, right, pairs=pairs).tails(0.0)
+        assert (low > 0, high < 0) == (above <= 0.025, below <= 0.025)
+        settled += low > 0
+    assert 5 < settled < 100
