@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.logs.journal import LogError
+from evo.logs.journal import LogError, read_bytes
 from evo.logs.records import Child, Evaluation, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
@@ -146,7 +146,7 @@ def recognises_skydiscover(path: Path) -> bool:
         return path.match(_STATISTICS)
     programs = (p for folder in _checkpoints(path) for p in (folder / "programs").glob("*.json"))
     return any(path.glob(_STATISTICS)) or any(
-        b'"solution"' in file.read_bytes() for file in itertools.islice(programs, 1)
+        b'"solution"' in read_bytes(file) for file in itertools.islice(programs, 1)
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from evo.logs import examples
-from evo.logs.journal import LogError, Writer, unused
+from evo.logs.journal import LogError, Writer, open_regular, unused
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import meant
 from evo.policies import Draws
@@ -243,7 +243,8 @@ def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | 
 
 def _read(path: Path) -> JsonObject:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=JsonObject)
+        with open_regular(path) as file:
+            return msgspec.json.decode(file.read(), type=JsonObject)
     except ValueError as error:
         raise LogError(f"{path}: not a selection: {error}; {examples.SELECTION}") from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evo.logs import examples
-from evo.logs.journal import LogError, check_folder
+from evo.logs.journal import LogError, check_folder, open_regular
 from evo.logs.records import Limits, Record, TaskRecord
 from evo.logs.types import JsonObject
 from evo.runs.configuration import seeds_of
@@ -191,7 +191,8 @@ def read_design(folder: Path) -> Design:
     """Reads sweep.json."""
     path = folder / DESIGN
     try:
-        return _decoder.decode(path.read_bytes())
+        with open_regular(path) as file:
+            return _decoder.decode(file.read())
     except OSError as error:
         reason = f"{error.strerror} ({DESIGN})"
         raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None

@@ -19,6 +19,8 @@ from evo.logs.hashes import hash_of_task
 from evo.logs.journal import PREFIX, LogError, encode_line, read_bytes
 from evo.logs.log import line_decoder, read_log
 from evo.logs.records import Header
+from evo.studies.selection.driver import _read
+from evo.studies.sweep.design import read_design
 from replay.cli.entry import main as replay_main
 
 NAME = "a$x_{$b\x1b[31mred\x9b\u202e"
@@ -212,3 +214,13 @@ def test_what_cannot_be_written_is_an_error_before_anything_is_announced(
     assert main(["run", "cp", "-T", "1", "-N", "1", "-q", *options]) == 2
     said = capsys.readouterr()
     assert (said.out, len(said.err.splitlines())) == ("", 1)
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "selection.json"])
+def test_a_pipe_in_a_studys_folder_is_refused_and_nothing_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    os.mkfifo(tmp_path / name)
+    reads = {"sweep.json": read_design, "selection.json": lambda folder: _read(folder / name)}
+    with pytest.raises(LogError, match="expected a file, got a pipe"):
+        reads[name](tmp_path)

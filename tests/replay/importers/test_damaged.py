@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import math
+import os
 import tempfile
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 import replay
 from evo.logs.journal import LogError
 from replay.cli.entry import main
-from replay.importers import read, write
+from replay.importers import detect, read, write
 
 FILES = {
     "table": "table.jsonl",
@@ -124,3 +125,16 @@ def test_strange_cells_of_a_database(column, value):
         path = write_shinka(Path(folder)) / "programs.sqlite"
         execute(path, [f"UPDATE programs SET {column} = ? WHERE id = 'a'", value])
         survives(path, "shinkaevolve")
+
+
+def test_a_pipe_or_a_device_in_a_checkpoint_is_refused_and_nothing_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    for name in ("pipe", "device"):
+        programs = tmp_path / name / "checkpoints" / "checkpoint_10" / "programs"
+        programs.mkdir(parents=True)
+        file = programs / "a.json"
+        os.mkfifo(file) if name == "pipe" else file.symlink_to("/dev/zero")
+        with pytest.raises(LogError, match="a pipe or a device"):
+            detect(tmp_path / name)
+        assert main(["import", "auto", str(tmp_path / name), "-o", str(tmp_path / "out")]) == 2

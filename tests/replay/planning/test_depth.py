@@ -164,3 +164,12 @@ def test_models_on_one_curve_collapse_and_others_do_not():
     assert envelope(alike).collapse["r2"].item() > 0.97
     assert envelope(apart).collapse["r2"].item() < 0.8
     assert envelope(apart).collapse["models"].item() == 2
+
+
+def test_an_initial_program_of_unknown_cost_leaves_the_cost_of_its_run_known():
+    frame = bilinear_runs(budget=16)
+    known = frame.assign(tokens=100.0 * frame["children"] * (frame["generation"] > 0))
+    unknown = known.assign(tokens=known["tokens"].where(known["generation"] > 0))
+    assert unknown["tokens"].isna().any()
+    points = [envelope(each, axis="tokens").points for each in (known, unknown)]
+    pd.testing.assert_frame_equal(*points)

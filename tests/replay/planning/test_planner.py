@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
+from replay.planning.grid import one_sweep
 from replay.planning.kernel import fit_kernel
 from replay.planning.leads import choose_split, lead, nearest_square
 from replay.planning.planner import (
@@ -12,6 +13,7 @@ from replay.planning.planner import (
     Costs,
     affordable,
     arms_beside,
+    own_runs,
     plan,
     simulate_choice,
 )
@@ -73,6 +75,8 @@ def test_inside_the_way_to_tau_is_forecast(swept):
     assert (np.diff(easy.reached) >= 0).all()
     assert easy.reached[-1] == easy.p_tau
     assert easy.budget_for_tau <= 16 < hard.budget_for_tau
+    spent = int(easy.budget_for_tau / easy.choice.children)  # generations that are paid for
+    assert (easy.reached[:spent] >= 0.9).tolist() == [False] * (spent - 1) + [True]
     assert f"probability {easy.p_tau:.2f}" in str(easy)
     option = easy.options.set_index("children").loc[easy.choice.children]
     assert option["p_tau"] == pytest.approx(easy.p_tau, abs=0.1)
@@ -269,3 +273,13 @@ def test_of_two_splits_as_near_to_the_square_the_deeper_counts():
 def test_of_splits_of_equally_many_generations_the_broadest_counts():
     assert nearest_square({1: 5, 2: 5, 4: 5, 8: 5, 16: 4, 32: 4}) == 3
     assert nearest_square({1: 2, 2: 2, 4: 1}) == 1
+
+
+def test_runs_of_the_pilot_count_for_every_depth_that_they_reached(pilot):
+    sweep = one_sweep(pilot[0])
+    deepest = int(sweep.depth[sweep.children == 4].max())
+    whole = own_runs(sweep, deepest, 4)
+    assert len(whole) == 4
+    for T in range(1, deepest):
+        np.testing.assert_array_equal(own_runs(sweep, T, 4), whole[:, :T])
+    assert own_runs(sweep, deepest + 1, 4).shape == (0, deepest + 1)

@@ -18,7 +18,7 @@ from replay.logs.tables import load_tables
 from replay.plots import FIGURES
 from replay.reports.figures import Panel, best_construction, draw_page
 from replay.reports.report import OFFLINE_NOTE, groups, policy_sections, sections
-from replay.reports.tables import FORMATS, estimate
+from replay.reports.tables import FORMATS, _level, estimate, stack
 from replay.simulation.contest import BASELINES, compete, named_policies
 from replay.statistics.intervals import interval, measured, name_of
 
@@ -322,3 +322,21 @@ def test_each_quantity_of_a_table_is_labelled_by_its_own_coverage(tmp_path):
     median, mean = (name_of(measured(kind, 6), 0.95) for kind in ("median", "mean"))
     assert median != mean
     assert f"in brackets: {median} over runs (final, median), {mean} over runs" in text
+
+
+def test_a_fitness_that_a_run_equals_is_reached(tmp_path):
+    group = only_group(pool(tmp_path))
+    ends = group.tables.generations.groupby("run")["best_fitness"].max()
+    for tau in sorted(set(ends)):
+        [table, *_] = sections(group, tau=float(tau))
+        [cell] = table.cells[table.cells["quantity"] == f"reached {tau:g}"].to_dict("records")
+        assert cell["value"] == (ends >= tau).mean()
+
+
+def test_a_column_is_labelled_by_the_worst_coverage_in_it():
+    values = np.random.default_rng(0).normal(size=40)
+    few, many = (interval(values[:n]) for n in (5, 40))
+    assert few.coverage < many.coverage
+    for rows in ((few, many), (many, few)):
+        cells = {str(k): [estimate("final", found, "fitness")] for k, found in enumerate(rows)}
+        assert _level(stack(cells)) == [f"in brackets: {few.label} over runs"]
