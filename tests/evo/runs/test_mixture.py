@@ -250,3 +250,11 @@ def test_sweeps_and_allocations_of_two_models_cost_what_their_calls_cost(
                                    log_dir=tmp_path / "arms", **common)  # fmt: skip
     paid = sum(sum(paid_by_hand(arm, models).values()) for arm in allocation.arms)
     assert allocation.spent["dollars"][-1] == pytest.approx(paid)
+
+
+def test_a_child_that_is_awaited_costs_what_others_did_and_has_gained_nothing_yet() -> None:
+    for known in (Returns(4, 2.0, 1.0), Returns(1, 0.5, 0.0), Returns()):
+        awaited = known.awaited
+        assert (awaited.calls, awaited.gain) == (known.calls + 1, known.gain)
+        assert awaited.cost == pytest.approx(known.cost * (known.calls + 1) / max(known.calls, 1))
+        assert awaited.rate <= known.rate

@@ -286,3 +286,33 @@ def test_a_search_by_its_fields_is_the_search_itself() -> None:
     assert record_of(named) == record_of(Islands(islands=3, population=Population(size=4)))
     assert record_of("greedy") is None
     assert record_of("population") == record_of(Population())
+
+
+def test_guests_take_the_place_of_the_worst_so_that_no_island_outgrows_its_size() -> None:
+    search = Islands(islands=3, interval=2, migrants=2, population=Population(size=4, elite=1))
+    state = search.start(Member((0, 0), 0.0), 1e-9)
+    for g in range(1, 9):
+        before = state
+        state = search.fold(state, [Member((g, i), g + i / 12) for i in range(12)])
+        assert all(len(people.members) <= 4 for people in state.islands)
+        if g % 2 == 0:
+            apart = replace(search, interval=100).fold(before, [
+                Member((g, i), g + i / 12) for i in range(12)
+            ])  # fmt: skip
+            for k, people in enumerate(state.islands):
+                guests, own = apart.islands[k - 1].members[:2], apart.islands[k].members
+                expected = {m.place for m in (*own[:2], *guests)}
+                assert {m.place for m in people.members} == expected
+
+
+def test_what_a_child_came_to_counts_for_all_programs_above_it() -> None:
+    search = Tree()
+    state = search.start(Member((0, 0), 0.0), 1e-9)
+    for generation, fitness in ((1, 1.0), (2, 2.0), (3, None)):
+        child = Member((generation, 0), fitness, parents=((generation - 1, 0),))
+        state = search.fold(state, [child])
+    below = {place: node.below for place, node in state.items()}
+    failed = -float("inf")
+    assert below == {(0, 0): (1.0, 2.0, failed), (1, 0): (2.0, failed), (2, 0): (failed,)}
+    widened = {place: node.widened for place, node in state.items()}
+    assert widened == {(0, 0): (1.0,), (1, 0): (2.0,), (2, 0): (failed,)}
