@@ -385,3 +385,15 @@ def test_the_list_of_an_island_run_holds_the_whole_line_of_the_best(tmp_path):
     while place is not None:
         assert place in places
         place = data.parent(place)
+
+
+def test_a_place_without_a_program_is_that_of_the_nearest_one(log):
+    data = RunData(log)
+    for asked, nearest in (
+        ((2, 9), (2, 3)),
+        ((2, -1), (2, 0)),
+        ((99, 1), (6, 1)),
+        ((-1, 0), (0, 0)),
+        ((0, 3), (0, 0)),
+    ):
+        assert data.places[data.number(asked)] == nearest
