@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -11,7 +12,7 @@ from samples import sample_child, sample_header, sample_lines, write_sample
 from test_tables import changed, write_lines
 
 import replay
-from evo.logs.records import Child, Evaluation, Generation, Header, Initial
+from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
 from evo.policies import POLICIES
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
@@ -340,3 +341,34 @@ def test_a_column_is_labelled_by_the_worst_coverage_in_it():
     for rows in ((few, many), (many, few)):
         cells = {str(k): [estimate("final", found, "fitness")] for k, found in enumerate(rows)}
         assert _level(stack(cells)) == [f"in brackets: {few.label} over runs"]
+
+
+def test_children_that_a_fork_inherited_are_counted_once(tmp_path):
+    """The first of two generations of three children was copied; all of them are ok there."""
+    lines = sample_lines(generations=2, children=3)
+    fork = Fork(at=1, copy=0, parent="a" * 64, through="b" * 64, root="c" * 64, segments=())
+    lines = [
+        msgspec.structs.replace(line, inherited=True)
+        if isinstance(line, Child | Generation) and line.generation == 1
+        else line
+        for line in changed(lines, Header, fork=fork)
+    ]
+    group = only_group(write_lines(tmp_path / "fork.jsonl", lines))
+    own = group.tables.children[group.tables.children["generation"] == 2]
+    cells = cells_of(sections(group))
+    assert cells["3", "children"].value == 3
+    assert cells["3", "ok"].value == pytest.approx((own["status"] == "ok").mean())
+
+
+def test_the_gain_of_a_model_is_above_the_best_so_far_and_not_above_the_parent(tmp_path):
+    """In searches other than greedy a child may rewrite what is not the best."""
+    group = only_group(pool(tmp_path))
+    children = group.tables.children
+    models = np.where(children["index"] == 0, "one", "other")
+    children = children.assign(asked_model=models, parent_fitness=-100.0)
+    tables = group.tables._replace(children=children)
+    cells = cells_of(sections(replace(group, tables=tables)))
+    gains = (children["fitness"] - children["best_fitness"]).clip(lower=0)
+    for name in ("one", "other"):
+        expected = gains[models == name].sum()
+        assert cells["3", f"{name}: gain"].value == pytest.approx(expected)
