@@ -18,8 +18,11 @@ import pytest
 from endpoints import say
 from gates import KEY, Upstream, logged, posting
 
+from evo.gate.account import Account, Refused
 from evo.gate.gate import Gate, worst_case
-from evo.logs.records import Model
+from evo.gate.log import Opened, Sent, Settled
+from evo.logs.journal import encode_line
+from evo.logs.records import Attempt, Model
 from evo.models import listening
 
 CHOICE = {"message": {"content": "hi"}, "finish_reason": "stop"}
@@ -183,3 +186,37 @@ def test_half_requests_hold_no_threads_and_are_cut_off(monkeypatch: pytest.Monke
         for client in half:
             client.settimeout(max(0.1, deadline - time.monotonic()))
             assert client.recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(("age", "waits"), [(0.0, 60.0), (20.0, 40.0), (90.0, None)])
+def test_a_gate_that_goes_on_knows_when_the_requests_of_its_log_were_sent(
+    tmp_path: Path, age: float, waits: float | None
+) -> None:
+    path, at = tmp_path / "g.jsonl", time.time() - age
+    with Upstream() as upstream:
+        model = upstream.model
+    sent = Sent(number=0, at=at, client="a", body="b", worst={})
+    answered = Attempt(status="ok", latency=0.1, http_status=200)
+    lines = [Opened(model=model, began=at), sent, Settled(number=0, at=at, attempt=answered)]
+    path.write_bytes(b"".join(map(encode_line, lines)))
+    account = Account(model, {}, rpm=1, tpm=None)
+    with ExitStack() as opened:
+        account.open_log(path, opened)
+        if waits is None:
+            assert account.admit("a", "b", {"tokens": 1.0}).number == 1
+        else:
+            with pytest.raises(Refused) as refused:
+                account.admit("a", "b", {"tokens": 1.0})
+            assert refused.value.wait is not None
+            assert 0 < refused.value.wait <= waits
+
+
+def test_only_a_text_is_bounded_by_its_bytes() -> None:
+    """An image of few bytes may be many tokens: nothing but the context window bounds it."""
+    model = Model(name="m", context=5_000)
+    text, image = {"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "u"}}
+    for content, bounded in (("hi", True), ([text], True), ([text, image], False), (7, False)):
+        messages = [{"role": "user", "content": "hi"}, {"role": "user", "content": content}]
+        worst = worst_case({"messages": messages, "max_tokens": 10}, 100, model)["tokens"]
+        assert (worst < 1_000) == bounded
+        assert bounded or worst == 5_010
