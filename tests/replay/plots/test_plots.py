@@ -19,6 +19,7 @@ import replay
 from replay import plots
 from replay.claims.decision import VERDICTS as OUTCOMES
 from replay.planning.bilinear import fit_bilinear
+from replay.plots.hits import hits_of
 from replay.plots.output import in_dark
 from replay.plots.policies import EFFECTS, VERDICTS, outcome
 from replay.plots.style import THEMES
@@ -656,3 +657,17 @@ def test_configurations_of_a_race_can_be_told_apart():
     assert "named by model, temperature, children" in said
     [first, *_] = vars(plots.race(raced()))["rows"]
     assert first.startswith("configuration")  # short names stay as they are
+
+
+def test_a_race_shows_each_configuration_up_to_the_round_in_which_it_was_retired():
+    found = raced()
+    ax = plots.race(found)
+    alive = np.array([each.alive[0] for each in found.rounds])
+    assert not alive[-1].all()
+    for k, label in enumerate(found.labels):
+        words = [
+            mark.text for mark in hits_of(ax.figure).marks if mark.text.startswith(f"{label}\n")
+        ]
+        last = max(int(text.split("round ")[1].split(":")[0]) for text in words)
+        retired = np.flatnonzero(~alive[:, k])
+        assert last == (retired[0] + 1 if len(retired) else len(found.rounds))
