@@ -45,6 +45,12 @@ if (!window.replayPage) {
     all(".widget-html:not([aria-live]) [role=status]", (each) => {
       each.closest(".widget-html").setAttribute("aria-live", "polite");
     });
+    // Where an explorer is live, the picture that a saved notebook shows is not needed.
+    all("[data-replay-live]", (each) => {
+      all(`[data-replay-still="${each.dataset.replayLive}"]`, (still) => {
+        if (still.style.display !== "none") still.style.display = "none";
+      });
+    });
     all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => { each.tabIndex = 0; });
     all(`${rows} > td:first-child:not([title])`, (each) => { each.title = each.textContent; });
   };

@@ -14,6 +14,7 @@ import base64
 import contextlib
 import functools
 import html
+import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -86,6 +87,7 @@ class Explorer:
             begin(self.controls, begins, subject.fit)
             subject.view({name: each.value for name, each in self.controls.items()}, True)
         self._page = (page_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
+        self._stored_as = secrets.token_hex(6)
         self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
         self._adjusting = False
@@ -104,7 +106,10 @@ class Explorer:
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}{page_script()}</div>"),
+                ipywidgets.HTML(
+                    f"<div style='{WIDE}' data-replay-live='{self._stored_as}'>"
+                    f"{html.escape(help)}{page_script()}</div>"
+                ),
                 arranged(self.controls, subject.folded),
                 self._screen,
                 self._words,
@@ -438,6 +443,23 @@ class Explorer:
         bundle["image/png"] = base64.b64encode(self.png).decode("ascii")
         bundle["text/plain"] = self.words
         return bundle
+
+    def _stored(self) -> JsonObject:
+        """What a saved notebook shows: the picture and its words, which the live widget hides."""
+        picture = base64.b64encode(self.png).decode("ascii")
+        shown = (
+            f'<div data-replay-still="{self._stored_as}"><img style="max-width:100%" '
+            f'src="data:image/png;base64,{picture}" alt="">{spoken(self.words)}</div>'
+        )
+        return {"text/html": shown, "text/plain": self.words}
+
+    def _ipython_display_(self) -> None:
+        """Shows the live widget first, then stores the picture, which the widget hides."""
+        from IPython.display import display
+
+        live = dict(self.widget._repr_mimebundle_())
+        display(live | {"text/plain": self.words}, raw=True)  # type: ignore[no-untyped-call]
+        display(self._stored(), raw=True)  # type: ignore[no-untyped-call]
 
 
 def notice(name: str, text: object, theme: Theme) -> Explorer:

@@ -108,7 +108,7 @@ class Tabs:
         from IPython.display import display
 
         shown = self[list(self._makers)[self.tabs.selected_index or 0]]
-        if not isinstance(shown, Drawn):
+        if isinstance(shown, Runs):
             display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
             return
         live = dict(self.widget._repr_mimebundle_())

@@ -62,6 +62,7 @@ def test_in_notebook_7(tmp_path, screenshots):
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
+    assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
     lab.click(page, "random with 2 arms")
     lab.wait_for(page, "shown='random'")
     page.get_by_role("button", name="exp3ix").click()

@@ -1,6 +1,7 @@
 import base64
 import dataclasses
 import io
+import re
 import subprocess
 import sys
 import time
@@ -107,6 +108,21 @@ def test_the_picture_is_there_without_a_kernel(explorer):
     assert base64.b64decode(bundle["image/png"]) == explorer.png
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert bundle["text/plain"] == explorer.words
+
+
+def test_an_export_without_network_shows_the_picture_that_the_live_widget_hides(
+    explorer, monkeypatch
+):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    explorer._ipython_display_()
+    live, stored = shown
+    assert "application/vnd.jupyter.widget-view+json" in live
+    assert "image/png" not in live  # exports prefer the widget, which needs a network
+    assert set(stored) == {"text/html", "text/plain"}
+    [mark, picture] = re.findall(r'still="(\w+)"|base64,([^"]+)"', stored["text/html"])
+    assert base64.b64decode(picture[1]) == explorer.png
+    assert f"data-replay-live='{mark[0]}'" in explorer.widget.children[0].value
 
 
 def clicked(explorer, text):
