@@ -47,6 +47,8 @@ def test_what_is_kept_is_pictures_tables_sentences_and_lines_of_these_cells(path
             assert "<script" not in page
             assert "/tmp/" not in page + words
             assert len(words.splitlines()) <= LONGEST_TEXT
+            if "image/png" in kept:
+                assert output.metadata["image/png"]["alt"] not in ("", "figure")
             shows = hashlib.sha256(cell.source.encode()).hexdigest()[:12]
             assert cell.metadata["shows"] == shows, f"{cell.id}: `notebooks/pictures/make.py` again"
 
@@ -58,6 +60,21 @@ def shows_table(cell: Any) -> bool:
 def test_tables_are_kept_like_pictures() -> None:
     cells = [cell for path in NOTEBOOKS for cell in code_cells(path)]
     assert sum(map(shows_table, cells)) >= 15
+
+
+def prints(cell: Any) -> bool:
+    """Whether a cell prints, at its top level, what does not name a folder."""
+    body = ast.parse(cell.source).body
+    calls = [each.value for each in body if isinstance(each, ast.Expr)]
+    names = [each.func for each in calls if isinstance(each, ast.Call)]
+    own = any(isinstance(name, ast.Name) and name.id == "print" for name in names)
+    return own and "FOLDER" not in cell.source
+
+
+@every
+def test_what_is_printed_is_kept(path: Path) -> None:
+    for cell in code_cells(path):
+        assert cell.outputs or not prints(cell), cell.source
 
 
 @every

@@ -4,7 +4,7 @@ python notebooks/pictures/make.py 01_depth_breadth    # what its cells show, in 
 python notebooks/pictures/make.py                     # the README's pictures alone
 
 Kept are pictures with their words, tables, cards of logs, sentences that were made from the data
-(`replay.say`), and what cells print, unless it names a temporary file.
+(`replay.say`), and what cells print, without the places of temporary files.
 """
 
 import base64
@@ -93,7 +93,8 @@ def kept_of(output: Any) -> Any:
         words = output.text
     elif set(data) != {"text/plain"}:
         return None
-    return display({}, cut(words)) if words and tempfile.gettempdir() not in words else None
+    words = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^/\s'\"]+/?", "", words)
+    return display({}, cut(words)) if words.strip() else None
 
 
 def display(data: dict[str, str], words: str, about: dict[str, Any] | None = None) -> Any:

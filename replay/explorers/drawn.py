@@ -23,6 +23,7 @@ import numpy as np
 
 from replay.explorers.rest import Rest
 from replay.explorers.scripts import encoded, script, write_page
+from replay.explorers.stored import show_live
 from replay.explorers.subject import Settings, View
 from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
 from replay.plots.output import small_png
@@ -370,9 +371,4 @@ class Drawn:
         return {"text/html": self.page(), "text/plain": self.words}
 
     def _ipython_display_(self) -> None:
-        """Shows the live widget first, then stores the picture, which the widget hides."""
-        from IPython.display import display
-
-        live = dict(self.widget._repr_mimebundle_())
-        display(live | {"text/plain": self.words}, raw=True)  # type: ignore[no-untyped-call]
-        display(self._stored(), raw=True)  # type: ignore[no-untyped-call]
+        show_live(self.widget, self._stored())

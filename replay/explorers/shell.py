@@ -10,7 +10,6 @@ that computes or draws holds one lock, and nothing uses pyplot.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import functools
 import html
@@ -24,10 +23,10 @@ from evo.logs.types import Fields, JsonObject
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, page_inks, show
-from replay.explorers.scripts import write_page
+from replay.explorers.scripts import encoded, write_page
+from replay.explorers.stored import live_help, show_live, stored
 from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
 from replay.explorers.widgets import (
-    WIDE,
     arranged,
     begin,
     button,
@@ -90,8 +89,7 @@ class Explorer:
         self._stored_as = secrets.token_hex(6)
         self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
-        self._adjusting = False
-        self._last_moved = ""
+        self._adjusting, self._last_moved = False, ""
         self._rest = Rest(self._lock, self._rested)
         self._kept = Kept()
         self._made: list[Widget] = []  # beside the widget
@@ -100,16 +98,11 @@ class Explorer:
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._png = b""
         self._screen = self._make_screen()
-        self._words = ipywidgets.HTML()
-        self._code = ipywidgets.HTML()
-        self._status = ipywidgets.HTML()
+        self._words, self._code, self._status = (ipywidgets.HTML() for _ in range(3))
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(
-                    f"<div style='{WIDE}' data-replay-live='{self._stored_as}'>"
-                    f"{html.escape(help)}{page_script()}</div>"
-                ),
+                ipywidgets.HTML(live_help(self._stored_as, help)),
                 arranged(self.controls, subject.folded),
                 self._screen,
                 self._words,
@@ -404,14 +397,13 @@ class Explorer:
 
     def _tools(self) -> Widget:
         """Buttons under the picture."""
+        kinds = {"png": "picture", "svg": "picture", "html": "page", "csv": "numbers"}
         saves = [
             button(
                 f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
                 functools.partial(self._save_clicked, suffix),
             )
-            for suffix, what in (
-                ("png", "picture"), ("svg", "picture"), ("html", "page"), ("csv", "numbers")
-            )
+            for suffix, what in kinds.items()
         ]  # fmt: skip
         scrubs = [
             button(
@@ -432,34 +424,21 @@ class Explorer:
         self._show_message(f"saved {path}")
 
     def _scrub_clicked(self, parameter: str) -> None:
-        old = self._scrubbed.children
-        self._scrubbed.children = (self.scrub(parameter),)
+        old, self._scrubbed.children = self._scrubbed.children, (self.scrub(parameter),)
         for widget in old:
             close_tree(widget)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget, and the picture and words for where no kernel runs."""
-        bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-        bundle["image/png"] = base64.b64encode(self.png).decode("ascii")
-        bundle["text/plain"] = self.words
-        return bundle
+        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return live | {"image/png": encoded(self.png), "text/plain": self.words}
 
     def _stored(self) -> JsonObject:
-        """What a saved notebook shows: the picture and its words, which the live widget hides."""
-        picture = base64.b64encode(self.png).decode("ascii")
-        shown = (
-            f'<div data-replay-still="{self._stored_as}"><img style="max-width:100%" '
-            f'src="data:image/png;base64,{picture}" alt="">{spoken(self.words)}</div>'
-        )
-        return {"text/html": shown, "text/plain": self.words}
+        """What a saved notebook shows, and the live widget hides."""
+        return stored(self._stored_as, self.png, self.words)
 
     def _ipython_display_(self) -> None:
-        """Shows the live widget first, then stores the picture, which the widget hides."""
-        from IPython.display import display
-
-        live = dict(self.widget._repr_mimebundle_())
-        display(live | {"text/plain": self.words}, raw=True)  # type: ignore[no-untyped-call]
-        display(self._stored(), raw=True)  # type: ignore[no-untyped-call]
+        show_live(self.widget, self._stored())
 
 
 def notice(name: str, text: object, theme: Theme) -> Explorer:

@@ -15,6 +15,7 @@ from replay.explorers.drawn import Drawn
 from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer
+from replay.explorers.stored import show_live
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
 from replay.plots.style import Theme
@@ -111,9 +112,7 @@ class Tabs:
         if isinstance(shown, Runs):
             display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
             return
-        live = dict(self.widget._repr_mimebundle_())
-        display(live | {"text/plain": shown.words}, raw=True)  # type: ignore[no-untyped-call]
-        display(shown._stored(), raw=True)  # type: ignore[no-untyped-call]
+        show_live(self.widget, shown._stored())
 
 
 HELP = (

@@ -1,0 +1,41 @@
+"""What an explorer leaves in a saved notebook, and how the live widget takes its place.
+
+An export of a notebook shows the first kind of output that it prefers, which is the widget: without
+a network that is an empty cell. So the picture is an output of its own, which the page of a live
+widget hides (`page.js`, `view.js`).
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from evo.logs.types import JsonObject
+from replay.explorers.scripts import encoded
+from replay.explorers.widgets import WIDE, page_script, spoken
+
+if TYPE_CHECKING:
+    from ipywidgets import Widget
+
+
+def stored(mark: str, png: bytes, words: str) -> JsonObject:
+    """A picture and its words, as an output that a live widget with this mark hides."""
+    shown = (
+        f'<div data-replay-still="{mark}"><img style="max-width:100%" '
+        f'src="data:image/png;base64,{encoded(png)}" alt="">{spoken(words)}</div>'
+    )
+    return {"text/html": shown, "text/plain": words}
+
+
+def live_help(mark: str, text: str) -> str:
+    """The first line of a live explorer as HTML, by which a page knows that it is live."""
+    return f"<div style='{WIDE}' data-replay-live='{mark}'>{html.escape(text)}{page_script()}</div>"
+
+
+def show_live(widget: Widget, shown: JsonObject) -> None:
+    """Shows the live widget first, then stores the picture, which the widget hides."""
+    from IPython.display import display
+
+    live = dict(widget._repr_mimebundle_()) | {"text/plain": shown["text/plain"]}
+    display(live, raw=True)  # type: ignore[no-untyped-call]
+    display(shown, raw=True)  # type: ignore[no-untyped-call]
