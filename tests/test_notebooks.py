@@ -207,7 +207,7 @@ def copied(tmp_path: Path) -> Path:
 SMALLER = {
     "00_quickstart": "GENERATIONS = 4",
     "01_depth_breadth": "RESAMPLES = 100",
-    "03_post_hoc_bandits": "ROUNDS, REPLICATES = 128, 60",
+    "03_post_hoc_bandits": "ROUNDS, REPLICATES, LOGS = 128, 60, LOGS / 'heilbronn_triangle'",
     "04_live_allocation": "ROUNDS = 12",
     "07_inside_a_run": "GENERATIONS = 6",
     "08_sweeps_and_selection": "SEEDS, BUDGET, DRAWS = range(40, 43), {'calls': 150}, 60",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import deque
@@ -35,9 +36,26 @@ class Threads:
         """
         from joblib import delayed
 
+        over, numbers = threading.Event(), itertools.count(1)
+
+        def one(item: T) -> None:
+            try:
+                function(item)
+            except BaseException:
+                over.set()
+                raise
+            if next(numbers) == len(items):
+                over.set()
+
         pool = self._borrow(count)
         try:
-            deque(pool(delayed(function)(item) for item in items), maxlen=0)
+            results = pool(delayed(one)(item) for item in items)
+            try:  # joblib would look for results a hundred times a second
+                if items:
+                    over.wait()
+            except BaseException as interrupt:
+                results.throw(interrupt)
+            deque(results, maxlen=0)
         except BaseException:
             _end(pool)
             raise

@@ -41,7 +41,7 @@ class Instant:
 
     protections = ()
 
-    def evaluate(self, *_: object) -> Evaluation:
+    def evaluate(self, *_: object, **__: object) -> Evaluation:
         return Evaluation(status="ok", fitness=0.0)
 
     def close(self) -> None:

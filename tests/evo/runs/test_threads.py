@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Iterator
 
@@ -60,6 +61,26 @@ def test_after_a_failure_there_are_others(threads: Threads) -> None:
         threads.each(lambda number: 1 / number, range(3), count=3)
     assert used(threads, 3).isdisjoint(found)
     assert end(found)
+
+
+def test_an_interrupt_ends_the_wait_for_what_is_under_way(threads: Threads) -> None:
+    found, over = used(threads, 2), threading.Event()
+
+    def work(number: int) -> None:
+        if number == 0:
+            _thread.interrupt_main()
+        over.wait(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(work, range(2), count=2)
+    assert not over.is_set()
+    over.set()
+    assert used(threads, 2).isdisjoint(found)
+    assert end(found)
+
+
+def test_nothing_to_do_is_no_wait(threads: Threads) -> None:
+    threads.each(pytest.fail, [], count=2)
 
 
 def test_they_end_with_the_session(threads: Threads) -> None:
