@@ -671,3 +671,12 @@ def test_a_race_shows_each_configuration_up_to_the_round_in_which_it_was_retired
         last = max(int(text.split("round ")[1].split(":")[0]) for text in words)
         retired = np.flatnonzero(~alive[:, k])
         assert last == (retired[0] + 1 if len(retired) else len(found.rounds))
+
+
+def test_slices_show_the_largest_budget_and_smaller_ones_each_a_quarter_of_the_next(grid):
+    known = set(grid.cells.loc[grid.cells["p_best"].notna(), "calls"])
+    wanted = [C for C in (max(known) // 4**k for k in range(4)) if C in known]
+    assert len(known) > len(wanted) > 1
+    ax, stated = plots.slices(grid), plots.slices(grid, budgets=wanted)
+    assert words(ax) == words(stated)
+    assert len(ax.lines) == len(stated.lines) < len(plots.slices(grid, budgets=known).lines)
