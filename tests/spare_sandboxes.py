@@ -8,6 +8,7 @@ Busy workers, such as those of an interrupted run, end as they always do.
 from __future__ import annotations
 
 import os
+import sys
 from typing import ClassVar
 
 from evo.sandbox import evaluator as driver
@@ -16,19 +17,28 @@ from evo.sandbox.messages import Ready, Setup
 MOST = 2
 """How many idle workers are kept."""
 
+Key = tuple[int, Setup, str, frozenset[tuple[str, str]]]
+"""The process that started a worker, its settings, the Python that runs it, the environment."""
+
+
+def surroundings() -> frozenset[tuple[str, str]]:
+    """The environment, but for the name of the test that runs."""
+    return frozenset(each for each in os.environ.items() if each[0] != "PYTEST_CURRENT_TEST")
+
 
 class SparePool(driver._Pool):
     """A pool that begins with spare workers and leaves its own as spares."""
 
-    spares: ClassVar[list[tuple[int, Setup, Ready | None, driver._Worker]]] = []
-    """Idle workers, with the process and the settings that they were started for."""
+    spares: ClassVar[list[tuple[Key, Ready | None, driver._Worker]]] = []
+    """Idle workers, with what they were started for."""
 
     def __init__(self, size: int, setup: Setup) -> None:
         super().__init__(size, setup)
-        equal = [spare for spare in self.spares if spare[:2] == (self._owner, setup)]
+        self._key = self._owner, setup, sys.executable, surroundings()
+        equal = [spare for spare in self.spares if spare[0] == self._key]
         for spare in equal[-size:]:
             self.spares.remove(spare)
-            _, _, ready, worker = spare
+            _, ready, worker = spare
             if worker.process.poll() is None:
                 self._alive.add(worker)
                 self.ready = ready
@@ -49,14 +59,14 @@ class SparePool(driver._Pool):
                 self._free.put(None)
                 if worker is not None and worker in self._alive:
                     self._alive.discard(worker)
-                    self.spares.append((self._owner, self._setup, self.ready, worker))
+                    self.spares.append((self._key, self.ready, worker))
             stop_spares(MOST)
         super().close()
 
 
 def stop_spares(most: int = 0) -> None:
     """End idle workers of this process, the oldest first, until so many are left."""
-    own = [spare for spare in SparePool.spares if spare[0] == os.getpid()]
+    own = [spare for spare in SparePool.spares if spare[0][0] == os.getpid()]
     for spare in own[: max(len(own) - most, 0)]:
         SparePool.spares.remove(spare)
-        spare[3].stop()
+        spare[2].stop()
