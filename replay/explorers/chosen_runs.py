@@ -45,8 +45,9 @@ def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
     if "search" in frame:
         table.insert(2, "search", by["search"].first())
     if "n_ok" in frame:
-        table["ok"] = by["n_ok"].sum()
-        table["failed"] = table["calls"] - table["ok"]
+        made = frame[frame["generation"] > 0].groupby("run", sort=False)[["n_ok", "children"]]
+        sums = made.sum().reindex(table.index, fill_value=0)
+        table["ok"], table["failed"] = sums["n_ok"], sums["children"] - sums["n_ok"]
     table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
     dollars = by["dollars"].sum(min_count=1).where(~table["model"].map(is_stand_in))
     if dollars.notna().any():

@@ -167,6 +167,9 @@ class EngineArm(Arm):
         )
         judge = self._opened.enter_context(Judge(self._judge))
         self._opened.enter_context(gate)
+        # Python would take a compiled copy for current if it was made within the same second.
+        for compiled in self.folder.glob("__pycache__/judging.*"):
+            compiled.unlink()
         (self.folder / "judging.py").write_text(ASK.format(url=judge.url))
         job = Job(
             folder=self.folder, python=driven.python, task=driven.task, model=gate.model.name,

@@ -40,6 +40,8 @@ def test_a_row_is_a_run_with_its_counts(runs, frame):
     for row in runs.table.to_dict("records"):
         rows = frame[frame["run"] == row["run"]]
         assert row["calls"] == rows["n_calls"].sum() == row["ok"] + row["failed"]
+        outcomes = read_log(Path(rows["source"].iloc[0])).outcomes
+        assert row["ok"] == sum(each.evaluation.status == "ok" for each in outcomes)
         assert row["best_fitness"] == pytest.approx(rows["best_fitness"].max(), abs=1e-6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ import evo
 import evo.gate.engines.arm
 import replay
 from evo.cli.entry import main
+from evo.gate.engines.job import Job
 from evo.gate.engines.process import Process
 from evo.gate.log import read_gate_log
 from evo.models.client import EndpointDown
@@ -219,6 +221,23 @@ def check_kills(folder: Path, moments: list[int]) -> None:
 
 def test_a_killed_allocation_goes_on_where_its_engines_can(tmp_path: Path) -> None:
     check_kills(tmp_path, [7])
+
+
+def test_no_compiled_copy_of_the_judge_outlives_its_session(tmp_path: Path) -> None:
+    process = PROCESSES.Process(target=allocate_until_killed, args=(str(tmp_path), 1))
+    process.start()
+    process.join()
+    assert [*tmp_path.glob("arm-00/__pycache__/judging.*")]
+    mortals()
+
+    def prepare(job: Job) -> list[str]:
+        assert not [*job.folder.glob("__pycache__/judging.*")]
+        raise KeyboardInterrupt
+
+    engine = evo.ENGINES["immortal"]
+    evo.ENGINES["immortal"] = dataclasses.replace(engine, prepare=prepare)
+    with pytest.raises(KeyboardInterrupt):
+        evo.allocate_live("mmd", "random", log_dir=tmp_path, **MORTAL)
 
 
 @pytest.mark.slow
