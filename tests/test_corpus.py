@@ -209,7 +209,12 @@ SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl
 )
 def test_a_log_of_the_llm_plays_again(path: Path) -> None:
     outcome = evo.rerun(path)
-    assert outcome.same, str(outcome)
+    assert not outcome.differing_prompts, str(outcome)
+    assert not outcome.differing_plans, str(outcome)
+    # Another SciPy may run what failed with the log's; what ran has the same fitness.
+    other = {"numpy", "scipy"} & set(outcome.other_versions)
+    left = [each for each in outcome.differences if not (other and each.logged.status == "error")]
+    assert left == [], str(outcome)
 
 
 def test_the_allocation_of_the_llm_is_repeated_by_its_replay() -> None:

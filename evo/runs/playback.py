@@ -20,6 +20,7 @@ from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
 from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
+from evo.runs.configuration import software_versions
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Draws, plain
 from evo.runs.loop import fitness_of
@@ -73,6 +74,13 @@ class Rerun:
         """Whether everything was reproduced."""
         return not (self.differences or self.differing_prompts or self.differing_plans)
 
+    @property
+    def other_versions(self) -> dict[str, tuple[str, str]]:
+        """Software of another version than the log's: the version there and the one here."""
+        here, there = software_versions(), self.log.header.versions
+        found = {name: (there[name], here[name]) for name in here if name in there}
+        return {name: both for name, both in found.items() if both[0] != both[1]}
+
     def __str__(self) -> str:
         if self.same:
             return f"{self.log.path}: {self.evaluations} evaluations, all the same"
@@ -81,6 +89,11 @@ class Rerun:
             lines.append(f"{len(self.differing_prompts)} prompts differ from the logged ones")
         if self.differing_plans:
             lines.append(f"{len(self.differing_plans)} generations would be planned otherwise now")
+        if self.other_versions:
+            others = [
+                f"{n} {old} in the log, {new} now" for n, (old, new) in self.other_versions.items()
+            ]
+            lines.append(f"programs may do other things with other software: {'; '.join(others)}")
         return f"{self.log.path}: {self.evaluations} evaluations\n  " + "\n  ".join(lines)
 
 

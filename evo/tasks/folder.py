@@ -221,6 +221,8 @@ def writes_results(parameters: Sequence[str]) -> bool:
 def inside(folder: Path, path: Path) -> Path:
     """The path, if neither it nor a link in it leads out of the folder."""
     try:
+        real = path.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
         real = path.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no name of a file
         raise TaskError(f"{path}: expected a file of the task's folder: {error}") from None

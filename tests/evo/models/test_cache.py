@@ -146,7 +146,7 @@ def test_a_damaged_row_is_a_miss(tmp_path: Path) -> None:
     for damage in ("content = x'00'", "content = 'text'", "checksum = 5", "checksum = 'text'"):
         cache.put(key, b"told")
         assert cache.get(key) == b"told"
-        with sqlite3.connect(path) as file:
+        with contextlib.closing(sqlite3.connect(path)) as file, file:
             file.execute(f"UPDATE replies SET {damage}")
         file.close()
         assert cache.get(key) is None

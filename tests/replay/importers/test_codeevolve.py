@@ -97,7 +97,7 @@ class Hostile:
         (eval, "builtins.eval"),
         (exec, "builtins.exec"),
         (__import__, "builtins.__import__"),
-        (open, "io.open"),
+        (open, f"{open.__module__}.open"),
         (pickle.loads, "_pickle.loads"),
     ],
 )

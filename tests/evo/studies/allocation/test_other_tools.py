@@ -3,6 +3,7 @@
 They run where EVO_TEST_OTHER_TOOLS is 1, or the folder to keep their environments in.
 """
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -85,7 +86,8 @@ def check_openevolve(log, out):
 
 def check_shinka(log, out):
     """Its database has the same programs, with the same fitness."""
-    with sqlite3.connect(f"file:{out}/programs.sqlite?mode=ro", uri=True) as database:
+    place = f"file:{out}/programs.sqlite?mode=ro"
+    with contextlib.closing(sqlite3.connect(place, uri=True)) as database:
         rows = database.execute(
             "SELECT generation, combined_score, correct, metadata, code, id, parent_id "
             "FROM programs"
