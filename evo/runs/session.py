@@ -253,7 +253,7 @@ class _Run:
 
 
 def turns_of(jobs: Sequence[Job], ledger: Ledger, retries: int) -> Turns:
-    """Returns the turns that jobs take under a ledger; each is told what it may cost at worst."""
+    """Returns the order of jobs under a ledger, each with the most that it may cost."""
     worst = (worst_of(job.header, job.goal.generations, retries=retries) for job in jobs)
     return Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))
 
