@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
+from replay.explorers.background import start_thread, wait
 from replay.explorers.run_browser import browse_code, film_parts
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_explorer import RunExplorer
@@ -108,8 +109,7 @@ class LiveView(RunExplorer):
         bar.children = (*bar.children, row([self.stop_button, play]))
         self.widget.children = (*self.widget.children, film)
         self._show_state()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._follow)
 
     def stop(self) -> None:
         """Ask the session that writes the log to stop; what is done stays, and it can go on."""
@@ -134,7 +134,7 @@ class LiveView(RunExplorer):
     def _follow(self) -> None:
         """Look at the log again and again."""
         spent = 0.0
-        while not self._closed.wait(max(self._every, spent / SHARE)):
+        while not wait(self._closed, max(self._every, spent / SHARE)):
             began = time.thread_time()
             with self._lock:
                 if self._closed.is_set():

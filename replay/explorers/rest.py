@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from replay.explorers.background import POLL, exiting, start_thread
+
 if TYPE_CHECKING:
     from ipywidgets import Widget
 
@@ -26,7 +28,7 @@ MOST = 60
 
 
 class Rest:
-    """Works on a thread once nothing has moved for a while; all but `_run` is called locked.
+    """Works on a thread once nothing has moved for a while; `soon` and `cancel` are called locked.
 
     Args:
         lock: The explorer's.
@@ -46,8 +48,7 @@ class Rest:
         self._moves += 1
         self._due = time.monotonic() + REST
         if self.thread is None:
-            self.thread = threading.Thread(target=self._run, daemon=True)
-            self.thread.start()
+            self.thread = start_thread(self._run)
 
     def cancel(self) -> None:
         """No work, and no more of that which has begun."""
@@ -57,16 +58,16 @@ class Rest:
     def _run(self) -> None:
         while True:
             with self._lock:
-                if self._due is None:
+                if self._due is None or exiting():
                     self.thread = None
                     return
                 moves, left = self._moves, self._due - time.monotonic()
                 if left <= 0:
                     self._due = None
             if left > 0:
-                time.sleep(left)
+                time.sleep(min(left, POLL))
             else:
-                self._work(lambda moves=moves: moves == self._moves)  # type: ignore[misc]
+                self._work(lambda moves=moves: moves == self._moves and not exiting())  # type: ignore[misc]
 
 
 class Kept:

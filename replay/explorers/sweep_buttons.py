@@ -13,6 +13,7 @@ from evo.logs.types import JsonObject
 from evo.studies.folders import request
 from evo.studies.sweep.events import EventLog
 from evo.studies.sweep.summary import Summary, summarise
+from replay.explorers.background import start_thread, wait
 from replay.explorers.widgets import button, close_previous, close_tree, row
 from replay.plots.sweeps import short
 
@@ -65,7 +66,7 @@ class SweepControls:
         )  # fmt: skip
         self.widget = ipywidgets.VBox([row([self.pause, self.resume, self.stop]), self._words])
         self.refresh()
-        threading.Thread(target=self._follow, daemon=True).start()
+        start_thread(self._follow)
 
     def refresh(self) -> None:
         """Shows how the sweep stands now."""
@@ -88,7 +89,7 @@ class SweepControls:
 
     def _follow(self) -> None:
         events = EventLog(self._folder)
-        while not self._closed.wait(POLL):
+        while not wait(self._closed, POLL):
             if events.refresh():
                 self.refresh()
 

@@ -1,0 +1,44 @@
+"""Threads of explorers, which end before the interpreter closes what they write to.
+
+A kernel closes its sockets when the interpreter exits: a thread that shows a picture after that
+moment fails with a traceback in the kernel's log. So these threads are no daemons (Python waits
+for them before all else), and they end on their own once the interpreter exits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+POLL = 0.1
+"""Seconds between looks at whether the interpreter exits."""
+
+
+def start_thread(work: Callable[[], None]) -> threading.Thread:
+    """Starts a thread; `work` must return soon after `exiting`."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def exiting() -> bool:
+    """Whether the interpreter waits for its threads to end."""
+    return not threading.main_thread().is_alive()
+
+
+def wait(ended: threading.Event, seconds: float) -> bool:
+    """Waits on a thread of `start_thread`.
+
+    Args:
+        ended: Set when the thread has nothing left to do.
+        seconds: How long to wait at most.
+
+    Returns:
+        Whether the thread must end.
+    """
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0 and not exiting():
+        if ended.wait(min(left, POLL)):
+            return True
+    return exiting() or ended.is_set()
