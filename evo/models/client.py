@@ -14,6 +14,7 @@ import os
 import random
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -175,6 +176,12 @@ def find_endpoint(model: Model) -> Endpoint:
     if not _is_local(host):
         raise EndpointMissing(
             f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
+        )
+    if model.key_variable is not None:
+        warnings.warn(
+            f"{model.key_variable} is not set: calls of the model {model.name!r} to {base_url} go "
+            "without a key",
+            stacklevel=2,
         )
     return Endpoint(base_url, "none")
 

@@ -348,6 +348,15 @@ def test_a_local_endpoint_needs_no_key(environment, host):
     assert find_endpoint(Model(name="m", base_url=f"http://{host}/v1")).key == "none"
 
 
+def test_a_key_that_a_local_endpoint_was_meant_to_get_is_missed(environment):
+    environment()
+    with pytest.warns(UserWarning, match="MY_KEY is not set: .* go without a key"):
+        found = find_endpoint(
+            Model(name="m", base_url="http://localhost/v1", key_variable="MY_KEY")
+        )
+    assert found.key == "none"
+
+
 def test_openai_gets_the_limit_under_its_newer_name(environment, monkeypatch):
     environment(OPENAI_API_KEY="k")
     seen: list[dict[str, object]] = []

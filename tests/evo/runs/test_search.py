@@ -62,6 +62,13 @@ def test_rerun_reproduces_and_finds_what_differs(
         outcome = evo.rerun(short)
     assert (len(outcome.differing_prompts), outcome.differences, outcome.same) == (12, (), False)
     assert "12 prompts differ" in str(outcome)
+    assert outcome.other_versions == {}
+    with monkeypatch.context() as patched:
+        other = evo.runs.configuration.software_versions() | {"scipy": "0.1"}
+        patched.setattr(evo.runs.playback, "software_versions", lambda: other)
+        (there,) = {old for old, _ in outcome.other_versions.values()}
+        assert outcome.other_versions == {"scipy": (there, "0.1")}
+        assert f"scipy {there} in the log, 0.1 now" in str(outcome)
     small = evo.compact(short.path, tmp_path / "small.jsonl.gz")
     with pytest.raises(LogError, match="compact"):
         evo.rerun(small.path)
