@@ -66,4 +66,4 @@ def opened(notebooks, request):
         page.wait_for_timeout(600)  # for what might still go wrong at rest
         expected = "Cannot send" if "kernel" in name else "favicon"  # to a kernel that is gone
         assert not [error for error in errors if expected not in error]
-    assert "Traceback" not in log.read_text()
+    assert lab.tracebacks(log) == []

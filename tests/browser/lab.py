@@ -19,6 +19,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import evo
+import replay
+
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -166,6 +169,13 @@ def _address(runtime: Path, running: subprocess.Popen[bytes], log: Path) -> str:
             return url
         time.sleep(0.1)
     raise RuntimeError(f"JupyterLab did not start: {log.read_text()[-2000:]}")
+
+
+def tracebacks(log: Path) -> list[str]:
+    """Tracebacks in the log of a server and its kernels that pass through the packages."""
+    found = log.read_text().split("Traceback (most recent call last):")[1:]
+    ours = [f'File "{Path(package.__path__[0])}/' for package in (evo, replay)]
+    return [each for each in found if any(file in each for file in ours)]
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def test_in_notebook_7(tmp_path, screenshots):
         lab.wait_for(page, "axis='generation'")
         lab.fits(page)
         page.screenshot(path=screenshots / "notebook-7.png")
-        assert "Traceback" not in log.read_text()
+        assert lab.tracebacks(log) == []
 
 
 @lab.pages(*ALLOCATION, dark=(False,))
@@ -143,4 +143,4 @@ def test_picker(notebooks, screenshots):
         lab.fits(page)
         page.screenshot(path=screenshots / "picker.png")
         assert not [error for error in errors if "favicon" not in error]
-    assert "Traceback" not in log.read_text()
+    assert lab.tracebacks(log) == []

@@ -48,7 +48,7 @@ def test_runs_are_used_by_keys_and_say_what_changed(notebooks):
         _runs(page, page.locator(".replay-runs"), [each.path.name[:-6] for each in logs])
         _picker(page, page.locator(".replay-picker"), [each.path.name for each in logs])
         assert not [error for error in errors if "favicon" not in error]
-    assert "Traceback" not in log.read_text()
+    assert lab.tracebacks(log) == []
 
 
 def says(page, room, words, *keys) -> None:

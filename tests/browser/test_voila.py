@@ -27,4 +27,4 @@ def test_an_explorer_answers_in_voila(notebooks, screenshots):
         assert lab.faults(page) == []
         assert lab.small(page) == []
         page.screenshot(path=screenshots / "voila.png")
-    assert "Traceback" not in log.read_text()
+    assert lab.tracebacks(log) == []
