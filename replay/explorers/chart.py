@@ -1,0 +1,297 @@
+"""Charts as numbers and texts, which the browser draws; see `chart.js`.
+
+A chart holds what is to be seen in the coordinates of its axes. The browser lays it out, scales and
+draws it, and answers to the mouse and to keys without the kernel. The meaning of a click stays in
+Python: the browser sends the numbers of panel, mark and place, and `Chart.key` looks them up.
+
+Colours are "ink" (that of the text), "faint" or a hex colour. Numbers that are not finite are not
+drawn. Of a tooltip that is not given, the browser states the numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = Sequence[float] | Sequence[float | None] | NDArray[np.float64] | NDArray[np.int64]
+
+Texts = Sequence[str]
+Keys = Sequence[Hashable]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One axis of a panel.
+
+    Attributes:
+        domain: Values at its beginning (left, below) and at its end.
+        label: What it counts.
+        scale: Whether equal lengths are equal differences or equal ratios.
+        ticks: Values with their texts, which may have lines; None: the browser chooses them.
+        whole: Whether the browser chooses whole numbers alone.
+    """
+
+    domain: tuple[float, float]
+    label: str = ""
+    scale: Literal["linear", "log"] = "linear"
+    ticks: Sequence[tuple[float, str]] | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """A curve, with a band from `low` to `high` where it is asked for.
+
+    Attributes:
+        x: Places.
+        y: Values; the line is broken where one is not finite.
+        low: Lower limits.
+        high: Upper limits.
+        color: Of the line and its band.
+        label: Names it in legends and tooltips.
+        dash: As in SVG, "" for none.
+        width: In pixels.
+        step: Whether it runs level until the next place.
+        texts: Tooltips by place.
+        band: Whether the limits are drawn, and not stated in tooltips alone.
+        hover: Whether it can be pointed at.
+    """
+
+    x: Numbers
+    y: Numbers
+    low: Numbers | None = None
+    high: Numbers | None = None
+    color: str = "ink"
+    label: str = ""
+    dash: str = ""
+    width: float = 1.8
+    step: bool = False
+    texts: Texts | None = None
+    band: bool = True
+    hover: bool = True
+    kind: Literal["line"] = "line"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Points:
+    """Points, with intervals as thin bars.
+
+    Attributes:
+        x: Places.
+        y: Values.
+        x_low: Left ends of horizontal intervals.
+        x_high: Right ends.
+        y_low: Lower ends of vertical intervals.
+        y_high: Upper ends.
+        color: One, or one by point.
+        size: Radius in pixels.
+        shape: A dot, an arrow to the right (what comes later), or a cross.
+        texts: Tooltips by point.
+        keys: What a click on a point means; None: nothing.
+        labels: Texts beside the points.
+    """
+
+    x: Numbers
+    y: Numbers
+    x_low: Numbers | None = None
+    x_high: Numbers | None = None
+    y_low: Numbers | None = None
+    y_high: Numbers | None = None
+    color: str | Sequence[str] = "ink"
+    size: float = 4.0
+    shape: Literal["dot", "later", "cross"] = "dot"
+    texts: Texts | None = None
+    keys: Keys | None = None
+    labels: Texts | None = None
+    kind: Literal["points"] = "points"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bars:
+    """Horizontal bars.
+
+    Attributes:
+        x0: One end of each.
+        x1: The other.
+        y: The row that it is centred on.
+        color: One, or one by bar.
+        thickness: In units of the rows.
+        opacity: From 0 to 1.
+        texts: Tooltips by bar.
+        keys: What a click on a bar means; None: nothing.
+    """
+
+    x0: Numbers
+    x1: Numbers
+    y: Numbers
+    color: str | Sequence[str] = "ink"
+    thickness: float = 0.5
+    opacity: float = 1.0
+    texts: Texts | None = None
+    keys: Keys | None = None
+    kind: Literal["bars"] = "bars"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Polylines:
+    """Parallel coordinates: lines over the same places.
+
+    Attributes:
+        x: Places.
+        rows: Values by line and place.
+        colors: By line.
+        widths: By line, in pixels.
+        texts: Tooltips by line.
+        keys: What a click on a line means; None: nothing.
+    """
+
+    x: Numbers
+    rows: Sequence[Numbers] | NDArray[np.float64]
+    colors: Sequence[str]
+    widths: Sequence[float]
+    texts: Texts | None = None
+    keys: Keys | None = None
+    kind: Literal["polylines"] = "polylines"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A straight line across a panel, at one of the two."""
+
+    x: float | None = None
+    y: float | None = None
+    color: str = "ink"
+    dash: str = ""
+    kind: Literal["rule"] = "rule"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """A text at a place, moved by `dx` and `dy` pixels."""
+
+    x: float
+    y: float
+    text: str
+    anchor: Literal["start", "middle", "end"] = "start"
+    color: str = "ink"
+    dx: float = 0.0
+    dy: float = 0.0
+    kind: Literal["label"] = "label"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cells:
+    """Values as colours over a rectangle.
+
+    Attributes:
+        values: (rows, columns), the first row at `y0`.
+        x0: Left edge of the first column.
+        x1: Right edge of the last one.
+        y0: Edge of the first row.
+        y1: Edge of the last one.
+        colors: From 0 to `most`, hex colours between which others are mixed.
+        most: The least value of the last colour.
+        names: What a column and a row are, in the tooltip that states a share in per cent; none:
+            cells have no tooltip.
+    """
+
+    values: NDArray[np.float64]
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    colors: Sequence[str]
+    most: float = 1.0
+    names: tuple[str, str] | None = None
+    kind: Literal["cells"] = "cells"
+
+
+Mark = Line | Points | Bars | Polylines | Rule | Label | Cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Marks over a pair of axes.
+
+    Attributes:
+        title: What it shows.
+        x: The axis below.
+        y: The axis on the left.
+        marks: In drawing order.
+        about: What bands and marks are, under the title.
+        height: Of the field, in pixels.
+        zoom: Whether dragging zooms it.
+        legend: Whether its labelled lines are listed.
+        shares: Panels of one name are zoomed along x together.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    marks: Sequence[Mark]
+    about: str = ""
+    height: float = 240.0
+    zoom: bool = False
+    legend: bool = False
+    shares: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Panels in rows of `columns`, in one column where the page is narrow.
+
+    Attributes:
+        panels: From left to right, row by row.
+        columns: Panels beside each other.
+        message: A sentence in place of the panels.
+    """
+
+    panels: Sequence[Panel] = ()
+    columns: int = 1
+    message: str = ""
+
+    def keys(self) -> dict[tuple[int, int], Keys]:
+        """What clicks mean, by the numbers of panel and mark."""
+        return {
+            (p, m): keys
+            for p, panel in enumerate(self.panels)
+            for m, mark in enumerate(panel.marks)
+            if (keys := getattr(mark, "keys", None)) is not None
+        }
+
+
+def pack(chart: Chart) -> bytes:
+    """The chart as JSON; of the keys it says only where there is one."""
+    return json.dumps(_plain(chart), allow_nan=False, separators=(",", ":")).encode()
+
+
+def _plain(value: object) -> object:
+    """A value as JSON knows it; what is not finite is null."""
+    if isinstance(value, np.ndarray):
+        known = np.isfinite(value)
+        return (value if known.all() else np.where(known, value, None)).tolist()
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if dataclasses.is_dataclass(value):
+        found: dict[str, object] = {}
+        for each in dataclasses.fields(value):
+            part = getattr(value, each.name)
+            if each.name == "keys" and part is not None:
+                found["opens"] = [key is not None for key in part]
+            elif part is not None:
+                found[each.name] = _plain(part)
+        return found
+    return value

@@ -1,0 +1,45 @@
+import json
+
+import numpy as np
+import pytest
+
+from replay.explorers.chart import Axis, Bars, Cells, Chart, Line, Panel, Points, Rule, pack
+
+
+def make(*marks):
+    unit = Axis(domain=(0.0, 1.0))
+    return Chart(panels=[Panel(title="made", x=unit, y=unit, marks=marks)])
+
+
+def test_numbers_survive_and_what_is_not_finite_is_null():
+    y = np.array([0.1 + 0.2, np.nan, np.inf, -1 / 3])
+    [panel] = json.loads(pack(make(Line(x=np.arange(4), y=y), Rule(x=float("nan")))))["panels"]
+    line, rule = panel["marks"]
+    assert line["x"] == [0, 1, 2, 3]
+    assert line["y"] == [0.1 + 0.2, None, None, -1 / 3]
+    assert "low" not in line
+    assert rule["x"] is None
+
+
+def test_of_keys_the_browser_learns_only_where_there_is_one():
+    bars = Bars(x0=[0, 0], x1=[1, 1], y=[0, 1], keys=[(("shown", "secret"),), None])
+    chart = make(Points(x=[0.5], y=[0.5], texts=["half"]), bars)
+    packed = pack(chart)
+    assert b"secret" not in packed
+    points, told = json.loads(packed)["panels"][0]["marks"]
+    assert told["opens"] == [True, False]
+    assert "opens" not in points
+    assert chart.keys() == {(0, 1): [(("shown", "secret"),), None]}
+
+
+def test_cells_and_message_are_told():
+    cells = Cells(
+        values=np.array([[0.25, np.nan]]), x0=0, x1=2, y0=0, y1=1, colors=("#000000", "#ffffff")
+    )
+    assert json.loads(pack(make(cells)))["panels"][0]["marks"][0]["values"] == [[0.25, None]]
+    assert json.loads(pack(Chart(message="nothing")))["message"] == "nothing"
+
+
+def test_what_json_cannot_hold_is_refused():
+    with pytest.raises(TypeError):
+        pack(make(Line(x=[object()], y=[1.0])))
