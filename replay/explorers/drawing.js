@@ -64,3 +64,38 @@ function html(name, attributes, parent, text) {
   parent?.append(made);
   return made;
 }
+// Draw the children of a group anew: `put` is `svg` within it, but keeps what is there already and
+// touches only what differs, so that a page that changes little is styled and painted little.
+function redraw(parent, paint) {
+  let next = parent.firstChild;
+  paint((name, attributes, text = "") => {
+    let made = next;
+    if (made?.localName === name) next = made.nextSibling;
+    else {
+      made = parent.insertBefore(document.createElementNS(NS, name), next);
+      made.kept = {};
+      made.words = "";
+    }
+    for (const key of Object.keys(made.kept)) {
+      if (key in attributes) continue;
+      made.removeAttribute(key);
+      delete made.kept[key];
+    }
+    for (const [key, value] of Object.entries(attributes)) {
+      if (made.kept[key] === value) continue;
+      made.kept[key] = value;
+      made.setAttribute(key, value);
+    }
+    if (made.words !== text) made.textContent = made.words = text;
+    return made;
+  });
+  while (next) {
+    const gone = next;
+    next = next.nextSibling;
+    gone.remove();
+  }
+}
+// Write a text unless it stands there.
+function write(node, text) {
+  if (node.textContent !== String(text)) node.textContent = text;
+}

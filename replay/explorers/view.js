@@ -13,8 +13,10 @@ const MOST_RUNS = 12, MOST_LISTED = 40;  // that can be chosen, that are listed 
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
   .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 const MOST_POINTS = 120;  // that are drawn of a curve
+const PAUSE = 80;  // milliseconds that a slider stands still before the long texts follow
 
 const STYLE = `
+.replay-view .stage { contain: strict; } .replay-view svg.over { position: absolute; left: 0; top: 0; pointer-events: none; }
 .replay-view .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(230px, 100%), 1fr)); gap: 6px 22px; margin: 2px 0 8px; }
 .replay-view label { display: flex; align-items: center; gap: 8px; min-width: 0; }
 .replay-view label > span:first-child { white-space: nowrap; opacity: .85; }
@@ -241,12 +243,18 @@ async function copy(text, shown) {
 
 export function mount(el, bytes, given, tell = () => {}) {
   let data = unpack(bytes), state = { ...given };
-  let splits = [], zoom = {}, plan = null, held = null, serial = 0;
+  let splits = [], zoom = {}, plan = null, held = null, serial = 0, pending = 0;
   const root = html("div", { class: "replay-view" }, el);
   html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips" }, root);
   const stage = html("div", { class: "stage" }, root);
+  // What stays while somebody moves a slider, and over it what moves.
+  const picture = svg("svg", { role: "group", "aria-label": "budgets" }, stage);
+  const over = svg("svg", { class: "over", "aria-hidden": "true" }, stage);
+  const map = svg("g", {}, picture), axes = svg("g", {}, picture);
+  const moving = svg("g", {}, over), pointed = svg("g", {}, over);
+  const clip = `clip-${Math.random().toString(36).slice(2)}`;
   const tip = html("div", { class: "tip", role: "status" }, stage);
   const listed = html("div", { class: "runs" }, root);
   const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);
@@ -254,6 +262,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   const copies = html("button", { type: "button", title: "Copy the call that gives this picture" }, code, "Copy as code");
   const call = html("code", {}, code);
   copies.onclick = async () => {
+    settle();
     copies.textContent = await copy(call.textContent, call);
     setTimeout(() => { copies.textContent = "Copy as code"; }, 2500);
   };
@@ -315,19 +324,19 @@ export function mount(el, bytes, given, tell = () => {}) {
   function move(name, value) {
     const next = link(name, { ...state, [name]: value }, data.options.children, data.options.generations);
     if (JSON.stringify(next) === JSON.stringify(state)) return;
-    change(next);
+    change(next, name !== "task" && name !== "model");
     tell({ ...state });
   }
   function choose(T, N) {
     change({ ...state, generations: T, children: N, calls: T * N });
     tell({ ...state });
   }
-  function change(next) {
+  function change(next, moved = false) {
     const axis = next.axis !== state.axis, runs = String(next.runs) !== String(state.runs);
     state = next;
     if (axis) zoom = {};
-    if (axis || runs) build();
-    draw();
+    if (axis || runs) buildPanels();
+    draw(moved);
   }
 
   // The fitness axis, with room for the runs that are drawn one by one.
@@ -348,25 +357,35 @@ export function mount(el, bytes, given, tell = () => {}) {
     const x0 = beside ? mapRoom + 52 : left, x1 = width - 14;
     const y0 = beside ? top : top + mapHeight + 96, panel = beside ? Math.max(150, Math.min(220, (mapHeight - 38) / 2)) : 160;
     const height = Math.max(y0 + 2 * panel + 82, top + mapHeight + 44);
-    const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "budgets" });
-    const limits = zoom.x || data.limits.costs[state.axis] || [1, 2];
-    const x = ratios(limits[0], limits[1], x0, x1);
+    for (const each of [picture, over]) {
+      each.setAttribute("width", width);
+      each.setAttribute("height", height);
+      each.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    }
+    stage.style.width = `${width}px`;
+    stage.style.height = `${height}px`;
+    plan = { width, height, x0, x1, y0, panel, left, top, side, tall };
+    redraw(map, (put) => drawMap(put, left, top, side, tall, mapWidth, mapHeight));
+    buildPanels();
+  }
+  function buildPanels() {
+    const { x0, x1, y0, panel } = plan, limits = zoom.x || data.limits.costs[state.axis] || [1, 2];
     const one = { top: y0, bottom: y0 + panel, name: "fitness", y: linear(...(zoom.fitness || seen()), y0 + panel, y0) };
     const two = { top: y0 + panel + 38, bottom: y0 + 2 * panel + 38, name: "reached" };
     two.y = linear(...(zoom.reached || [-0.02, 1.02]), two.bottom, two.top);
-    plan = { picture, width, height, x, x0, x1, panels: [one, two], left, top, side, tall, moving: null };
-    drawMap(picture, left, top, side, tall, mapWidth, mapHeight);
-    for (const each of plan.panels) drawPanel(picture, each);
-    stage.querySelector("svg")?.remove();
-    stage.prepend(picture);
+    plan.x = ratios(limits[0], limits[1], x0, x1);
+    plan.panels = [one, two];
+    redraw(axes, (put) => {
+      for (const each of plan.panels) redraw(put("g", {}), (inside) => drawPanel(inside, each));
+    });
   }
 
-  function drawMap(picture, left, top, side, tall, mapWidth, mapHeight) {
+  function drawMap(put, left, top, side, tall, mapWidth, mapHeight) {
     const { rows, columns } = data.grid;
-    svg("text", { x: left, y: 15, class: "head" }, picture, `${data.task}, ${data.model}`);
+    put("text", { x: left, y: 15, class: "head" }, `${data.task}, ${data.model}`);
     const predicted = data.cells.kinds.includes(2);
-    svg("text", { x: left, y: 33 }, picture, `dotted: same budget${predicted ? "; round: never run, predicted" : ""}`);
-    const group = svg("g", { class: "cells", tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true", "aria-label": "splits; arrow keys go from cell to cell, Enter chooses one" }, picture);
+    put("text", { x: left, y: 33 }, `dotted: same budget${predicted ? "; round: never run, predicted" : ""}`);
+    const group = put("g", { class: "cells", tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true", "aria-label": "splits; arrow keys go from cell to cell, Enter chooses one" });
     const value = data.column(data.cells.value), cells = [];
     rows.forEach((N, r) => columns.forEach((T, c) => {
       const at = data.sizes.indexOf(N) * data.columns.length + data.columns.indexOf(T);
@@ -378,98 +397,103 @@ export function mount(el, bytes, given, tell = () => {}) {
     plan.cells = cells;
     plan.cellAt = (T, N) => cells.find((each) => each.T === T && each.N === N);
     plan.corner = (each) => [left + each.c * side, top + mapHeight - (each.r + 1) * tall];
-    for (const each of cells) {
+    redraw(group, (inside) => cells.forEach((each) => {
       const [x, y] = plan.corner(each), rgb = Number.isFinite(each.value) ? colour(share(each.value)) : [136, 136, 136];
       const round = each.kind === 2 ? Math.min(side, tall) / 2 : 2;
-      each.node = svg("rect", { class: "cell", x: x + 1, y: y + 1, width: side - 2, height: tall - 2, rx: round, fill: `rgb(${rgb})`, "data-t": each.T, "data-n": each.N, "data-value": each.value }, group);
-      if (side < 19 || !Number.isFinite(each.value)) continue;
+      each.node = inside("rect", { class: "cell", x: x + 1, y: y + 1, width: side - 2, height: tall - 2, rx: round, fill: `rgb(${rgb})`, "data-t": each.T, "data-n": each.N, "data-value": each.value });
+      if (side < 19 || !Number.isFinite(each.value)) return;
       const plain = each.value >= 0 && each.value < 0.995;
       let text = plain ? each.value.toFixed(2).replace(/^0\./, "") : digits(each.value, 2);
       if (plain && side >= 26) text = `.${text}`;
-      svg("text", { x: x + side / 2, y: y + tall / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)};pointer-events:none;font-size:${Math.min(11.5, tall - 4)}px` }, group, text);
-    }
-    group.addEventListener("keydown", walk);
+      inside("text", { x: x + side / 2, y: y + tall / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)};pointer-events:none;font-size:${Math.min(11.5, tall - 4)}px` }, text);
+    }));
+    group.onkeydown = walk;
     const name = (each) => (each > 9999 ? short(each) : String(each));
-    rows.forEach((N, r) => svg("text", { x: left - 7, y: top + mapHeight - (r + 0.5) * tall + 4, "text-anchor": "end" }, picture, name(N)));
+    rows.forEach((N, r) => put("text", { x: left - 7, y: top + mapHeight - (r + 0.5) * tall + 4, "text-anchor": "end" }, name(N)));
     const skip = side < 26 ? 2 : 1;
-    columns.forEach((T, c) => c % skip === 0 && svg("text", { x: left + (c + 0.5) * side, y: top + mapHeight + 16, "text-anchor": "middle" }, picture, name(T)));
-    svg("text", { x: left + mapWidth / 2, y: top + mapHeight + 35, "text-anchor": "middle" }, picture, "generations T");
-    svg("text", { x: 12, y: top + mapHeight / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + mapHeight / 2})` }, picture, "children per generation N");
+    columns.forEach((T, c) => c % skip === 0 && put("text", { x: left + (c + 0.5) * side, y: top + mapHeight + 16, "text-anchor": "middle" }, name(T)));
+    put("text", { x: left + mapWidth / 2, y: top + mapHeight + 35, "text-anchor": "middle" }, "generations T");
+    put("text", { x: 12, y: top + mapHeight / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + mapHeight / 2})` }, "children per generation N");
     if (!known.length) return;
     const at = left + mapWidth + 12;
     for (let k = 0; k < 40; k++) {
-      svg("rect", { x: at, y: top + (mapHeight * (39 - k)) / 40, width: 9, height: mapHeight / 40 + 0.5, fill: `rgb(${colour(k / 39)})` }, picture);
+      put("rect", { x: at, y: top + (mapHeight * (39 - k)) / 40, width: 9, height: mapHeight / 40 + 0.5, fill: `rgb(${colour(k / 39)})` });
     }
     const scale = linear(low, high > low ? high : low + 1, top + mapHeight, top);
-    for (const tick of high > low ? evenTicks(low, high, 5) : [low]) svg("text", { x: at + 13, y: scale(tick) + 4 }, picture, short(tick));
+    for (const tick of high > low ? evenTicks(low, high, 5) : [low]) put("text", { x: at + 13, y: scale(tick) + 4 }, short(tick));
   }
 
-  function drawPanel(picture, panel) {
+  function drawPanel(put, panel) {
     const { x, x0, x1 } = plan, { top, bottom, y } = panel, below = panel.name === "reached";
     const title = below ? "Probability to reach τ" : "Best fitness so far";
-    svg("text", { x: x0, y: top - (below ? 9 : 29), class: "head" }, picture, title);
-    if (!below) svg("text", { x: x0, y: top - 11 }, picture, `mean, ${data.interval} over runs; dashed: predicted`);
+    put("text", { x: x0, y: top - (below ? 9 : 29), class: "head" }, title);
+    if (!below) put("text", { x: x0, y: top - 11 }, `mean, ${data.interval} over runs; dashed: predicted`);
     for (const tick of ratioTicks(x.back(x0), x.back(x1), (x1 - x0) / 52)) {
       const at = x(tick);
-      svg("line", { x1: at, x2: at, y1: top, y2: bottom, class: "grid" }, picture);
-      if (below) svg("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, picture, short(tick));
+      put("line", { x1: at, x2: at, y1: top, y2: bottom, class: "grid" });
+      if (below) put("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, short(tick));
     }
     for (const tick of evenTicks(y.back(bottom), y.back(top), 4)) {
-      svg("line", { x1: x0, x2: x1, y1: y(tick), y2: y(tick), class: "grid" }, picture);
-      svg("text", { x: x0 - 7, y: y(tick) + 4, "text-anchor": "end" }, picture, short(tick));
+      put("line", { x1: x0, x2: x1, y1: y(tick), y2: y(tick), class: "grid" });
+      put("text", { x: x0 - 7, y: y(tick) + 4, "text-anchor": "end" }, short(tick));
     }
-    svg("path", { d: `M${x0} ${top}V${bottom}H${x1}`, class: "frame" }, picture);
+    put("path", { d: `M${x0} ${top}V${bottom}H${x1}`, class: "frame" });
     if (below) {
       const label = data.options.axis.find(([, axis]) => axis === state.axis)?.[0] || state.axis;
       const cost = state.axis === "generation" ? label : `${label} so far`;
-      svg("text", { x: (x0 + x1) / 2, y: bottom + 35, "text-anchor": "middle" }, picture, cost);
+      put("text", { x: (x0 + x1) / 2, y: bottom + 35, "text-anchor": "middle" }, cost);
     }
-    const clip = `clip-${Math.random().toString(36).slice(2)}`;
-    svg("rect", { x: x0, y: top - 2, width: x1 - x0 + 8, height: bottom - top + 4 }, svg("clipPath", { id: clip }, picture));
-    panel.clip = `url(#${clip})`;
-    panel.ground = svg("rect", { x: x0, y: top, width: x1 - x0, height: bottom - top, class: "panel", "data-panel": panel.name }, picture);
+    const id = `${clip}-${panel.name}`;
+    redraw(put("clipPath", { id }), (inside) => inside("rect", { x: x0, y: top - 2, width: x1 - x0 + 8, height: bottom - top + 4 }));
+    panel.clip = `url(#${id})`;
+    panel.ground = put("rect", { x: x0, y: top, width: x1 - x0, height: bottom - top, class: "panel", "data-panel": panel.name });
   }
 
-  // What moves: frames on the map, curves, tau, words.
-  function draw() {
+  // What moves: frames on the map, curves, tau, words; of a slider on its way the long texts wait.
+  function draw(moved = false) {
     splits = [[1, 1], [2, 0.5], [0.5, 2]].map(([deep, broad]) => {
       const T = state.generations * deep, N = state.children * broad;
       return Number.isInteger(T) && Number.isInteger(N) ? splitOf(data, state, T, N) : null;
     });
-    const { picture, panels } = plan, moving = svg("g", { "pointer-events": "none" });
-    drawFrames(moving);
-    for (const panel of panels) {
-      const inside = svg("g", { "clip-path": panel.clip }, moving);
-      if (panel.name === "fitness") state.runs.forEach((name, k) => drawRun(inside, panel, name, k));
-      for (const k of [2, 1, 0]) if (splits[k]) drawCurve(inside, panel, splits[k], COLOURS[k], k);
-    }
-    drawTau(moving, panels[0]);
-    listRuns();
-    plan.moving?.remove();
-    plan.moving = picture.appendChild(moving);
+    redraw(moving, (put) => {
+      redraw(put("g", {}), drawSame);
+      redraw(put("g", {}), drawFrames);
+      for (const panel of plan.panels) {
+        redraw(put("g", { "clip-path": panel.clip }), (inside) => {
+          redraw(inside("g", {}), (runs) => panel.name === "fitness" && state.runs.forEach((name, k) => drawRun(runs, panel, name, k)));
+          for (const k of [2, 1, 0]) redraw(inside("g", {}), (curve) => splits[k] && drawCurve(curve, panel, splits[k], COLOURS[k], k));
+        });
+      }
+      drawTau(put, plan.panels[0]);
+    });
     say();
+    clearTimeout(pending);
+    pending = moved ? setTimeout(settle, PAUSE) : 0;
+    if (!moved) settle();
   }
 
-  function drawFrames(parent) {
-    const { side, tall } = plan, C = state.generations * state.children;
-    const frame = (each, inset, look) => {
-      const [x, y] = plan.corner(each);
-      svg("rect", { x: x + inset, y: y + inset, width: side - 2 * inset, height: tall - 2 * inset, rx: 3, fill: "none", ...look }, parent);
-    };
+  function drawFrame(put, each, inset, look) {
+    const { side, tall } = plan, [x, y] = plan.corner(each);
+    put("rect", { x: x + inset, y: y + inset, width: side - 2 * inset, height: tall - 2 * inset, rx: 3, fill: "none", ...look });
+  }
+  // The splits of the same budget.
+  function drawSame(put) {
     for (const each of plan.cells) {
-      if (each.T * each.N !== C) continue;
-      frame(each, 2.5, { stroke: "#fff", "stroke-width": 1.6 });
-      frame(each, 2.5, { stroke: "#222", "stroke-width": 1.6, "stroke-dasharray": "1.5 3" });
+      if (each.T * each.N !== state.generations * state.children) continue;
+      drawFrame(put, each, 2.5, { stroke: "#fff", "stroke-width": 1.6 });
+      drawFrame(put, each, 2.5, { stroke: "#222", "stroke-width": 1.6, "stroke-dasharray": "1.5 3" });
     }
+  }
+  function drawFrames(put) {
     for (const k of [2, 1, 0]) {
       const cell = splits[k] && plan.cellAt(splits[k].generations, splits[k].children);
       if (!cell) continue;
-      frame(cell, 1.5, { stroke: "#fff", "stroke-width": k ? 4 : 5.5 });
-      frame(cell, 1.5, { stroke: COLOURS[k], "stroke-width": k ? 2.4 : 3.8, "data-split": data.names[k] });
+      drawFrame(put, cell, 1.5, { stroke: "#fff", "stroke-width": k ? 4 : 5.5 });
+      drawFrame(put, cell, 1.5, { stroke: COLOURS[k], "stroke-width": k ? 2.4 : 3.8, "data-split": data.names[k] });
     }
   }
 
-  function drawCurve(parent, panel, split, stroke, k) {
+  function drawCurve(put, panel, split, stroke, k) {
     const { x } = plan, { y } = panel, curve = split[panel.name], T = split.x.length;
     const known = thinned(0, split.logged), rest = thinned(split.logged, T - split.logged);
     const path = (at, values) => {
@@ -484,24 +508,24 @@ export function mount(el, bytes, given, tell = () => {}) {
     const within = known.filter((k) => Number.isFinite(curve.low[k]) && Number.isFinite(curve.high[k]));
     if (within.length > 1) {
       const back = path([...within].reverse(), curve.low).replace("M", "L");
-      svg("path", { d: `${path(within, curve.high)}${back}Z`, fill: stroke, "fill-opacity": 0.17 }, parent);
+      put("path", { d: `${path(within, curve.high)}${back}Z`, fill: stroke, "fill-opacity": 0.17 });
     }
     const look = { fill: "none", stroke, "stroke-linejoin": "round" };
-    svg("path", { ...look, d: path(known, curve.value), "stroke-width": k ? 1.8 : 2.6, "data-curve": `${panel.name} ${data.names[k]}` }, parent);
+    put("path", { ...look, d: path(known, curve.value), "stroke-width": k ? 1.8 : 2.6, "data-curve": `${panel.name} ${data.names[k]}` });
     if (rest.length) {
-      svg("path", { ...look, d: path(rest, curve.value), "stroke-width": 1.8, "stroke-dasharray": "6 3" }, parent);
-      svg("path", { ...look, d: path(rest, curve.low) + path(rest, curve.high), "stroke-width": 1, "stroke-dasharray": "1.5 2.5" }, parent);
+      put("path", { ...look, d: path(rest, curve.value), "stroke-width": 1.8, "stroke-dasharray": "6 3" });
+      put("path", { ...look, d: path(rest, curve.low) + path(rest, curve.high), "stroke-width": 1, "stroke-dasharray": "1.5 2.5" });
     }
     const end = curve.value[T - 1];
     if (Number.isNaN(end)) return;
     const at = x(split.x[T - 1]), fill = rest.length ? "none" : stroke;
     if (y(end) > panel.bottom) {  // below the axis: point there
-      svg("path", { d: `M${at - 5} ${panel.bottom - 9}h10l-5 7z`, fill, stroke, "data-below": data.names[k] }, parent);
-    } else svg("circle", { cx: at, cy: y(end), r: k ? 3 : 4, fill, stroke, "stroke-width": 1.5 }, parent);
+      put("path", { d: `M${at - 5} ${panel.bottom - 9}h10l-5 7z`, fill, stroke, "data-below": data.names[k] });
+    } else put("circle", { cx: at, cy: y(end), r: k ? 3 : 4, fill, stroke, "stroke-width": 1.5 });
   }
 
   // A run from where it first has a fitness, in steps.
-  function drawRun(parent, panel, name, k) {
+  function drawRun(put, panel, name, k) {
     const run = runOf(data, name);
     if (!run) return;
     const place = data.costs[state.axis]?.[run.N], cost = place ? data.column(place) : null;
@@ -515,7 +539,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     });
     if (!d) return;
     const stroke = RUN_COLOURS[k % RUN_COLOURS.length], dashes = RUN_DASHES[Math.floor(k / RUN_COLOURS.length)];
-    svg("path", { d: `${d}H${at(run.depth)}`, fill: "none", stroke, "stroke-width": 1.8, "stroke-dasharray": dashes, "data-run": name }, parent);
+    put("path", { d: `${d}H${at(run.depth)}`, fill: "none", stroke, "stroke-width": 1.8, "stroke-dasharray": dashes, "data-run": name });
   }
 
   // The runs behind the choice, and those of other splits that are chosen: a click draws one or not.
@@ -549,44 +573,52 @@ export function mount(el, bytes, given, tell = () => {}) {
     tell({ ...state });
   }
 
-  function drawTau(parent, panel) {
+  function drawTau(put, panel) {
     const at = panel.y(state.tau);
     if (!(at >= panel.top && at <= panel.bottom)) return;
-    svg("line", { x1: plan.x0, x2: plan.x1, y1: at, y2: at, stroke: "currentColor", "stroke-dasharray": "1.5 3" }, parent);
-    svg("text", { x: plan.x0 + 5, y: at > panel.top + 14 ? at - 4 : at + 13 }, parent, `τ = ${digits(state.tau, 6)}`);
+    put("line", { x1: plan.x0, x2: plan.x1, y1: at, y2: at, stroke: "currentColor", "stroke-dasharray": "1.5 3" });
+    put("text", { x: plan.x0 + 5, y: at > panel.top + 14 ? at - 4 : at + 13 }, `τ = ${digits(state.tau, 6)}`);
   }
 
-  // Words, chips, controls, and what tests and screen readers find.
+  // Chips, controls, and what tests and screen readers find.
   function say() {
     for (const name of ["generations", "children", "calls"]) {
       const at = data.options[name].indexOf(state[name]);
-      if (at >= 0) inputs[name].value = at;
-      inputs[name].shown.textContent = state[name];
-      inputs[name].setAttribute("aria-valuetext", state[name]);
+      show(inputs[name], at >= 0 ? at : +inputs[name].value, String(state[name]));
+      write(inputs[name].shown, state[name]);
     }
     const [low, high] = data.limits.fitness;
-    inputs.slide.value = Math.round((400 * (state.tau - low)) / (high - low));
-    inputs.slide.setAttribute("aria-valuetext", digits(state.tau, 6));
+    show(inputs.slide, Math.round((400 * (state.tau - low)) / (high - low)), digits(state.tau, 6));
     if (+inputs.tau.value !== state.tau) inputs.tau.value = state.tau;
-    for (const name of ["axis", "task", "model"]) inputs[name].value = state[name];
+    for (const name of ["axis", "task", "model"]) if (inputs[name].value !== state[name]) inputs[name].value = state[name];
     picks.forEach((pick, k) => {
       const split = splits[k];
       pick.style.display = split ? "" : "none";
-      if (split) pick.lastChild.textContent = `${data.names[k]}: T = ${split.generations}, N = ${split.children}, ${last(split.fitness)}${split.logged < split.generations ? " (predicted)" : ""}`;
+      if (split) write(pick.lastChild, `${data.names[k]}: T = ${split.generations}, N = ${split.children}, ${last(split.fitness)}${split.logged < split.generations ? " (predicted)" : ""}`);
     });
-    words.textContent = wordsOf(data, state, splits);
     const written = (value) => (Array.isArray(value) ? `[${value.map(written).join(", ")}]` : typeof value === "string" ? quoted(value) : value);
     const stated = Object.entries(state).filter(([name]) => name !== "runs" || state.runs.length);
     const settings = stated.map(([name, value]) => `${name}=${written(value)}`);
-    call.textContent = `replay.explorers.explore_budget(${[data.named, ...settings].join(", ")}).figure()`;
-    root.dataset.source = call.textContent;
-    root.dataset.description = words.textContent;
+    root.dataset.source = `replay.explorers.explore_budget(${[data.named, ...settings].join(", ")}).figure()`;
+    root.dataset.description = wordsOf(data, state, splits);
     root.dataset.serial = serial;
+  }
+  function show(input, value, text) {
+    if (+input.value !== value) input.value = value;
+    if (input.getAttribute("aria-valuetext") !== text) input.setAttribute("aria-valuetext", text);
+  }
+  // The long texts and the list of runs, which follow once a slider stands still.
+  function settle() {
+    clearTimeout(pending);
+    pending = 0;
+    listRuns();
+    write(words, root.dataset.description);
+    write(call, root.dataset.source);
   }
 
   // What lies under the mouse.
   function place(event) {
-    const box = plan.picture.getBoundingClientRect();
+    const box = picture.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
   function hint(text, x, y) {
@@ -598,14 +630,14 @@ export function mount(el, bytes, given, tell = () => {}) {
   }
   function hover(event) {
     const [x, y] = place(event);
-    pointer(null);
     if (event.target.matches?.(".cell")) {
+      pointer(null);
       const cell = plan.cellAt(+event.target.dataset.t, +event.target.dataset.n);
       hint(cell.text, x, y);
       return;
     }
     const panel = plan.panels.find((each) => each.ground === event.target);
-    if (!panel) { hint(""); return; }
+    if (!panel) { pointer(null); hint(""); return; }
     const lines = [], dots = [];
     splits.forEach((split, k) => {
       if (!split) return;
@@ -619,17 +651,13 @@ export function mount(el, bytes, given, tell = () => {}) {
       lines.push(`${data.names[k]}: ${ranged(curve.value[at], curve.low[at], curve.high[at])} at ${short(split.x[at])}${at >= split.logged ? ", predicted" : ""}`);
       dots.push([plan.x(split.x[at]), panel.y(curve.value[at]), COLOURS[k]]);
     });
-    pointer((mark) => {
-      svg("line", { x1: x, x2: x, y1: plan.panels[0].top, y2: plan.panels[1].bottom, class: "frame", "stroke-dasharray": "3 3" }, mark);
-      for (const [cx, cy, fill] of dots) svg("circle", { cx, cy, r: 4, fill, stroke: "#fff" }, mark);
+    pointer((put) => {
+      put("line", { x1: x, x2: x, y1: plan.panels[0].top, y2: plan.panels[1].bottom, class: "frame", "stroke-dasharray": "3 3" });
+      for (const [cx, cy, fill] of dots) put("circle", { cx, cy, r: 4, fill, stroke: "#fff" });
     });
     hint(lines.join("\n") || `${short(plan.x.back(x))}, ${short(panel.y.back(y))}`, x, y);
   }
-  function pointer(paint) {
-    plan.pointed?.remove();
-    plan.pointed = null;
-    if (paint) paint(plan.pointed = svg("g", { "pointer-events": "none" }, plan.picture));
-  }
+  const pointer = (paint) => redraw(pointed, paint || (() => {}));
 
   // A drag over the panels zooms both of them, a double click shows everything again.
   let drag = null;
@@ -645,11 +673,11 @@ export function mount(el, bytes, given, tell = () => {}) {
     const { panel, from } = drag, [x, y] = place(event);
     drag.to = [clamp(x, plan.x0, plan.x1), clamp(y, panel.top, panel.bottom)];
     const whole = Math.abs(drag.to[1] - from[1]) < 12;
-    pointer((mark) => svg("rect", {
+    pointer((put) => put("rect", {
       x: Math.min(from[0], drag.to[0]), width: Math.abs(drag.to[0] - from[0]),
       y: whole ? panel.top : Math.min(from[1], drag.to[1]), height: whole ? panel.bottom - panel.top : Math.abs(drag.to[1] - from[1]),
       fill: "currentColor", "fill-opacity": 0.15,
-    }, mark));
+    }));
   }
   function up() {
     const done = drag;
@@ -658,7 +686,8 @@ export function mount(el, bytes, given, tell = () => {}) {
     const ends = (scale, k) => [scale.back(done.from[k]), scale.back(done.to[k])].sort((a, b) => a - b);
     zoom.x = ends(plan.x, 0);
     if (Math.abs(done.to[1] - done.from[1]) >= 12) zoom[done.panel.name] = ends(done.panel.y, 1);
-    build();
+    pointer(null);
+    buildPanels();
     draw();
   }
   stage.addEventListener("pointerdown", down);
@@ -668,7 +697,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   stage.addEventListener("dblclick", (event) => {
     if (!event.target.matches(".panel")) return;
     zoom = {};
-    build();
+    buildPanels();
     draw();
   });
   stage.addEventListener("click", (event) => {
@@ -689,7 +718,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     const next = plan.cells.find((each) => each.c === held.c + way[0] && each.r === held.r + way[1]);
     held = next || held;
     const [x, y] = plan.corner(held);
-    pointer((mark) => svg("rect", { x, y, width: plan.side, height: plan.tall, fill: "none", stroke: "currentColor", "stroke-width": 2.5 }, mark));
+    pointer((put) => put("rect", { x, y, width: plan.side, height: plan.tall, fill: "none", stroke: "currentColor", "stroke-width": 2.5 }));
     hint(held.text, x + plan.side / 2, y + plan.tall / 2);
   }
 
@@ -716,7 +745,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   watch.observe(root);
   const set = (next) => { if (JSON.stringify(next) !== JSON.stringify(state)) change({ ...next }); };
   root.view = { set, shown: () => ({ state, splits, plan }) };  // what tests compare with Python
-  return { load, set, close: () => { watch.disconnect(); root.remove(); } };
+  return { load, set, close: () => { clearTimeout(pending); watch.disconnect(); root.remove(); } };
 }
 
 const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model", "runs"];
