@@ -19,7 +19,8 @@ def test_an_explorer_answers_in_voila(notebooks, screenshots):
     lab.write_notebook(folder / "app.ipynb", CELLS)
     with lab.browser() as (page, _):
         page.goto(f"{url}voila/render/app.ipynb")
-        page.locator(".jupyter-widgets .replay-view svg").wait_for()  # not the one that is stored
+        live = page.locator(".jupyter-widgets .replay-view svg")  # not the one that is stored
+        live.first.wait_for()
         assert "T = 4, N = 8" in lab.click(page, "T = 4, N = 8")
         lab.sees(page, "T = 4 generations of N = 8 children (C = 32 calls)")
         lab.press(page, "generations T", "ArrowRight")
