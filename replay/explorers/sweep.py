@@ -11,8 +11,10 @@ import numpy as np
 
 from replay import plots
 from replay.explorers.canvas import WholePicture
+from replay.explorers.chart import Chart
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.sweep_chart import chart_of
 from replay.explorers.widgets import choice, name_of, several
 from replay.planning.sweeps import (
     COST_LABELS,
@@ -24,7 +26,7 @@ from replay.planning.sweeps import (
     swept_fields,
 )
 from replay.plots.style import Theme
-from replay.plots.sweeps import seed_intervals
+from replay.plots.sweep_tables import seed_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +71,11 @@ class SweepView:
             none = "No run has a fitness."
             text.append(none if table.empty else _best(table, swept_fields(self.rows)))
         return " ".join(text)
+
+    @functools.cached_property
+    def chart(self) -> Chart:
+        """The figure for the browser."""
+        return chart_of(self.rows, self.figure, measure=self.measure, cost=self.cost)
 
     def table(self) -> pd.DataFrame:
         """The numbers that the figure shows; of runs that are not over, the rows."""

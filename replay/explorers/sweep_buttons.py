@@ -15,7 +15,7 @@ from evo.studies.sweep.events import EventLog
 from evo.studies.sweep.summary import Summary, summarise
 from replay.explorers.background import start_thread, wait
 from replay.explorers.widgets import button, close_previous, close_tree, row
-from replay.plots.sweeps import short
+from replay.plots.sweep_tables import short
 
 Swept = evo.Handle[evo.Sweep] | evo.Sweep | str | os.PathLike[str]
 """A sweep under way in this process, or one by its folder."""

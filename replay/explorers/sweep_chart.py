@@ -1,0 +1,328 @@
+"""The four figures of a sweep as charts, which the browser draws; see `chart.py`.
+
+Numbers and texts come from `replay.plots.sweep_tables`, as those of the figures on paper do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replay.explorers.chart import (
+    Axis,
+    Cells,
+    Chart,
+    Label,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Polylines,
+    Rule,
+)
+from replay.planning.sweeps import COST_LABELS, swept_fields
+from replay.plots.hits import ranged
+from replay.plots.medium import PALETTE
+from replay.plots.style import FITNESS
+from replay.plots.sweep_tables import (
+    MOST_NAMED,
+    SHADES,
+    Coordinates,
+    coordinates,
+    costs,
+    depth_breadth,
+    effects,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW, FRAME = 26.0, 10.0
+"""Pixels of a row, and those above and below all rows."""
+
+LONGEST = 16
+"""Characters of a value beside its axis of parallel coordinates; the tooltip has all of them."""
+
+
+def chart_of(rows: pd.DataFrame, figure: str, *, measure: str, cost: str) -> Chart:
+    """The chart of a figure of a sweep's rows, or a sentence where there is nothing to draw.
+
+    Args:
+        rows: Of `replay.load_sweep`.
+        figure: Main effects, configurations, depth and breadth, or cost and fitness.
+        measure: What main effects are of.
+        cost: What fitness is drawn against.
+    """
+    try:
+        match figure:
+            case "main effects":
+                return effects_chart(rows, measure)
+            case "configurations":
+                return configurations_chart(rows)
+            case "depth and breadth":
+                return depth_chart(rows)
+            case _:
+                return costs_chart(rows, cost)
+    except ValueError as why:
+        return Chart(message=str(why))
+
+
+def effects_chart(rows: pd.DataFrame, measure: str) -> Chart:
+    """Main effects: a row for each value of a field, below the name of the field."""
+    shown = effects(rows, None, measure)
+    table = shown.table
+    marks: list[Mark] = []
+    ticks: list[tuple[float, str]] = []
+    places, at = [], 0
+    domain = _room([*table["value"], *table["low"], *table["high"]])
+    for field, part in table.groupby("field", sort=False):
+        if at:
+            marks.append(Rule(y=at - 0.5, color="faint"))
+        marks.append(Label(x=domain[0], y=at, text=str(field), dx=6, dy=1))
+        for row in part.to_dict("records"):
+            at += 1
+            places.append(at)
+            ticks.append((float(at), f"{row['setting']}  (n = {row['runs']})"))
+        at += 1
+    texts = [
+        f"{row['field']} = {row['setting']}\n{shown.x} "
+        f"{ranged(row['value'], row['low'], row['high'])}\n{_counts(row)}"
+        for row in table.to_dict("records")
+    ]
+    points = Points(
+        x=_floats(table["value"]), y=places, x_low=_floats(table["low"]),
+        x_high=_floats(table["high"]), color=PALETTE[0], size=4.5, texts=texts,
+    )  # fmt: skip
+    panel = Panel(
+        title=shown.title, about=shown.about, x=Axis(label=shown.x, domain=domain),
+        y=Axis(domain=(at - 0.5, -0.5), ticks=ticks), marks=[*marks, points],
+        height=ROW * at + FRAME,
+    )  # fmt: skip
+    return Chart(panels=[panel])
+
+
+def _counts(row: dict[Any, Any]) -> str:
+    """From how much a mean is, for a tooltip."""
+    parts = ((row["runs"], "run"), (row["configurations"], "configuration"), (row["seeds"], "seed"))
+    return ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in parts)
+
+
+def configurations_chart(rows: pd.DataFrame) -> Chart:
+    """Parallel coordinates: configurations as lines, coloured as the axis of fitness is."""
+    shown = coordinates(rows)
+    table, end = shown.table, len(shown.fields)
+    names = [field.name for field in shown.fields]
+    heights = np.column_stack([*(f.heights for f in shown.fields), shown.heights["fitness"]])
+    colours = _shades_of(table["fitness"])
+    order = np.arange(len(table))[::-1]  # the fittest on top
+    top = order[order < shown.best]
+    texts = [words_of(row, names) for _, row in table.iterrows()]
+    places = np.arange(end + 1)
+    marks: list[Mark] = [Rule(x=float(at)) for at in range(1, end)]
+    marks += _bar(shown, end)
+    marks.append(  # the lightest colours would be lost on white
+        Polylines(x=places, rows=heights[top], colors=["ink"] * len(top), widths=[4.6] * len(top))
+    )
+    marks.append(
+        Polylines(
+            x=places, rows=heights[order], colors=[colours[k] for k in order],
+            widths=[3.0 if k < shown.best else 1.3 for k in order],
+            texts=[texts[k] for k in order],
+            keys=[str(table["configuration"][k]) for k in order],
+        )
+    )  # fmt: skip
+    best = shown.heights[: shown.best]
+    marks.append(
+        Points(
+            x=[end + 0.45 + 0.3 * k / shown.best for k in range(shown.best)],
+            y=_floats(best["fitness"]), y_low=_floats(best["fitness_low"]),
+            y_high=_floats(best["fitness_high"]), color=colours[: shown.best], size=3.5,
+            texts=texts[: shown.best],
+            keys=[str(each) for each in table["configuration"][: shown.best]],
+        )
+    )  # fmt: skip
+    for at, field in enumerate(shown.fields[1:], start=1):
+        marks += [
+            Label(x=at, y=height, text=brief(text), anchor="end", dx=-6, dy=4)
+            for height, text in field.ticks
+        ]
+    marks += [Label(x=end + BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks]
+    titles = [*names, f"mean {FITNESS}"]
+    ticks = [(float(at), wrapped(name)) for at, name in enumerate(titles)]
+    first = [(height, brief(text)) for height, text in shown.fields[0].ticks]
+    panel = Panel(
+        title=shown.title, about=shown.about,
+        x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.05, 1.05), ticks=first),
+        marks=marks, height=340,
+    )  # fmt: skip
+    return Chart(panels=[panel])
+
+
+BAR = 0.06
+"""Width of the bar of colours that is the axis of fitness, in units between two axes."""
+
+
+def _bar(shown: Coordinates, end: int) -> list[Mark]:
+    """The axis of mean fitness, as the bar of its colours from the least to the most."""
+    means = shown.heights["fitness"]
+    low, high = float(means.min()), float(means.max())
+    if not high > low:
+        return [Rule(x=float(end))]
+    values = np.linspace(0, 1, 48)[:, None]
+    bar = Cells(values=values, x0=end - BAR, x1=end + BAR, y0=low, y1=high, colors=SHADES)
+    return [Rule(x=float(end)), bar]
+
+
+def _shades_of(fitness: pd.Series[float]) -> list[str]:
+    """A colour for each, between the first of `SHADES` for the least and the last for the most."""
+    values = fitness.to_numpy(np.float64)
+    span = values.max() - values.min()
+    place = (values - values.min()) / span if span > 0 else np.full(len(values), 0.5)
+    ramp = np.array([[int(shade[k : k + 2], 16) for k in (1, 3, 5)] for shade in SHADES])
+    mixed = [np.interp(place * (len(SHADES) - 1), range(len(SHADES)), each) for each in ramp.T]
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).T.tolist()]
+
+
+def depth_chart(rows: pd.DataFrame) -> Chart:
+    """Mean fitness against N, with one line per T."""
+    shown = depth_breadth(rows)
+    marks: list[Mark] = []
+    groups = list(shown.table.groupby("T", sort=False))
+    dashes = ("", "5 3", "1 2")
+    for order, (name, part) in enumerate(groups):
+        colour, dash = PALETTE[order % len(PALETTE)], dashes[order // len(PALETTE) % len(dashes)]
+        x = part["place"].to_numpy(np.float64) + 0.05 * (order - (len(groups) - 1) / 2)
+        texts = [
+            f"{name}, N = {row['setting']}\nmean {FITNESS} "
+            f"{ranged(row['value'], row['low'], row['high'])}\n{_counts(row)}"
+            for row in part.to_dict("records")
+        ]
+        marks.append(
+            Line(x=x, y=_floats(part["value"]), color=colour, label=str(name), dash=dash,
+                 hover=False)
+        )  # fmt: skip
+        marks.append(
+            Points(
+                x=x, y=_floats(part["value"]), y_low=_floats(part["low"]),
+                y_high=_floats(part["high"]), color=colour, texts=texts,
+            )
+        )  # fmt: skip
+    table = shown.table
+    ticks = [(float(at), str(N)) for at, N in enumerate(shown.children)]
+    panel = Panel(
+        title=shown.title, about=shown.about,
+        x=Axis(label="N, children per generation", ticks=ticks,
+               domain=(-0.35, len(ticks) - 0.65)),
+        y=Axis(label=f"mean {FITNESS}", domain=_room([*table["value"], *table["low"],
+                                                      *table["high"]])),
+        marks=marks, height=320, legend=True,
+    )  # fmt: skip
+    return Chart(panels=[panel])
+
+
+def costs_chart(rows: pd.DataFrame, cost: str) -> Chart:
+    """Cost and fitness of each configuration, and the rows of the Pareto front."""
+    shown = costs(rows, cost)
+    known, front, fields = shown.table, shown.front, swept_fields(rows)
+    named = front.tail(MOST_NAMED)
+    marks: list[Mark] = []
+
+    def texts_of(part: pd.DataFrame) -> list[str]:
+        return [
+            f"{words_of(row, fields)}\n{COST_LABELS[cost]} "
+            f"{ranged(row[cost], row[f'{cost}_low'], row[f'{cost}_high'])}"
+            for _, row in part.iterrows()
+        ]
+
+    def points(part: pd.DataFrame, colour: str, labels: list[str] | None = None) -> Points:
+        return Points(
+            x=_floats(part[cost]), y=_floats(part["fitness"]), x_low=_floats(part[f"{cost}_low"]),
+            x_high=_floats(part[f"{cost}_high"]), y_low=_floats(part["fitness_low"]),
+            y_high=_floats(part["fitness_high"]), color=colour, texts=texts_of(part),
+            keys=[str(each) for each in part["configuration"]], labels=labels,
+        )  # fmt: skip
+
+    marks.append(points(known.drop(front.index), "faint"))
+    marks.append(
+        Line(x=_floats(front[cost]), y=_floats(front["fitness"]), color=PALETTE[1], dash="5 3",
+             width=1.4, step=True, hover=False)
+    )  # fmt: skip
+    unnamed = [""] * (len(front) - len(named))
+    numbers = [*unnamed, *(str(at) for at in range(1, len(named) + 1))]
+    marks.append(points(front, PALETTE[1], numbers))
+    limits = [*known[cost], *known[f"{cost}_low"], *known[f"{cost}_high"]]
+    heights = [*known["fitness"], *known["fitness_low"], *known["fitness_high"]]
+    across = Axis(
+        label=COST_LABELS[cost], scale="log" if shown.ratios else "linear",
+        domain=_ratios(limits) if shown.ratios else _room(limits),
+    )  # fmt: skip
+    plane = Panel(
+        title=shown.title, about=shown.about, x=across,
+        y=Axis(label=FITNESS, domain=_room(heights)), marks=marks, height=340, zoom=True,
+    )  # fmt: skip
+    return Chart(panels=[plane, _front(shown.names, named, fields, texts_of(named), cost)])
+
+
+def _front(
+    names: Iterable[str], front: pd.DataFrame, fields: list[str], texts: list[str], cost: str
+) -> Panel:
+    """The named configurations of the Pareto front, one row each."""
+    ticks = [(float(at), wrapped(name, 44)) for at, name in enumerate(names)]
+    lines = sum(text.count("\n") + 1 for _, text in ticks)
+    limits = [*front["fitness"], *front["fitness_low"], *front["fitness_high"]]
+    points = Points(
+        x=_floats(front["fitness"]), y=np.arange(len(front)), x_low=_floats(front["fitness_low"]),
+        x_high=_floats(front["fitness_high"]), color=PALETTE[1], texts=texts,
+        keys=[str(each) for each in front["configuration"]],
+    )  # fmt: skip
+    return Panel(
+        title="The front, from the cheapest to the fittest",
+        about=f"{', '.join(fields)}." if fields else "",
+        x=Axis(label=f"mean {FITNESS}", domain=_room(limits)),
+        y=Axis(domain=(len(front) - 0.5, -0.5), ticks=ticks), marks=[points],
+        height=max(ROW * len(front), 15.0 * lines + 6 * len(front)) + FRAME,
+    )  # fmt: skip
+
+
+def _floats(values: pd.Series[Any]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return values.to_numpy(np.float64)
+
+
+def _finite(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    known = np.asarray(list(values), dtype=np.float64)
+    return known[np.isfinite(known)]
+
+
+def _room(values: Iterable[float]) -> tuple[float, float]:
+    """Limits with some room around the values; below zero only if a value is."""
+    known = _finite(values)
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
+    return (max(0.0, low - room) if low >= 0 else low - room), high + room
+
+
+def _ratios(values: Iterable[float]) -> tuple[float, float]:
+    """Limits with some room around values that are spaced by ratios."""
+    known = _finite(values)
+    known = known[known > 0]
+    room = float(known.max() / known.min()) ** 0.05
+    return float(known.min()) / room, float(known.max()) * room
+
+
+def brief(text: str, most: int = LONGEST) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def wrapped(text: str, width: int = LONGEST) -> str:
+    """A text in lines of about a width, broken after blanks and punctuation."""
+    lines = [""]
+    for piece in re.findall(r"[^\s_./-]*[\s_./-]+|[^\s_./-]+", text):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
