@@ -231,8 +231,7 @@ class Film:
         """Every fitness and the best so far, faint; the lineage up to here."""
         data, ink = self._data, THEMES[theme]
         low, high = style.usual_range(data.fitness)
-        room = 0.06 * (high - low or 0.1)
-        ax.set(xlim=(-0.7, int(data.generation[-1]) + 0.7), ylim=(low - room, high + room))
+        ax.set(xlim=(-0.7, int(data.generation[-1]) + 0.7), ylim=style.with_room(low, high))
         style.whole_numbers(ax)
         task = data.log.header.task.name
         y = style.fitness_name([task]).removeprefix("best ")

@@ -12,7 +12,7 @@ from evo.logs.log import Log
 from replay.explorers.run_data import Drawing, sentence
 from replay.logs.lineage import Place, parent_of
 from replay.plots.constructions import construct
-from replay.plots.style import FITNESS, PALETTE, fitness_name, usual_range
+from replay.plots.style import FITNESS, PALETTE, fitness_name, usual_range, with_room
 
 if TYPE_CHECKING:
     from evo.logs.types import JsonObject
@@ -78,6 +78,7 @@ def run_arrays(log: Log, name: str) -> JsonObject:
         "N": log.header.children,
         "last": max([len(log.generations), *(generation for generation, _ in places)]),
         "range": [low, high],
+        "limits": with_room(low, high),
         "references": [list(each) for each in references],
         "statuses": [[each, *LOOKS.get(each, ("o", GREY))] for each in failures],
         "errors": list(errors),

@@ -129,8 +129,7 @@ class RunPicture:
             until, np.append(data.trajectory, data.trajectory[-1]), where="post", zorder=1,
             color=THEMES[self.theme].text, lw=1.0,
         )  # fmt: skip
-        room = 0.06 * (high - low or 0.1)
-        ax.set_ylim(low - room, high + room)
+        ax.set_ylim(*style.with_room(low, high))
         ax.set_xlim(-0.7, max(len(data.trajectory) - 1, int(data.generation[-1])) + 0.7)
         clipped = "; triangles: below the axis" if below.any() else ""
         keys = "dots: ok; diamonds: next parents; line: best so far; ring: shown; square: parent"

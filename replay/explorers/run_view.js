@@ -111,15 +111,15 @@ export function mount(el, given, before, tell = () => {}) {
   // Axes and points, which stay while somebody goes from program to program.
   function build() {
     const width = Math.max(280, stage.clientWidth || 600), [left, right, top, row] = [80, 14, 10, 20];
-    const tall = width < 520 ? 220 : 290, low = run.range[0], high = run.range[1];
+    const tall = width < 520 ? 220 : 290;
     const foot = top + tall + 12 + run.statuses.length * row, height = foot + 42;
     const picture = svg("svg", {
       width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true",
       "aria-label": `${run.words}; left and right go to the next child, up and down to the next improvement, f and F to the next and previous failure`,
     });
-    const x1 = width - right, room = 0.06 * (high - low || 0.1);
+    const x1 = width - right;
     const x = linear(...(zoom.x || [-0.7, run.last + 0.7]), left, x1);
-    const y = linear(...(zoom.y || [low - room, high + room]), top + tall, top);
+    const y = linear(...(zoom.y || run.limits), top + tall, top);
     plan = { picture, width, height, x, y, left, x1, top, bottom: top + tall, foot };
     svg("text", { x: 13, y: top + tall / 2, "text-anchor": "middle", transform: `rotate(-90 13 ${top + tall / 2})` }, picture, run.y);
     for (const tick of evenTicks(y.back(plan.bottom), y.back(top), 6)) {
@@ -137,6 +137,7 @@ export function mount(el, given, before, tell = () => {}) {
     const clip = `clip-${Math.random().toString(36).slice(2)}`;
     svg("rect", { x: left - 1, y: top - 1, width: x1 - left + 8, height: tall + 2 }, svg("clipPath", { id: clip }, picture));
     svg("rect", { x: left - 1, y: plan.bottom + 12, width: x1 - left + 8, height: foot - plan.bottom - 12 }, svg("clipPath", { id: `${clip}-below` }, picture));
+    locate();
     drawReferences(picture);
     drawPoints(svg("g", { "clip-path": `url(#${clip})` }, picture), svg("g", { "clip-path": `url(#${clip}-below)` }, picture));
     svg("rect", { x: left, y: top, width: x1 - left, height: tall, class: "panel", "data-panel": "fitness" }, picture);
@@ -150,16 +151,38 @@ export function mount(el, given, before, tell = () => {}) {
     const { x1, left, y, top, bottom } = plan, seen = run.references.filter(([, value]) => y(value) >= top && y(value) <= bottom);
     for (const [name, value] of seen) {
       svg("line", { x1: left, x2: x1, y1: y(value), y2: y(value), class: "reference" }, picture);
-      svg("text", { x: x1, y: y(value) + (y(value) > top + 16 ? -4 : 13), "text-anchor": "end" }, picture, name);
+      const made = svg("text", {}, picture, name), wide = 6.4 * name.length;
+      let least = Infinity;
+      for (const [from, base] of spots(y(value), wide)) {  // where the fewest points are
+        const hidden = plan.places.filter(([px, py]) => px > from - 4 && px < from + wide + 4 && py > base - 15 && py < base + 6).length;
+        if (hidden >= least) continue;
+        least = hidden;
+        made.setAttribute("x", from);
+        made.setAttribute("y", base);
+      }
     }
   }
+  // Where the name of a line may begin: above it or below, the right end first.
+  function spots(at, wide) {
+    const { x1, left, top, bottom } = plan, found = [];
+    for (let from = x1 - wide; from >= left + 4; from -= 20) {
+      if (at > top + 16) found.push([from, at - 4]);
+      if (at < bottom - 16) found.push([from, at + 13]);
+    }
+    return found.length ? found : [[x1 - wide, at - 4]];
+  }
 
-  function drawPoints(above, below) {
+  // Where every program lies, in pixels.
+  function locate() {
     const { generation, index, status, fitness } = run.children, { x, y } = plan, low = run.range[0];
     plan.places = generation.map((g, k) => [
       x(g + (g ? SPREAD * ((index[k] + 0.5) / run.N - 0.5) : 0)),
       fitness[k] === null ? rowAt(status[k]) : y(Math.max(fitness[k], low)),
     ]);
+  }
+
+  function drawPoints(above, below) {
+    const { generation, status, fitness } = run.children, { x, y } = plan, low = run.range[0];
     const all = [...generation.keys()], small = all.length > FEW;
     const marks = (members, letter, r, fill, parent, kind) => {
       if (!members.length) return;

@@ -147,19 +147,24 @@ def configurations_chart(rows: pd.DataFrame) -> Chart:
     )  # fmt: skip
     for at, field in enumerate(shown.fields[1:], start=1):
         marks += [
-            Label(x=at, y=height, text=brief(text), anchor="end", dx=-6, dy=4)
+            Label(x=at, y=height, text=brief(text), anchor="end", dx=-6, dy=4 + _outward(height))
             for height, text in field.ticks
         ]
     marks += [Label(x=end + BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks]
     titles = [*names, f"mean {FITNESS}"]
-    ticks = [(float(at), wrapped(name)) for at, name in enumerate(titles)]
+    ticks = [(float(at), name) for at, name in enumerate(titles)]
     first = [(height, brief(text)) for height, text in shown.fields[0].ticks]
     panel = Panel(
         title=shown.title, about=shown.about,
-        x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.05, 1.05), ticks=first),
-        marks=marks, height=340,
+        x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.08, 1.08), ticks=first),
+        marks=marks, height=360,
     )  # fmt: skip
     return Chart(panels=[panel])
+
+
+def _outward(height: float) -> float:
+    """By how many pixels a text at an end of an axis moves away from the lines that meet there."""
+    return -12.0 if height == 1 else 12.0 if height == 0 else 0.0
 
 
 BAR = 0.06

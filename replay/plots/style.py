@@ -395,6 +395,14 @@ def usual_range(fitness: ArrayLike) -> tuple[float, float]:
     return max(float(known.min()), usual - 0.5 * (high - usual)), high
 
 
+def with_room(low: float, high: float) -> tuple[float, float]:
+    """Limits of an axis of fitness that marks do not touch; a constant lies near its foot."""
+    if high > low:
+        return low - 0.06 * (high - low), high + 0.06 * (high - low)
+    size = abs(low) or 1.0
+    return low - 0.06 * size, low + 0.94 * size
+
+
 def require(table: pd.DataFrame, *columns: str) -> None:
     """Refuse a table that lacks a column."""
     if missing := [name for name in columns if name not in table]:

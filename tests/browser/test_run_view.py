@@ -64,6 +64,19 @@ def test_every_program_lies_where_its_numbers_say(page: Any, data: RunData) -> N
     assert np.allclose(y[known], np.maximum(data.fitness[known], low))
 
 
+def test_names_of_lines_hide_no_points(page: Any) -> None:
+    hidden = page.evaluate("""() => {
+      const { plan } = document.querySelector(".replay-run").view.shown();
+      const texts = [...plan.picture.querySelectorAll("text")];
+      return texts.filter((each) => each.textContent === "initial program").map((each) => {
+        const { x, y, width, height } = each.getBBox();
+        const under = ([a, b]) => a > x && a < x + width && b > y && b < y + height;
+        return plan.places.filter(under).length;
+      });
+    }""")
+    assert hidden == [0]
+
+
 def test_what_is_said_of_every_program_is_what_python_knows(page: Any, data: RunData) -> None:
     application = page.locator(".replay-run [role=application]")
     application.focus()
