@@ -235,7 +235,7 @@ class ModelClient:
         self._timeout, self._retries, self._back_off = timeout, retries, back_off
         self._cancelled, self._lock = threading.Event(), threading.Lock()
         self._wire: Wire | None = None
-        self._flights: set[Flight] = set()
+        self._flights: set[Flight] = set()  # its changes are atomic, and so is a copy
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
         self._alive = False  # whether this endpoint ever gave a proper answer
@@ -295,9 +295,7 @@ class ModelClient:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
         self._cancelled.set()
         self._slots.cancel(self)
-        with self._lock:
-            flights = list(self._flights)
-        for flight in flights:
+        for flight in self._flights.copy():
             flight.cancel()
 
     def close(self) -> None:
@@ -310,8 +308,7 @@ class ModelClient:
     def _attempt(self, body: dict[str, object]) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         flight = Flight(self._timeout)
-        with self._lock:
-            self._flights.add(flight)
+        self._flights.add(flight)
         if self._cancelled.is_set():  # after the flight is known, so that none slips through
             flight.cancel()
         started = time.monotonic()
@@ -322,14 +319,15 @@ class ModelClient:
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             answer = read_failure(error, time.monotonic() - started)
         finally:
-            with self._lock:
-                self._flights.discard(flight)
+            self._flights.discard(flight)
         if flight.cancelled and answer.verdict != "answered":
             raise CallCancelled("the call was cancelled")
         return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
 
     def _open(self) -> Wire:
         """Returns the way to the endpoint, which the first call opens."""
+        if (wire := self._wire) is not None:
+            return wire
         with self._lock:
             if self._wire is None:
                 where = self._endpoint

@@ -67,8 +67,10 @@ class LibraryWire:
             base_url=base_url,
             max_retries=0,
             timeout=patience(seconds),
-            http_client=http_client(base_url, seconds=seconds, transport=transport),
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=http_client(base_url, transport=transport),
         )
+        self._url = f"{base_url.rstrip('/')}/chat/completions"
 
     def post(self, body: dict[str, object]) -> Exchange:
         """Sends one request; errors of the connection are those of `httpx2`."""
@@ -76,7 +78,7 @@ class LibraryWire:
         import openai
 
         try:
-            answer = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+            answer = self._client.post(self._url, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:
