@@ -242,7 +242,8 @@ class EndpointClient(httpx2.Client):
     A general client merges base URLs, cookies and parameters into a request, and asks of an answer
     whether it redirects, wants a login or sets a cookie. An endpoint needs none of this, and it is
     a third of the processor time of a call. A request is sent as the library wrote it, and an
-    answer is returned as it came, redirects included.
+    answer is returned as it came, redirects included. Only an address that holds a login is served
+    as in the base class, which sends it.
     """
 
     def __init__(self, transport: httpx2.BaseTransport) -> None:
@@ -258,18 +259,15 @@ class EndpointClient(httpx2.Client):
         parsed = self._urls.get(str(url)) or self._urls.setdefault(str(url), httpx2.URL(url))
         return httpx2.Request(method, parsed, **given)
 
-    def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+    def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
         """Sends a request once, and reads the whole answer."""
+        if request.url.userinfo:
+            return super().send(request, **given)
         response = self._way.handle_request(request)
         response.request = request
         with contextlib.closing(response):
             response.read()
         return response
-
-
-def http_client(base_url: str, *, transport: httpx2.BaseTransport | None = None) -> EndpointClient:
-    """Returns a client for one endpoint."""
-    return EndpointClient(transport or open_transport(base_url))
 
 
 def _proxy_for(scheme: str) -> httpcore2.Proxy | None:

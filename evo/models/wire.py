@@ -60,7 +60,7 @@ class LibraryWire:
     ) -> None:
         import openai
 
-        from evo.models.network import http_client, patience
+        from evo.models.network import EndpointClient, open_transport, patience
 
         self._client = openai.OpenAI(
             api_key=key,
@@ -68,7 +68,7 @@ class LibraryWire:
             max_retries=0,
             timeout=patience(seconds),
             default_headers={"Accept-Encoding": "identity"},
-            http_client=http_client(base_url, transport=transport),
+            http_client=EndpointClient(transport or open_transport(base_url)),
         )
         self._url = f"{base_url.rstrip('/')}/chat/completions"
 

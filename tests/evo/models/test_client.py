@@ -13,6 +13,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import httpx2
+import openai
 import pytest
 from endpoints import Answer, Endpoint, closed_port, together
 
@@ -310,6 +311,38 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             monkeypatch.setenv(name, value)
 
     return put
+
+
+def test_a_request_is_the_one_that_a_general_http_client_sends(client):
+    sent = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(200, json=completion(), headers={"set-cookie": "a=b"})
+
+    transport = httpx2.MockTransport(answer)
+    model = Model(name="m", base_url="http://localhost:1/v1/", key_variable="TEST_KEY")
+    ours = client(model=model, transport=transport)
+    assert [ours.call(MESSAGES, seed=5).reply for _ in range(2)] == ["hi", "hi"]
+    library = openai.OpenAI(
+        api_key=KEY,
+        base_url=model.base_url,
+        timeout=httpx2.Timeout(10.0),
+        http_client=httpx2.Client(transport=transport, headers={"accept-encoding": "identity"}),
+    )
+    library.post("/chat/completions", cast_to=httpx2.Response, body=json.loads(sent[0].content))
+    *own, general = (
+        (request.method, request.url, dict(request.headers), request.content) for request in sent
+    )
+    assert general[2].pop("connection") == "keep-alive"  # what HTTP/1.1 takes for granted
+    assert own == [general, general]
+
+
+def test_a_login_in_the_address_is_sent(endpoint, client):
+    address = endpoint.url.replace("http://", "http://me:secret@")
+    client(model=Model(name="m", base_url=address)).call(MESSAGES, seed=5)
+    (headers,) = endpoint.headers
+    assert headers["authorization"] == "Basic bWU6c2VjcmV0"
 
 
 def test_a_key_goes_only_to_the_host_it_belongs_to(environment):
