@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from joblib import Parallel
 
 T = TypeVar("T")
-
-
-class Pool:
-    """Threads that make calls from a queue; they do not keep the process from ending."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._calls = SimpleQueue[Callable[[], object] | None]()
-        for _ in range(count):
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def submit(self, call: Callable[[], object]) -> None:
-        """Has a thread make a call, which raises nothing."""
-        self._calls.put(call)
-
-    def end(self) -> None:
-        """Ends the threads once they have made all calls."""
-        for _ in range(self.count):
-            self._calls.put(None)
-
-    def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call()
-            del call  # else it would live until the next one
 
 
 class Threads:
@@ -45,7 +23,7 @@ class Threads:
     """
 
     def __init__(self) -> None:
-        self._idle: list[Pool] = []
+        self._idle: list[Parallel] = []
         self._closed = False
         self._lock = threading.Lock()
         weakref.finalize(self, _end_all, self._idle)
@@ -56,31 +34,30 @@ class Threads:
         Raises:
             Exception: What the function raised first. Items that were under way go on alone.
         """
-        if not items:
-            return
-        over, numbers, failures = threading.Event(), itertools.count(1), list[BaseException]()
+        from joblib import delayed
+
+        over, numbers = threading.Event(), itertools.count(1)
 
         def one(item: T) -> None:
-            if over.is_set():  # another one failed
-                return
             try:
                 function(item)
-            except BaseException as error:
-                failures.append(error)
+            except BaseException:
                 over.set()
+                raise
             if next(numbers) == len(items):
                 over.set()
 
         pool = self._borrow(count)
         try:
-            for item in items:
-                pool.submit(functools.partial(one, item))
-            over.wait()
-            if failures:
-                raise failures[0]
+            results = pool(delayed(one)(item) for item in items)
+            try:  # joblib would look for results a hundred times a second
+                if items:
+                    over.wait()
+            except BaseException as interrupt:
+                results.throw(interrupt)
+            deque(results, maxlen=0)
         except BaseException:
-            over.set()  # after an interrupt nothing further begins
-            pool.end()
+            _end(pool)
             raise
         self._give_back(pool)
 
@@ -92,27 +69,34 @@ class Threads:
             self._idle.clear()
         _end_all(idle)
 
-    def _borrow(self, count: int) -> Pool:
+    def _borrow(self, count: int) -> Parallel:
         """Returns a pool of at least so many threads; a smaller one that is idle makes way."""
         with self._lock:
-            fitting = [pool for pool in self._idle if pool.count >= count]
+            fitting = [pool for pool in self._idle if pool.n_jobs >= count]
             found = fitting[0] if fitting else self._idle[0] if self._idle else None
             if found is not None:
                 self._idle.remove(found)
         if fitting:
-            return fitting[0]
+            return found
         if found is not None:
-            found.end()
-        return Pool(count)
+            _end(found)
+        from joblib import Parallel
 
-    def _give_back(self, pool: Pool) -> None:
+        how = {"backend": "threading", "batch_size": 1, "pre_dispatch": "all"}
+        return Parallel(count, return_as="generator_unordered", **how).__enter__()
+
+    def _give_back(self, pool: Parallel) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(pool)
                 return
-        pool.end()
+        _end(pool)
 
 
-def _end_all(idle: list[Pool]) -> None:
+def _end_all(idle: list[Parallel]) -> None:
     while idle:
-        idle.pop().end()
+        _end(idle.pop())
+
+
+def _end(pool: Parallel) -> None:
+    pool.__exit__(None, None, None)
