@@ -241,7 +241,7 @@ def copyable(code: str) -> str:
     return (
         f"<div style='{WIDE}'><button class='jupyter-button' data-code=\"{shown}\" "
         f"onclick='{_COPY}' title='Copy the call that gives this picture'>Copy as code</button> "
-        f"<code>{shown}</code></div>"
+        f"<code style='overflow-wrap:anywhere'>{shown}</code></div>"
     )
 
 
