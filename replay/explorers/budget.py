@@ -267,5 +267,6 @@ def explore_budget(
         slow=budgets.complete,
         code=lambda now: call("explore_budget", named(), stated(now)),
         lists=("runs",),
+        theme=theme,
     )
     return Drawn(drawing, help=HELP, begins={**order, **start})

@@ -50,6 +50,7 @@ class Drawing:
         slow: Computes, beside the page, what the bytes lack; returns whether that was anything.
         code: From settings to the call that gives the picture as a figure.
         lists: Settings that hold any number of their values.
+        theme: Inks of a page that is saved.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Drawing:
     slow: Callable[[Settings], bool]
     code: Callable[[Settings], str]
     lists: Sequence[str] = ()
+    theme: Theme = "neutral"
 
 
 class Setting:
@@ -228,7 +230,7 @@ class Drawn:
                 self.settle()
                 self._drawing.view(self.settings).table().to_csv(path, index=False)
         elif path.suffix.lower() == ".html":
-            write_page(path, self._drawing.name, "light", self.page())
+            write_page(path, self._drawing.name, self._drawing.theme, self.page())
         else:
             save(self.figure(), path)
         return path

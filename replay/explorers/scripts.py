@@ -56,10 +56,11 @@ def run_page(picture: bytes, words: str, run: Mapping[str, object], state: objec
 
 
 def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
-    """Writes HTML as a page in the inks of a theme."""
-    ink = THEMES[theme]
+    """Writes HTML as a page in the inks of a theme; a neutral one follows the reader's system."""
+    ink, scheme = THEMES[theme], "light dark" if theme == "neutral" else theme
+    inks = "" if theme == "neutral" else f"background:{ink.ground};color:{ink.text};"
     head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
-    head += f"<title>{title}</title><body style='background:{ink.ground};color:{ink.text};"
-    head += "font:15px/1.5 system-ui,sans-serif'>"
+    head += f"<meta name='color-scheme' content='{scheme}'>"
+    head += f"<title>{title}</title><body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
     Path(path).write_text(f"{head}{body}", encoding="utf-8")
     return Path(path)
