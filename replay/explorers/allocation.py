@@ -19,7 +19,8 @@ from replay.explorers.allocation_data import (
     taus,
 )
 from replay.explorers.allocation_picture import AllocationPicture
-from replay.explorers.shell import Explorer, notice
+from replay.explorers.chart_explorer import notice
+from replay.explorers.shell import Explorer
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.plots.style import Theme

@@ -21,8 +21,9 @@ from replay.explorers.budget_data import (
 )
 from replay.explorers.budget_picture import draw_budget
 from replay.explorers.budget_view import BudgetView
+from replay.explorers.chart_explorer import notice
 from replay.explorers.drawn import Drawing, Drawn
-from replay.explorers.shell import Explorer, notice
+from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, call
 from replay.explorers.widgets import naming
 from replay.plots.style import Theme

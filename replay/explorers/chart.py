@@ -15,14 +15,14 @@ import json
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Numbers = Sequence[float] | Sequence[float | None] | NDArray[np.float64] | NDArray[np.int64]
+    Numbers = Sequence[float] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
 
 Texts = Sequence[str]
 Keys = Sequence[Hashable]
@@ -155,7 +155,7 @@ class Polylines:
     """
 
     x: Numbers
-    rows: Sequence[Numbers] | NDArray[np.float64]
+    rows: Sequence[Numbers] | NDArray[np.floating[Any]]
     colors: Sequence[str]
     widths: Sequence[float]
     texts: Texts | None = None
@@ -204,7 +204,7 @@ class Cells:
             cells have no tooltip.
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[np.floating[Any]]
     x0: float
     x1: float
     y0: float
@@ -278,7 +278,10 @@ def _plain(value: object) -> object:
     """A value as JSON knows it; what is not finite is null."""
     if isinstance(value, np.ndarray):
         known = np.isfinite(value)
-        return (value if known.all() else np.where(known, value, None)).tolist()
+        if not known.all():
+            value = value.astype(object)
+            value[~known] = None
+        return value.tolist()
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.integer):

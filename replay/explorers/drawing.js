@@ -35,6 +35,10 @@ function short(value) {
   }
   return `${+value.toPrecision(3)}`;
 }
+// A value with its interval, where there is one.
+function ranged(value, low, high) {
+  return digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "");
+}
 
 function linear(from, to, start, end) {
   const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
@@ -47,6 +51,25 @@ function evenTicks(from, to, most) {
   const found = [];
   for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
   return found;
+}
+function ratios(from, to, start, end) {
+  const scale = linear(Math.log(from), Math.log(to), start, end), made = (value) => scale(Math.log(value));
+  made.back = (pixel) => Math.exp(scale.back(pixel));
+  return made;
+}
+function ratioTicks(from, to, most) {
+  if (to / from < 4) return evenTicks(from, to, most);
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    for (const skip of steps.length > 1 ? [1] : [1, 2, 3, 4]) {
+      const found = [];
+      for (let power = Math.floor(Math.log10(from)); 10 ** power <= to; power++) {
+        if (power % skip === 0) steps.forEach((each) => found.push(each * 10 ** power));
+      }
+      const inside = found.filter((each) => each >= from && each <= to);
+      if (inside.length <= most) return inside;
+    }
+  }
+  return [from, to];
 }
 
 const NS = "http://www.w3.org/2000/svg";

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
 from replay.explorers import run_text as texts
+from replay.explorers.chart_explorer import notice
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import RunPicture
-from replay.explorers.shell import Explorer, notice
+from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Settings, Subject, call
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
 from replay.logs.decode import Source, find_logs

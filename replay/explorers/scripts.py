@@ -10,15 +10,15 @@ import base64
 import functools
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from replay.explorers.widgets import spoken
 from replay.plots.style import THEMES, Theme
 
-View = Literal["view", "run_view"]
-"""The budgets of a task and model; a run."""
+View = Literal["view", "run_view", "chart"]
+"""The budgets of a task and model; a run; charts of any other explorer."""
 
 
 @functools.cache
@@ -37,21 +37,31 @@ def encoded(value: bytes | str) -> str:
 
 def run_page(picture: bytes, words: str, run: Mapping[str, object], state: object) -> str:
     """A run as HTML without a server or a network: its picture, which scripts bring to life."""
+    return _live_page("run_view", picture, words, [run, state])
+
+
+def chart_page(picture: bytes, words: str, chart: bytes, state: Mapping[str, object]) -> str:
+    """A packed chart as HTML, likewise; `state` is what `chart.js` knows beside it."""
+    return _live_page("chart", picture, words, [{**json.loads(chart), **state}])
+
+
+def _live_page(view: View, picture: bytes, words: str, arguments: Sequence[object]) -> str:
+    """A picture that the script of a view replaces, given what it mounts."""
     name = f"replay-{secrets.token_hex(6)}"
-    given = encoded(json.dumps([run, state], allow_nan=False))
+    given = encoded(json.dumps(arguments, allow_nan=False))
     return (
         f'<div id="{name}"><img style="max-width:100%" '
         f'src="data:image/png;base64,{encoded(picture)}" alt="">{spoken(words)}</div>\n'
         '<script type="module">\n'
         "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
-        f'const code = new Blob([bytes("{encoded(script("run_view"))}")], '
+        f'const code = new Blob([bytes("{encoded(script(view))}")], '
         '{ type: "text/javascript" });\n'
         "const { mount } = await import(URL.createObjectURL(code));\n"
-        f'const [run, state] = JSON.parse(new TextDecoder().decode(bytes("{given}")));\n'
+        f'const given = JSON.parse(new TextDecoder().decode(bytes("{given}")));\n'
         f'const still = document.getElementById("{name}");\n'
         'still.querySelector("img").remove();\n'
         'const place = document.createElement("div");\n'
-        "still.prepend(place);\nmount(place, run, state);\n</script>\n"
+        "still.prepend(place);\nmount(place, ...given);\n</script>\n"
     )
 
 

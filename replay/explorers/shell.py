@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.types import Fields, JsonObject
-from replay.explorers.canvas import DPI, Canvas, sentence_picture
+from replay.explorers.canvas import DPI, Canvas
 from replay.explorers.rest import Kept, Rest, next_steps
-from replay.explorers.screen import make_screen, page_inks, show
+from replay.explorers.screen import make_book, make_screen, page_inks, show
 from replay.explorers.scripts import encoded, write_page
 from replay.explorers.stored import live_help, show_live, stored
-from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
+from replay.explorers.subject import DEFAULT, Settings, Subject, View
 from replay.explorers.widgets import (
     arranged,
     begin,
@@ -182,17 +182,20 @@ class Explorer:
                 return Path(path)
             if Path(path).suffix.lower() == ".html":
                 return write_page(path, self._subject.name, self._page[0], self._still())
-            if self._view is not None:
-                self._canvas.picture.show(self._view)  # it may hold one that was drawn ahead
-            self._canvas.forget()
-            return save(self._canvas.picture.figure, path)
+            return save(self._paper(), path)
+
+    def _paper(self) -> Figure:
+        """The figure of what is shown."""
+        self._canvas.picture.show(self._view)  # it may hold one that was drawn ahead
+        self._canvas.forget()
+        return self._canvas.picture.figure
 
     def _still(self) -> str:
         """The picture as HTML that answers to the mouse, and its words."""
         return still(self._png, self._packed, self.words) + spoken(self.words)
 
     def settle(self) -> None:
-        """Draw in full what was drawn coarsely, at first or while a slider moved."""
+        """Show in full what was shown coarsely, at first or while a slider moved."""
         with self._lock:
             self._rest.cancel()
             if self._coarse:
@@ -226,13 +229,20 @@ class Explorer:
             for value in scrubs[parameter](now) if values is None else values:
                 asked = self._subject.adjust(parameter, {**now, parameter: value})
                 view = self._subject.view(asked, False)
-                drawn = self._canvas.draw(view, notes={"Description": view.words})
-                frames[value] = drawn, view.words
+                frames[value] = self._frame(view), view.words
             self._update(coarse=False)
-        made = flip_book(parameter, frames, now.get(parameter), width=self._page[1])
+        made = flip_book(parameter, frames, now.get(parameter), self._make_book)
         made.children = (*made.children, ipywidgets.HTML(page_script()))
         self._made.append(made)
         return made
+
+    def _frame(self, view: View) -> bytes:
+        """What a slider without a kernel shows of a view."""
+        return self._canvas.draw(view, notes={"Description": view.words})
+
+    def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
+        """See `flip_book`."""
+        return make_book(pages, texts, at, self._page[1])
 
     def close(self) -> None:
         """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
@@ -343,7 +353,6 @@ class Explorer:
                             self._make(settings, view, keep=True)
 
     def _code_of(self, settings: Settings) -> str:
-        """See `code`."""
         hidden = self._subject.hidden(settings)
         matter = {n: v for n, v in settings.items() if n not in hidden and v != DEFAULT}
         return self._subject.code(matter)
@@ -439,12 +448,3 @@ class Explorer:
 
     def _ipython_display_(self) -> None:
         show_live(self.widget, self._stored())
-
-
-def notice(name: str, text: object, theme: Theme) -> Explorer:
-    """A widget that shows a sentence in place of an explorer."""
-    words = Sentence(str(text))
-    subject = Subject(
-        name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words
-    )
-    return Explorer(subject, {}, help="")

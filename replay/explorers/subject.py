@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from replay.explorers.canvas import Picture
+from replay.explorers.chart import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,7 @@ class Subject:
         clicked: From the key of a mark to the settings that a click on it changes.
         slow: Computes, beside the controls, what views at rest need for settings.
         folded: Controls that are out of sight until one asks for them.
+        chart: From a view to the chart that the browser draws, see `ChartExplorer`.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Subject:
     clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None
     folded: Sequence[str] = ()
+    chart: Callable[[Any], Chart] | None = None
 
 
 def call(function: str, first: str, settings: Settings) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from replay import plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.chart import Chart
-from replay.explorers.shell import Explorer, notice
+from replay.explorers.chart_explorer import notice
+from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.sweep_chart import chart_of
 from replay.explorers.widgets import choice, name_of, several

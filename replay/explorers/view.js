@@ -49,9 +49,6 @@ function unpack(view) {
   return { ...head, runs, cut, column: ([first, count]) => floats.subarray(first, first + count), counted: new Map() };
 }
 
-function ranged(value, low, high) {
-  return digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "");
-}
 // Make T, N and C agree after one of them was moved, as `replay.explorers.budget.link` does.
 export function link(moved, state, rows, columns) {
   let { generations: T, children: N } = state;
@@ -197,26 +194,6 @@ function colour(share) {
 function readable(rgb) {
   const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
-}
-
-function ratios(from, to, start, end) {
-  const scale = linear(Math.log(from), Math.log(to), start, end), made = (value) => scale(Math.log(value));
-  made.back = (pixel) => Math.exp(scale.back(pixel));
-  return made;
-}
-function ratioTicks(from, to, most) {
-  if (to / from < 4) return evenTicks(from, to, most);
-  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
-    for (const skip of steps.length > 1 ? [1] : [1, 2, 3, 4]) {
-      const found = [];
-      for (let power = Math.floor(Math.log10(from)); 10 ** power <= to; power++) {
-        if (power % skip === 0) steps.forEach((each) => found.push(each * 10 ** power));
-      }
-      const inside = found.filter((each) => each >= from && each <= to);
-      if (inside.length <= most) return inside;
-    }
-  }
-  return [from, to];
 }
 
 // Indices of a curve that are drawn: all, or evenly spread on a logarithmic scale, ends included.

@@ -110,12 +110,21 @@ def begin(controls: Mapping[str, Widget], settings: Fields, fit: Callable[..., N
 
 
 def flip_book(
-    name: str, frames: Mapping[object, tuple[bytes, str]], now: object, *, width: float
+    name: str,
+    frames: Mapping[object, tuple[bytes, str]],
+    now: object,
+    make: Callable[[list[bytes], list[str], int], Widget],
 ) -> Widget:
-    """A slider over pictures with their words, which are all in the page: it needs no kernel."""
-    import ipywidgets
+    """A slider over pictures with their words, which are all in the page: it needs no kernel.
 
-    from replay.explorers.screen import make_book
+    Args:
+        name: What the slider moves.
+        frames: Pictures and words by value.
+        now: The value to begin with.
+        make: From pictures, words and a number to what shows the picture of its number `at`; None:
+            the pictures are plain images.
+    """
+    import ipywidgets
 
     natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
     at = list(frames).index(now) if now in frames else 0
@@ -127,7 +136,7 @@ def flip_book(
         layout={"width": "420px", "max_width": "100%"},
     )
     pngs, texts = [png for png, _ in frames.values()], [words for _, words in frames.values()]
-    book, turned = make_book(pngs, texts, at, width), "at"
+    book, turned = make(pngs, texts, at), "at"
     if book is None:
         pages = [
             ipywidgets.VBox([

@@ -229,14 +229,14 @@ def race(
         np.array([getattr(each, name)[0] for each in selection.rounds])
         for name in ("alive", "mean", "lower", "upper", "count")
     )
-    order = np.lexsort((-np.nan_to_num(mean[-1], nan=-np.inf), -alive.sum(axis=0)))[:named]
+    order = order_of_race(selection, named)
     ax = style.subplots(height=1.6 + 0.42 * len(order))[1][0] if ax is None else ax
     ax = style.prepare(ax, theme)
     ink = THEMES[theme]
     depth = np.linspace(-0.4, 0.4, len(selection.rounds) + 1)
     labels, fields = distinct(selection.labels)
     names = []
-    for row, k in enumerate(order.tolist()):
+    for row, k in enumerate(order):
         retired = not alive[shown - 1, k]
         until = min(shown, int(alive[:, k].sum()) + 1)
         colour = ink.faint if retired else PALETTE[2] if k == selection.winner else PALETTE[0]
@@ -256,15 +256,25 @@ def race(
                 hits.mark(ax, box, words, (("rounds", number),))
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
-        names.append(f"{_wrapped(labels[k])} (n = {count[shown - 1, k]})")
+        names.append(f"{wrapped(labels[k])} (n = {count[shown - 1, k]})")
     style.label_rows(ax, names)
     margin = 0.03 * (selection.terms.high - selection.terms.low)
     ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
-    _head_of_race(ax, theme, selection, shown, len(order), fields)
+    title, about, axis = head_of_race(selection, shown, len(order), fields)
+    style.label_axes(ax, theme, x=axis, y="")
+    style.head(ax, theme, title, about)
     return ax
 
 
-def _wrapped(label: str) -> str:
+def order_of_race(selection: Selection, named: int) -> list[int]:
+    """Numbers of the configurations that stay longest, best mean first."""
+    alive = np.array([each.alive[0] for each in selection.rounds]).sum(axis=0)
+    mean = np.nan_to_num(selection.rounds[-1].mean[0], nan=-np.inf)
+    found: list[int] = np.lexsort((-mean, -alive))[:named].tolist()
+    return found
+
+
+def wrapped(label: str) -> str:
     """A configuration's name in two lines, cut where it is longer."""
     return "\n".join(wrap(label, LABEL, max_lines=2, placeholder=" …"))
 
@@ -275,7 +285,7 @@ def distinct(labels: Sequence[str]) -> tuple[list[str], list[str]]:
     Where full names (`children=4, temperature=0.6`) would look alike, they are the values alone,
     without fields that all share, and a dash for a field that a configuration does not have.
     """
-    apart = len({_wrapped(label) for label in labels}) == len(labels)
+    apart = len({wrapped(label) for label in labels}) == len(labels)
     parts = [[part.partition("=") for part in label.split(", ")] for label in labels]
     if apart or not all(equals for each in parts for _, equals, _ in each):
         return [*labels], []
@@ -285,10 +295,10 @@ def distinct(labels: Sequence[str]) -> tuple[list[str], list[str]]:
     return [", ".join(each.get(name, "-") for name in fields) for each in values], fields
 
 
-def _head_of_race(
-    ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int, fields: Sequence[str]
-) -> None:
-    """Title, and what the picture rests on."""
+def head_of_race(
+    selection: Selection, shown: int, drawn: int, fields: Sequence[str]
+) -> tuple[str, str, str]:
+    """The title of a race, what the picture rests on, and the label of its axis."""
     terms, total = selection.terms, len(selection.labels)
     left = int(selection.rounds[shown - 1].alive.sum())
     kind = (
@@ -306,10 +316,9 @@ def _head_of_race(
         *([f"failed samples: {failed}"] if failed else []),
         *([f"clipped samples: {clipped}"] if clipped else []),
     ]
-    style.label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
     named = f"; named by {', '.join(fields)}" if fields else ""
     text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}{named}"
-    style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
+    return f"Race by {selection.selector}: {state}", text, f"mean reward ({', '.join(notes)})"
 
 
 ENDS = {

@@ -1,4 +1,7 @@
+import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -35,6 +38,63 @@ def test_it_is_the_race_of_select(explorer, matrix, tmp_path):
         part = saved[saved["round"] == number]
         assert part["count"].tolist() == each.count[0].tolist()
         assert part["lower"].tolist() == pytest.approx(each.lower[0].tolist())
+
+
+def test_every_number_of_the_chart_is_one_of_the_table(explorer):
+    explorer.choose(selector="arm_elimination", batch=5)
+    for shown in (1, 2, explorer.controls["rounds"].max):
+        explorer.controls["rounds"].value = shown
+        [panel] = json.loads(explorer._screen.chart)["panels"]
+        table = explorer._view.table().set_index(["configuration", "round"])
+        bars = [each for each in panel["marks"] if each["kind"] == "bars"]
+        lines = [each for each in panel["marks"] if each["kind"] == "line"]
+        assert len(bars) == len(lines) == len(panel["y"]["ticks"]) == 5
+        for bar, line in zip(bars, lines, strict=True):
+            name = bar["texts"][0].split("\n")[0]
+            rows = table.loc[name].iloc[: len(bar["x0"])]
+            assert bar["x0"] == rows["lower"].tolist()
+            assert bar["x1"] == rows["upper"].tolist()
+            assert line["x"][::2] == line["x"][1::2] == rows["mean"].tolist()
+            counts = [int(text.rpartition(" = ")[2]) for text in bar["texts"]]
+            assert counts == rows["count"].tolist()
+
+
+def test_a_move_needs_no_picture_of_the_kernel(matrix):
+    code = f"""
+import sys
+from replay.explorers import explore_selection
+made = explore_selection({matrix[:3, :9].tolist()!r})
+made.controls["rounds"].value = 1
+made.settle()
+print(made.words, "matplotlib" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("After round 1"), done.stderr
+    assert done.stdout.split()[-1] == "False"
+
+
+def test_many_rounds_are_thinned_to_what_can_be_told_apart(explorer, monkeypatch):
+    explorer.controls["selector"].value = "hill_climbing"
+    last = explorer.controls["rounds"].max
+    monkeypatch.setattr("replay.explorers.selection.MOST_ROUNDS", 10)
+    assert last > 10
+    explorer._draw(coarse=False)
+    bars = json.loads(explorer._screen.chart)["panels"][0]["marks"][0]
+    assert 5 <= len(bars["x0"]) <= 10
+    assert bars["texts"][-1].split("\n")[1].startswith(f"round {last}: ")
+    row = explorer._view.table().set_index(["configuration", "round"]).loc["configuration 2"]
+    assert bars["x0"][-1] == row.loc[last, "lower"]
+
+
+def test_a_click_shows_the_race_after_a_round(explorer):
+    place = {"kind": "click", "panel": 0, "mark": 0, "place": 1, "serial": explorer._serial}
+    explorer._on_message(place)
+    assert explorer.controls["rounds"].value == 2
+    explorer._on_message({**place, "place": 0})  # what was shown when it was clicked
+    assert explorer.controls["rounds"].value == 1
+    for lost in ({"serial": 99}, {"panel": 3}, {"place": 999}, {"mark": 1}):
+        explorer._on_message({**place, **lost})
+    assert explorer.controls["rounds"].value == 1
 
 
 def test_rounds_are_played_one_by_one(explorer):

@@ -1,0 +1,539 @@
+// Charts of explorers, drawn from numbers; nothing here computes one of them.
+//
+// `mount(el, chart, tell)` knows nothing of Jupyter, so that widgets and saved pages use this same
+// file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in words),
+// `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and `coarse`
+// (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says that
+// somebody chose a place of a mark. It returns `load(chart)` and `close()`.
+
+const NARROW = 700;  // pixels below which panels stand in one column
+const NEAR = 12, BESIDE = 16;  // pixels around a point, and beside a place of a curve, that belong to it
+const MOST_LINES = 8;  // that a tooltip lists
+const CHART_STYLE = `
+.replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 3px; }
+.replay-chart .panels:focus { outline: none; } .replay-chart .panels:focus-visible { outline: 2px solid #0072b2; }
+.replay-chart .one { display: flex; flex-direction: column; justify-content: space-between; min-width: 0; }
+.replay-chart .one b { display: block; } .replay-chart .one p { margin: 0; font-size: 12px; opacity: .85; }
+.replay-chart .legend { display: flex; flex-wrap: wrap; gap: 1px 14px; font-size: 12px; margin-top: 2px; }
+.replay-chart .legend svg { display: inline-block; vertical-align: 3px; margin-right: 5px; }
+.replay-chart .message { padding: 18px 4px; max-width: 80ch; }
+.replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
+.replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
+.replay-chart .words { margin: 6px 0 4px; max-width: 110ch; }
+`;
+
+const FAINT = "color-mix(in srgb, currentColor 50%, transparent)";
+const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
+const known = (value) => typeof value === "number" && Number.isFinite(value);
+const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
+const colorOf = (mark, k) => inked(Array.isArray(mark.color) ? mark.color[k] : mark.color);
+
+// How wide a text is.
+const pen = document.createElement("canvas").getContext("2d");
+function wide(text, size = 11.5) {
+  pen.font = `${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;
+  return Math.max(...String(text).split("\n").map((line) => pen.measureText(line).width));
+}
+// A text no wider than so many pixels.
+function cut(text, most) {
+  if (wide(text) <= most) return text;
+  let kept = text.length;
+  while (kept > 1 && wide(`${text.slice(0, kept)}…`) > most) kept -= 1;
+  return `${text.slice(0, kept)}…`;
+}
+
+function scaleOf(axis, part, start, end) {
+  return (axis.scale === "log" ? ratios : linear)(...part, start, end);
+}
+function ticksOf(axis, part, most) {
+  if (axis.ticks) return axis.ticks.filter(([value]) => within(value, part));
+  const [from, to] = [...part].sort((a, b) => a - b);
+  let found = (axis.scale === "log" ? ratioTicks : evenTicks)(from, to, Math.max(2, most));
+  if (axis.whole) found = found.filter(Number.isInteger);
+  return found.map((value) => [value, Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` : short(value)]);
+}
+
+// Where the places of a mark begin and end, in pixels; null where nothing is drawn.
+const LOCATE = {
+  line: (mark, k, { x, y }) => (known(mark.x[k]) && known(mark.y[k]) ? [x(mark.x[k]), y(mark.y[k])] : null),
+  points: (mark, k, at) => LOCATE.line(mark, k, at),
+  bars: (mark, k, { x, y }) => (known(mark.x0[k]) && known(mark.x1[k]) ? [(x(mark.x0[k]) + x(mark.x1[k])) / 2, y(mark.y[k])] : null),
+  polylines: (mark, k, { x, y }) => {
+    const first = mark.rows[k].findIndex(known);
+    return first < 0 ? null : [x(mark.x[first]), y(mark.rows[k][first])];
+  },
+};
+const COUNT = { line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length, polylines: (mark) => mark.rows.length };
+
+// What is said of a place of a mark.
+function textOf(panel, mark, k) {
+  if (mark.texts) return mark.texts[k];
+  if (mark.kind === "line" && mark.hover) {
+    const head = mark.label ? `${mark.label}: ` : "";
+    return `${head}${ranged(mark.y[k], mark.low?.[k] ?? NaN, mark.high?.[k] ?? NaN)} at ${digits(mark.x[k], 4)}`;
+  }
+  return "";
+}
+
+// The rectangle of a bar in pixels.
+function boxOf(mark, k, { x, y }) {
+  const [a, b] = [x(mark.x0[k]), x(mark.x1[k])].sort((p, q) => p - q);
+  const [c, d] = [y(mark.y[k] - mark.thickness / 2), y(mark.y[k] + mark.thickness / 2)].sort((p, q) => p - q);
+  return [a, c, b, d];
+}
+
+// Vertices of a line, in pieces between what is not known.
+function pieces(xs, columns, step) {
+  const found = [];
+  let piece = null;
+  xs.forEach((at, k) => {
+    const here = columns.map((column) => column[k]);
+    if (!known(at) || !here.every(known)) { piece = null; return; }
+    if (!piece) found.push(piece = []);
+    else if (step) piece.push([at, piece.at(-1)[1]]);
+    piece.push([at, here]);
+  });
+  return found;
+}
+
+const DRAW = {
+  line(mark, { x, y }, parent) {
+    const stroke = inked(mark.color), at = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
+    if (mark.band && mark.low && mark.high) {
+      const d = pieces(mark.x, [mark.low, mark.high], mark.step).map((piece) => {
+        const back = [...piece].reverse().map(([px, [low]]) => at(px, low));
+        return `M${[...piece.map(([px, [, high]]) => at(px, high)), ...back].join("L")}Z`;
+      }).join("");
+      if (d) svg("path", { d, fill: stroke, "fill-opacity": 0.17 }, parent);
+    }
+    const d = pieces(mark.x, [mark.y], mark.step).map((piece) => `M${piece.map(([px, [py]]) => at(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`).join("");
+    if (d) svg("path", { d, fill: "none", stroke, "stroke-width": mark.width, "stroke-dasharray": mark.dash || "none", "stroke-linejoin": "round", "stroke-linecap": mark.dash ? "butt" : "round", "data-line": mark.label }, parent);
+  },
+  points(mark, { x, y }, parent) {
+    mark.x.forEach((value, k) => {
+      const color = colorOf(mark, k), r = mark.size;
+      const px = x(value), py = y(mark.y[k]), span = (x1, y1, x2, y2) => svg("line", { x1, y1, x2, y2, stroke: color, "stroke-width": 2.2, "stroke-opacity": 0.6 }, parent);
+      if (known(mark.x_low?.[k]) && known(mark.x_high?.[k]) && known(mark.y[k])) span(x(mark.x_low[k]), py, x(mark.x_high[k]), py);
+      if (known(mark.y_low?.[k]) && known(mark.y_high?.[k]) && known(value)) span(px, y(mark.y_low[k]), px, y(mark.y_high[k]));
+      if (!known(value) || !known(mark.y[k])) return;
+      if (mark.shape === "later") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color }, parent);
+      else if (mark.shape === "cross") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`, stroke: color, "stroke-width": 1.6, fill: "none" }, parent);
+      else svg("circle", { cx: px, cy: py, r, fill: color }, parent);
+      if (mark.labels?.[k]) svg("text", { x: px + r + 4, y: py + 4 }, parent, mark.labels[k]);
+    });
+  },
+  bars(mark, at, parent) {
+    const parts = new Map();
+    mark.x0.forEach((value, k) => {
+      if (!known(value) || !known(mark.x1[k])) return;
+      const [x0, y0, x1, y1] = boxOf(mark, k, at).map((each) => each.toFixed(2)), color = colorOf(mark, k);
+      parts.set(color, `${parts.get(color) || ""}M${x0} ${y0}H${x1}V${y1}H${x0}Z`);
+    });
+    for (const [fill, d] of parts) svg("path", { d, fill, "fill-opacity": mark.opacity }, parent);
+  },
+  polylines(mark, { x, y }, parent) {
+    mark.rows.forEach((row, k) => {
+      const d = pieces(mark.x, [row], false).map((piece) => `M${piece.map(([px, [py]]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("L")}`).join("");
+      if (d) svg("path", { d, fill: "none", stroke: inked(mark.colors[k]), "stroke-width": mark.widths[k], "stroke-linejoin": "round" }, parent);
+    });
+  },
+  rule(mark, { x, y, left, right, top, bottom }, parent) {
+    const look = { stroke: inked(mark.color), "stroke-width": 1, "stroke-dasharray": mark.dash || "none" };
+    if (known(mark.x)) svg("line", { x1: x(mark.x), x2: x(mark.x), y1: top, y2: bottom, ...look }, parent);
+    if (known(mark.y)) svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
+  },
+  label(mark, { x, y }, parent) {
+    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, style: `fill:${inked(mark.color)}` }, parent, mark.text);
+  },
+  cells(mark, { x, y }, parent) {
+    const rows = mark.values.length, columns = mark.values[0]?.length || 0;
+    if (!columns) return;
+    const ramp = mark.colors.map((hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16)));
+    const picture = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+    const brush = picture.getContext("2d"), pixels = brush.createImageData(columns, rows);
+    const [a, b] = [x(mark.x0), x(mark.x1)], [c, d] = [y(mark.y0), y(mark.y1)];
+    mark.values.forEach((row, r) => row.forEach((value, k) => {
+      if (!known(value)) return;
+      const share = Math.min(Math.max(value / mark.most, 0), 1) * (ramp.length - 1), from = Math.min(Math.floor(share), ramp.length - 2);
+      const at = 4 * ((d < c ? rows - 1 - r : r) * columns + (b < a ? columns - 1 - k : k));
+      [0, 1, 2].forEach((part) => { pixels.data[at + part] = ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part]); });
+      pixels.data[at + 3] = 255;
+    }));
+    brush.putImageData(pixels, 0, 0);
+    svg("image", { x: Math.min(a, b), y: Math.min(c, d), width: Math.abs(b - a), height: Math.abs(d - c), href: picture.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }, parent);
+  },
+};
+
+// How far a point lies from a piece of a line, squared.
+function away([px, py], [ax, ay], [bx, by]) {
+  const [dx, dy] = [bx - ax, by - ay], size = dx * dx + dy * dy;
+  const share = size ? Math.min(Math.max(((px - ax) * dx + (py - ay) * dy) / size, 0), 1) : 0;
+  return (ax + share * dx - px) ** 2 + (ay + share * dy - py) ** 2;
+}
+
+export function mount(el, given, tell = () => {}) {
+  let chart = given, plans = [], zoom = {}, mouse = null, held = null, stops = null;
+  const root = html("div", { class: "replay-view replay-chart" }, el);
+  html("style", {}, root, LOOK + CHART_STYLE);
+  const stage = html("div", { class: "stage" }, root);
+  const panels = html("div", { class: "panels", "data-lm-suppress-shortcuts": "true" }, stage);
+  const tip = html("div", { class: "tip", role: "status" }, stage);
+  const clip = `clip-${Math.random().toString(36).slice(2)}`;
+
+  function draw() {
+    stops = null;
+    const [ink, ground] = INKS[chart.theme] || ["", ""];
+    Object.assign(root.style, { color: ink, background: ground });
+    const room = Math.max(260, root.clientWidth - 4 || 700), columns = room < NARROW ? 1 : chart.columns;
+    panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    const width = Math.floor((room - 26 * (columns - 1)) / columns);
+    panels.replaceChildren();
+    if (chart.panels.length) {
+      panels.tabIndex = 0;
+      panels.setAttribute("role", "application");
+      panels.setAttribute("aria-label", `${chart.label}; arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one`);
+      plans = chart.panels.map((panel, number) => build(panel, number, width));
+    } else {
+      for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
+      html("div", { class: "message" }, panels, chart.message);
+      plans = [];
+    }
+    root.dataset.source = chart.source || "";
+    root.dataset.description = chart.label || "";
+    root.dataset.serial = chart.coarse ? "" : chart.serial;
+    if (mouse) hover(mouse);
+    else if (held && document.activeElement === panels) sayHeld();
+    else hint("");
+  }
+
+  // The part of an axis that is seen.
+  const seen = (panel, number, name) => zoom[name === "x" && panel.shares ? panel.shares : number]?.[name] || panel[name].domain;
+
+  function build(panel, number, width) {
+    const box = html("div", { class: "one" }, panels), head = html("div", {}, box);
+    html("b", {}, head, panel.title);
+    if (panel.about) html("p", {}, head, panel.about);
+    if (panel.legend) explain(panel, html("div", { class: "legend" }, head));
+    const top = 10, bottom = top + panel.height, right = width - 12;
+    const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
+    const yTicks = ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
+    const named = panel.y.label ? 18 : 0;
+    const left = Math.ceil(Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named);
+    const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
+    const xTicks = ticksOf(panel.x, xPart, (right - left) / 75);
+    const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
+    const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
+    const tilted = panel.x.ticks && xTicks.length > 1 && widest + 8 > (right - left) / xTicks.length;
+    const foot = bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
+    const height = foot + (panel.x.label ? 22 : 6);
+    const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);
+    const plan = { panel, number, picture, x, y, left, right, top, bottom };
+    if (panel.y.label) svg("text", { x: 12, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})` }, picture, panel.y.label);
+    for (const [value, text] of yTicks) {
+      if (!panel.y.ticks) svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
+      const rows = text.split("\n"), first = y(value) + 4 - 7 * (rows.length - 1);
+      rows.forEach((line, k) => {
+        const kept = cut(line, most), made = svg("text", { x: left - 7, y: first + 14 * k, "text-anchor": "end" }, picture, kept);
+        if (kept !== line) svg("title", {}, made, line);
+      });
+    }
+    for (const [value, text] of xTicks) {
+      if (!panel.x.ticks) svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
+      if (tilted) {
+        const at = [x(value) + 4, bottom + 12];
+        svg("text", { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` }, picture, cut(text, 150));
+      } else text.split("\n").forEach((line, k) => svg("text", { x: x(value), y: bottom + 16 + 14 * k, "text-anchor": "middle" }, picture, line));
+    }
+    if (panel.x.label) svg("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, picture, panel.x.label);
+    svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
+    const spare = xPart === panel.x.domain && yPart === panel.y.domain ? 6 : 0.5;
+    svg("rect", { x: left - spare, y: top - spare, width: right - left + 2 * spare, height: panel.height + 2 * spare }, svg("clipPath", { id: `${clip}-${number}` }, picture));
+    const field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
+    for (const mark of panel.marks) DRAW[mark.kind](mark, plan, field);
+    plan.ground = svg("rect", { x: left, y: top, width: right - left, height: panel.height, class: panel.zoom ? "panel" : "panel still", "data-panel": number }, picture);
+    plan.marks = svg("g", { "pointer-events": "none" }, picture);
+    return plan;
+  }
+
+  function explain(panel, legend) {
+    for (const mark of panel.marks) {
+      if (mark.kind !== "line" || !mark.label) continue;
+      const made = html("span", {}, legend), sign = svg("svg", { width: 20, height: 4, "aria-hidden": "true" }, made);
+      svg("line", { x1: 0, x2: 20, y1: 2, y2: 2, stroke: inked(mark.color), "stroke-width": Math.max(mark.width, 2), "stroke-dasharray": mark.dash || "none" }, sign);
+      made.append(mark.label);
+    }
+  }
+
+  // What lies at a place of a panel, in pixels: a place of a mark, or null.
+  function struck(plan, point) {
+    let found = null, least = Infinity;
+    const take = (m, place, far) => { if (far < least) { least = far; found = { panel: plan.number, mark: m, place }; } };
+    plan.panel.marks.forEach((mark, m) => {
+      if (!mark.texts) return;
+      const count = COUNT[mark.kind]?.(mark) || 0;
+      for (let k = 0; k < count; k++) {
+        if (!mark.texts[k]) continue;
+        if (mark.kind === "points") {
+          const at = LOCATE.points(mark, k, plan), far = at ? Math.hypot(at[0] - point[0], at[1] - point[1]) : Infinity;
+          if (far <= Math.max(NEAR, mark.size)) take(m, k, far / 1e3);
+        } else if (mark.kind === "bars" && LOCATE.bars(mark, k, plan)) {
+          const [x0, y0, x1, y1] = boxOf(mark, k, plan);
+          if (point[0] >= x0 - 2 && point[0] <= x1 + 2 && point[1] >= y0 && point[1] <= y1) take(m, k, 1 + (x1 - x0) * (y1 - y0));
+        } else if (mark.kind === "polylines") {
+          const at = mark.x.map((value, c) => (known(mark.rows[k][c]) ? [plan.x(value), plan.y(mark.rows[k][c])] : null));
+          let far = Infinity;
+          for (let c = 1; c < at.length; c++) if (at[c - 1] && at[c]) far = Math.min(far, away(point, at[c - 1], at[c]));
+          if (far <= NEAR * NEAR) take(m, k, far / 1e3);
+        }
+      }
+    });
+    return found;
+  }
+  // The places of curves at a height of the mouse: one of each.
+  function beside(plan, [px, py]) {
+    const found = [];
+    plan.panel.marks.forEach((mark, m) => {
+      if (mark.kind !== "line" || !mark.hover) return;
+      let best = null, least = BESIDE;
+      mark.x.forEach((value, k) => {
+        const at = LOCATE.line(mark, k, plan), far = at ? Math.abs(at[0] - px) : Infinity;
+        if (far < least) { least = far; best = { panel: plan.number, mark: m, place: k, off: Math.abs(at[1] - py) }; }
+      });
+      if (best && textOf(plan.panel, mark, best.place)) found.push(best);
+    });
+    if (found.length <= MOST_LINES) return found;
+    return found.sort((a, b) => a.off - b.off).slice(0, 1);
+  }
+  function cell(plan, [px, py]) {
+    for (const mark of plan.panel.marks) {
+      if (mark.kind !== "cells" || !mark.names || !mark.values.length) continue;
+      const c = Math.floor(((plan.x.back(px) - mark.x0) / (mark.x1 - mark.x0)) * mark.values[0].length);
+      const r = Math.floor(((plan.y.back(py) - mark.y0) / (mark.y1 - mark.y0)) * mark.values.length);
+      const value = mark.values[r]?.[c];
+      if (known(value)) return `${mark.names[0]} ${c + 1}, ${mark.names[1]} ${r + 1}: ${digits(100 * value, 3)} %`;
+    }
+    return "";
+  }
+
+  const markOf = ({ panel, mark }) => plans[panel]?.panel.marks[mark];
+  const opens = (hit) => Boolean(hit && markOf(hit)?.opens?.[hit.place]);
+  function point(hit, paint = true) {
+    const plan = plans[hit.panel], mark = markOf(hit), at = LOCATE[mark.kind](mark, hit.place, plan);
+    if (!paint || !at) return at;
+    if (mark.kind === "bars") {
+      const [x0, y0, x1, y1] = boxOf(mark, hit.place, plan);
+      svg("rect", { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
+    } else if (mark.kind === "polylines") {
+      const all = { ...mark, rows: [mark.rows[hit.place]], colors: ["ink"], widths: [3] };
+      DRAW.polylines(all, plan, plan.marks);
+    } else if (mark.kind === "line") {
+      svg("circle", { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" }, plan.marks);
+    } else svg("circle", { cx: at[0], cy: at[1], r: mark.size + 3, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
+    return at;
+  }
+  const clear = () => plans.forEach((plan) => plan.marks.replaceChildren());
+  function hint(text, plan, [x, y] = [0, 0]) {
+    tip.textContent = text;
+    tip.style.display = text ? "block" : "none";
+    if (!text) return;
+    const outer = stage.getBoundingClientRect(), inner = plan.picture.getBoundingClientRect();
+    const left = inner.left - outer.left + x, top = inner.top - outer.top + y;
+    tip.style.left = `${Math.max(0, Math.min(left + 14, outer.width - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${top + 16 + tip.offsetHeight > outer.height ? Math.max(0, top - tip.offsetHeight - 12) : top + 16}px`;
+  }
+
+  // The mouse: what lies under it, a click on it, a drag that zooms.
+  function where({ clientX, clientY }) {
+    for (const plan of plans) {
+      const box = plan.picture.getBoundingClientRect(), at = [clientX - box.left, clientY - box.top];
+      if (within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6])) return [plan, at];
+    }
+    return [null, [0, 0]];
+  }
+  function hover(event) {
+    const [plan, at] = where(event);
+    clear();
+    if (!plan) { hint(""); return; }
+    const hit = struck(plan, at), lines = hit ? [] : beside(plan, at);
+    plan.ground.classList.toggle("opens", opens(hit));
+    if (hit) {
+      point(hit);
+      hint(textOf(plan.panel, markOf(hit), hit.place), plan, at);
+    } else if (lines.length) {
+      const [x] = point(lines[0], false);
+      svg("line", { x1: x, x2: x, y1: plan.top, y2: plan.bottom, class: "frame", "stroke-dasharray": "3 3" }, plan.marks);
+      hint(lines.map((each) => { point(each); return textOf(plan.panel, markOf(each), each.place); }).join("\n"), plan, at);
+    } else hint(cell(plan, at), plan, at);
+  }
+  let drag = null;
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  stage.addEventListener("pointerdown", (event) => {
+    const [plan, from] = where(event);
+    if (event.button || !plan || !event.target.closest("svg")) return;
+    drag = { plan, from };
+    event.target.setPointerCapture(event.pointerId);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    mouse = { clientX: event.clientX, clientY: event.clientY };
+    held = null;
+    if (!drag?.plan.panel.zoom) { hover(mouse); return; }
+    const { plan, from } = drag, box = plan.picture.getBoundingClientRect();
+    drag.to = [clamp(event.clientX - box.left, plan.left, plan.right), clamp(event.clientY - box.top, plan.top, plan.bottom)];
+    drag.tall = !plan.panel.y.ticks && Math.abs(drag.to[1] - from[1]) >= 12;
+    clear();
+    hint("");
+    if (Math.abs(drag.to[0] - from[0]) < 6) return;
+    svg("rect", {
+      x: Math.min(from[0], drag.to[0]), width: Math.abs(drag.to[0] - from[0]),
+      y: drag.tall ? Math.min(from[1], drag.to[1]) : plan.top, height: drag.tall ? Math.abs(drag.to[1] - from[1]) : plan.bottom - plan.top,
+      fill: "currentColor", "fill-opacity": 0.15,
+    }, plan.marks);
+  });
+  stage.addEventListener("pointerup", (event) => {
+    const done = drag;
+    drag = null;
+    if (!done) return;
+    const { plan, from, to } = done, { panel, number } = plan;
+    if (to && Math.abs(to[0] - from[0]) >= 6) {
+      const ends = (name, k) => {
+        const found = [from, to].map((each) => plan[name].back(each[k])).sort((a, b) => a - b);
+        return panel[name].domain[0] > panel[name].domain[1] ? found.reverse() : found;
+      };
+      const shared = panel.shares || number;
+      zoom[shared] = { ...zoom[shared], x: ends("x", 0) };
+      if (done.tall) zoom[number] = { ...zoom[number], y: ends("y", 1) };
+      draw();
+    } else {
+      const [under, at] = where(event), hit = under && struck(under, at);
+      if (opens(hit)) choose(hit);
+    }
+  });
+  stage.addEventListener("pointerleave", () => {
+    mouse = null;
+    if (drag) return;
+    clear();
+    hint("");
+  });
+  stage.addEventListener("dblclick", () => {
+    if (!Object.keys(zoom).length) return;
+    zoom = {};
+    draw();
+  });
+  function choose({ panel, mark, place }) {
+    tell({ kind: "click", serial: chart.serial, panel, mark, place });
+  }
+
+  // Keys: arrows go from place to place, page up and down from mark to mark, Enter chooses.
+  function places() {
+    stops ??= plans.flatMap((plan) => plan.panel.marks.flatMap((mark, m) => {
+      const count = COUNT[mark.kind]?.(mark) || 0, found = [];
+      for (let k = 0; k < count; k++) {
+        const at = textOf(plan.panel, mark, k) && LOCATE[mark.kind](mark, k, plan);
+        if (at && within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6])) found.push({ panel: plan.number, mark: m, place: k, at });
+      }
+      return found;
+    }));
+    return stops;
+  }
+  const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
+  function step(key) {
+    const all = places(), from = held ? all.findIndex((each) => same(each, held)) : -1;
+    if (from < 0) return all[0];
+    const here = all[from];
+    if (key === "Home") return all[0];
+    if (key === "End") return all.at(-1);
+    if (key.startsWith("Page")) {
+      const [way, groups] = [key === "PageDown" ? 1 : -1, all.filter((each, k) => !k || each.panel !== all[k - 1].panel || each.mark !== all[k - 1].mark)];
+      const at = groups.findIndex((each) => each.panel === here.panel && each.mark === here.mark);
+      return groups[clamp(at + way, 0, groups.length - 1)];
+    }
+    const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+    let best = null, least = Infinity;
+    for (const each of all) {
+      if (each.panel !== here.panel) continue;
+      const dx = each.at[0] - here.at[0], dy = each.at[1] - here.at[1];
+      const along = dx * right + dy * down, far = along + 3 * Math.abs(dx * down + dy * right);
+      if (along > 0.5 && far < least) { best = each; least = far; }
+    }
+    return best || all[clamp(from + right + down, 0, all.length - 1)];
+  }
+  function sayHeld() {
+    clear();
+    const at = markOf(held) && LOCATE[markOf(held).kind](markOf(held), held.place, plans[held.panel]);
+    if (!at) { hint(""); return; }
+    point(held);
+    hint(textOf(plans[held.panel].panel, markOf(held), held.place), plans[held.panel], at);
+  }
+  panels.addEventListener("keydown", (event) => {
+    if (event.target !== panels || event.ctrlKey || event.metaKey || event.altKey || !plans.length) return;
+    if (event.key === "Enter") {
+      if (!held) return;
+      if (opens(held)) choose(held);
+    } else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
+      const next = step(event.key);
+      if (!next) return;
+      [held, mouse] = [next, null];
+      sayHeld();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  panels.addEventListener("blur", () => { clear(); hint(""); });
+
+  draw();
+  let size = root.clientWidth;
+  const watch = new ResizeObserver(() => {
+    if (!root.clientWidth || Math.abs(root.clientWidth - size) < 4) return;
+    size = root.clientWidth;
+    draw();
+  });
+  watch.observe(root);
+  function load(fresh) {
+    const before = chart.panels.map((panel) => panel.title).join("|");
+    chart = fresh;
+    if (before !== chart.panels.map((panel) => panel.title).join("|")) zoom = {};
+    draw();
+  }
+  // What tests compare with Python, and where a place lies by what is said of it.
+  const find = (text) => {
+    const hit = places().find((each) => textOf(plans[each.panel].panel, markOf(each), each.place).includes(text));
+    if (!hit) return null;
+    plans[hit.panel].picture.scrollIntoView({ block: "nearest" });
+    const box = plans[hit.panel].picture.getBoundingClientRect();
+    return [box.left + hit.at[0], box.top + hit.at[1]];
+  };
+  root.view = { find, load, shown: () => ({ chart, plans, held }) };
+  return { load, close: () => { watch.disconnect(); root.remove(); } };
+}
+
+export default {
+  render({ model, el }) {
+    el.style.cssText += ";width:100%;min-width:0";
+    const parsed = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
+    const read = () => {
+      const pages = model.get("pages"), at = model.get("at");
+      const [bytes, label] = pages.length ? [pages[at], model.get("texts")[at]] : [model.get("chart"), model.get("label")];
+      const own = Object.fromEntries(["source", "theme", "serial", "coarse"].map((name) => [name, model.get(name)]));
+      return { ...parsed(bytes), ...own, label };
+    };
+    const view = mount(el, read(), (message) => model.send(message));
+    const words = model.get("pages").length ? html("div", { class: "words", role: "status" }, el.lastChild, read().label) : null;
+    let asked = false;
+    const told = () => {  // all that came at once is drawn once
+      if (asked) return;
+      asked = true;
+      queueMicrotask(() => {
+        asked = false;
+        view.load(read());
+        if (words) words.textContent = read().label;
+      });
+    };
+    const changes = "change:chart change:label change:serial change:coarse change:at";
+    model.on(changes, told);
+    model.send({ kind: "mounted" });
+    return () => {
+      model.off(changes, told);
+      view.close();
+    };
+  },
+};

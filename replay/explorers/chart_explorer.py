@@ -1,0 +1,187 @@
+"""An explorer whose charts the browser draws: the kernel sends numbers, and draws for paper alone.
+
+Controls and settings stay in Python, as of every explorer; a move computes a view and packs its
+chart. Where anywidget is not installed the picture is an image.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.logs.types import Fields
+from replay.explorers.canvas import sentence_picture
+from replay.explorers.chart import Chart, Keys, pack
+from replay.explorers.scripts import chart_page, script
+from replay.explorers.shell import Explorer
+from replay.explorers.stored import stored
+from replay.explorers.subject import Sentence, Subject
+from replay.plots.output import small_png
+from replay.plots.style import Theme
+
+if TYPE_CHECKING:
+    from ipywidgets import Widget
+    from matplotlib.figure import Figure
+
+    from evo.logs.types import JsonObject
+    from replay.explorers.subject import View
+
+REMEMBERED = 8
+"""Charts whose clicks are understood, the last ones that were sent."""
+
+
+@functools.cache
+def _screen() -> Any:
+    """Returns the class of the widget; None where anywidget is not installed."""
+    try:
+        import anywidget
+    except ImportError:
+        return None
+    import traitlets
+
+    class ChartScreen(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm = script("chart")
+        chart = traitlets.Bytes().tag(sync=True)
+        label = traitlets.Unicode().tag(sync=True)
+        source = traitlets.Unicode().tag(sync=True)
+        theme = traitlets.Unicode().tag(sync=True)
+        serial = traitlets.Int().tag(sync=True)
+        coarse = traitlets.Bool().tag(sync=True)
+        pages = traitlets.List(traitlets.Bytes()).tag(sync=True)
+        texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+        at = traitlets.Int().tag(sync=True)
+
+    return ChartScreen
+
+
+class ChartExplorer(Explorer):
+    """An explorer of a subject with a `chart`, which the browser draws."""
+
+    def _make_screen(self) -> Widget:
+        self._clicks: OrderedDict[int, dict[tuple[int, int], Keys]] = OrderedDict()
+        made = _screen()
+        if made is None:
+            return super()._make_screen()
+        screen = made(theme=self._subject.theme)
+        screen.on_msg(lambda widget, content, buffers: self._on_message(content))
+        return screen
+
+    @property
+    def _drawn_there(self) -> bool:
+        """Whether the browser draws."""
+        return hasattr(self._screen, "chart")
+
+    @property
+    def png(self) -> bytes:
+        """The picture for paper as a PNG, drawn once it is asked for."""
+        if not self._drawn_there:
+            return super().png
+        with self._lock:
+            if self._view is None:
+                return b""
+            stream = io.BytesIO()
+            notes = {"Description": self.words, "Source": self.code}
+            self._paper().savefig(stream, format="png", dpi=100, metadata=notes)
+            return stream.getvalue()
+
+    def _paper(self) -> Figure:
+        if not self._drawn_there:
+            return super()._paper()
+        picture = self._subject.picture(self._page[0])
+        picture.show(self._view)
+        return picture.figure
+
+    def _small(self) -> bytes:
+        """The same in few colours, for pages."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        canvas: Any = FigureCanvasAgg(self._paper())
+        canvas.draw()
+        return small_png(np.asarray(canvas.buffer_rgba()))
+
+    def _on_message(self, message: Fields) -> None:
+        if not self._drawn_there:
+            super()._on_message(message)
+            return
+        with self._lock:
+            if "_subject" not in self.__dict__:
+                return
+            match message:
+                case {"kind": "mounted"} if self._coarse:
+                    self._rest.soon()
+                case {"kind": "click", "serial": serial, "panel": p, "mark": m, "place": k}:
+                    keys = self._clicks.get(serial, {}).get((p, m), ())
+                    if 0 <= k < len(keys) and keys[k] is not None:
+                        self._clicked(keys[k])
+
+    def _rested(self, still: Callable[[], bool]) -> None:
+        """Nothing has moved for a while: show the view in full, and draw nothing ahead."""
+        if not self._drawn_there:
+            super()._rested(still)
+            return
+        with self._lock:
+            if not still():
+                return
+            slow, settings = self._subject.slow, self._settings
+        slow(settings)
+        with self._lock:
+            if still() and self._coarse:
+                self._update(coarse=False)
+
+    def _draw(self, *, coarse: bool) -> None:
+        """Send the chart of the view."""
+        if not self._drawn_there:
+            super()._draw(coarse=coarse)
+        elif self._view is not None:
+            chart = self._chart_of(self._view)
+            self._coarse = coarse
+            self._serial += 1
+            self._clicks[self._serial] = chart.keys()
+            if len(self._clicks) > REMEMBERED:
+                self._clicks.popitem(last=False)
+            words, screen = self._view.words, self._screen
+            with screen.hold_sync():
+                screen.chart, screen.label, screen.source = pack(chart), words, self.code
+                screen.serial, screen.coarse = self._serial, coarse
+            self._say(words, code=not coarse)
+
+    def _chart_of(self, view: View) -> Chart:
+        """The chart of a view."""
+        make = self._subject.chart
+        return Chart(message=view.words) if make is None else make(view)
+
+    def _frame(self, view: View) -> bytes:
+        return pack(self._chart_of(view)) if self._drawn_there else super()._frame(view)
+
+    def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
+        if not self._drawn_there:
+            return super()._make_book(pages, texts, at)
+        return _screen()(theme=self._subject.theme, pages=pages, texts=texts, at=at)
+
+    def _still(self) -> str:
+        if not self._drawn_there or self._view is None:
+            return super()._still()
+        screen = self._screen
+        state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
+        return chart_page(
+            self._small(), self.words, screen.chart, {**state, "theme": self._page[0]}
+        )
+
+    def _stored(self) -> JsonObject:
+        if not self._drawn_there:
+            return super()._stored()
+        return stored(self._stored_as, self._small(), self.words)
+
+
+def notice(name: str, text: object, theme: Theme) -> Explorer:
+    """A widget that shows a sentence in place of an explorer."""
+    words = Sentence(str(text))
+    subject = Subject(
+        name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words
+    )
+    return ChartExplorer(subject, {}, help="")
