@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evo.policies import ALIASES, POLICIES
 from evo.policies.rewards import REWARDS
+from replay.explorers.allocation_chart import allocation_chart
 from replay.explorers.allocation_data import (
     BASELINES,
     EXPLORATION,
@@ -19,7 +20,7 @@ from replay.explorers.allocation_data import (
     taus,
 )
 from replay.explorers.allocation_picture import AllocationPicture
-from replay.explorers.chart_explorer import notice
+from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
@@ -185,6 +186,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
     subject = Subject(
         name="allocation",
         picture=AllocationPicture,
+        chart=allocation_chart,
         theme=theme,
         view=found.view,
         code=lambda now: call("explore_allocation", named(), now),
@@ -193,7 +195,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         scrubs={"tau": lambda now: taus(found.pools(now).fitness, now["tau"])},
         hidden=_hidden,
     )
-    return Explorer(subject, found.controls(start), help=HELP, begins=start)
+    return ChartExplorer(subject, found.controls(start), help=HELP, begins=start)
 
 
 def _hidden(settings: Settings) -> set[str]:

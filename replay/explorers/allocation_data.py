@@ -53,13 +53,14 @@ class RunsAsArms:
         # Of this object and not of its class, so that replays go when it goes.
         self.play = functools.lru_cache(maxsize=256)(self._play)
         self.time = functools.lru_cache(maxsize=2048)(self._time)
+        self.limits = functools.lru_cache(maxsize=64)(self._limits)
 
     @property
     def runs(self) -> int:
         """Number of runs, n."""
         return len(self.fitness)
 
-    def limits(self, rounds: int) -> tuple[float, float]:
+    def _limits(self, rounds: int) -> tuple[float, float]:
         """The lowest mean fitness of the runs in so many rounds, and the best of any run."""
         known = self.fitness[np.isfinite(self.fitness)]
         if not known.size:

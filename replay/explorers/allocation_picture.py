@@ -48,7 +48,7 @@ class AllocationPicture:
         """What the axes depend on; while rounds move, their axis stays where they still fit."""
         width = self._width
         if not (view.coarse and width / 8 < view.rounds <= width):
-            width = 2 ** math.ceil(math.log2(max(view.rounds, 2)))
+            width = width_of(view)
         return (view.pools, tuple(view.played), width, view.shown)
 
     def show(self, view: AllocationView) -> bool:
@@ -56,12 +56,12 @@ class AllocationPicture:
         ground = self._ground_of(view)
         fresh = ground != self._ground
         self._ground, self._width = ground, ground[2]
-        self._reach = _reach(view)
+        self._reach = reach(view)
         if fresh:
             self._set_up(view, self._width)
         if self._effects.get_xlim() != (-self._reach, self._reach):
             self._effects.set_xlim(-self._reach, self._reach)
-        for note, text in zip(self._notes, _headings(view), strict=True):
+        for note, text in zip(self._notes, headings(view), strict=True):
             style.retell(note, text)
         at = np.arange(1, view.rounds + 1)
         for (band, line), played in zip(self._lines, view.played.values(), strict=True):
@@ -124,7 +124,7 @@ class AllocationPicture:
             style.prepare(ax, self.theme)
         names = list(view.played)
         self._notes: list[Annotation] = []  # how far intervals hold depends on K, which moves
-        colours = dict(zip(names, _colours(names), strict=True))
+        colours = dict(zip(names, colours_of(names), strict=True))
         self.moving = [
             *self._set_up_curves(view, width, colours),
             *self._set_up_pulls(view, width),
@@ -140,14 +140,12 @@ class AllocationPicture:
         self, view: AllocationView, width: int, colours: dict[str, str]
     ) -> list[Artist]:
         ax = self._curves
-        low, high = view.pools.limits(width)
-        room = 0.05 * max(high - low, 0.02)
-        ax.set_ylim(low - room, high + room)
+        ax.set_ylim(*fitness_range(view, width))
         ax.set_xlim(0, width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
         self._notes.append(
-            style.head(ax, self.theme, "Best fitness over the arms", _headings(view)[0])
+            style.head(ax, self.theme, "Best fitness over the arms", headings(view)[0])
         )
         self._lines: list[tuple[FillBetweenPolyCollection, Line2D]] = []
         for name, colour in colours.items():
@@ -189,11 +187,11 @@ class AllocationPicture:
         self, view: AllocationView, width: int, colours: dict[str, str]
     ) -> list[Artist]:
         ax, every = self._times, list(colours.values())
-        style.label_rows(ax, [_short(name) for name in colours])
+        style.label_rows(ax, [short_name(name) for name in colours])
         ax.set_xlim(0, 1.03 * width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds", y="")
-        self._notes.append(style.head(ax, self.theme, "Rounds to reach τ", _headings(view)[1]))
+        self._notes.append(style.head(ax, self.theme, "Rounds to reach τ", headings(view)[1]))
         self._spans, self._dots = _spans(ax, every, 2.2, 0.6), _dots(ax, every, "o")
         self._arrows = _dots(ax, every, ">")
         return [self._spans, self._dots, self._arrows]
@@ -203,7 +201,7 @@ class AllocationPicture:
 
         ax = self._effects
         every = [colours.get(name, GREY) for name in view.effects]
-        style.label_rows(ax, [_short(name) for name in view.effects])
+        style.label_rows(ax, [short_name(name) for name in view.effects])
         ax.set_xlim(-self._reach, self._reach)
         ax.axvline(0, color=THEMES[self.theme].text, lw=0.8)
         ax.xaxis.set_major_locator(MaxNLocator(3))
@@ -219,7 +217,19 @@ class AllocationPicture:
         return [self._bars, self._limits, self._means]
 
 
-def _reach(view: AllocationView) -> float:
+def width_of(view: AllocationView) -> int:
+    """The end of the axis of rounds, the same for many numbers of them."""
+    return int(2 ** math.ceil(math.log2(max(view.rounds, 2))))
+
+
+def fitness_range(view: AllocationView, width: int) -> tuple[float, float]:
+    """The axis of best fitness."""
+    low, high = view.pools.limits(width)
+    room = 0.05 * max(high - low, 0.02)
+    return low - room, high + room
+
+
+def reach(view: AllocationView) -> float:
     """Half the width of the axis of effects, the same for all views of much the same size."""
     ends = [end for each in view.effects.values() for end in (each.value, each.low, each.high)]
     widest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
@@ -227,7 +237,7 @@ def _reach(view: AllocationView) -> float:
     return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
 
 
-def _headings(view: AllocationView) -> tuple[str, str]:
+def headings(view: AllocationView) -> tuple[str, str]:
     """What curves and threshold times are."""
     return (
         f"mean; band: {view.interval} of {view.shown}, n = {view.pools.runs} runs",
@@ -235,12 +245,12 @@ def _headings(view: AllocationView) -> tuple[str, str]:
     )
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """A policy's name, in two lines if it is long."""
     return name.replace("_", "\n", 1) if len(name) > 12 else name
 
 
-def _colours(names: Sequence[str]) -> list[str]:
+def colours_of(names: Sequence[str]) -> list[str]:
     """Grey for the baselines, the palette for policies."""
     palette = iter(PALETTE)
     return [GREY if name in BASELINES else next(palette) for name in names]

@@ -74,21 +74,11 @@ class Canvas:
         self._layout = picture.figure.get_layout_engine()
         self._background: object = None
         self._under: object = None  # the same with what seldom moves
-        self._made = 0  # backgrounds
         self._whole: dict[Axes, tuple[tuple[float, float], Locator]] = {}
 
     def forget(self) -> None:
         """Draw everything anew next time."""
         self._background = None
-
-    @property
-    def ground(self) -> object:
-        """The background that pictures are drawn over, to be compared."""
-        return id(self), self._made
-
-    def fresh(self, view: object) -> bool:
-        """Whether a view needs another background."""
-        return self._background is None or self.picture.fresh(view)
 
     def draw(self, view: object, *, notes: Mapping[str, str]) -> bytes:
         """Show a view."""
@@ -98,7 +88,6 @@ class Canvas:
         if self._background is None:
             canvas.draw()
             self._background, self._under = canvas.copy_from_bbox(picture.figure.bbox), None
-            self._made += 1
         renderer = canvas.get_renderer()
         if self._under is None or any(artist.stale for artist in picture.seldom):
             canvas.restore_region(self._background)

@@ -322,7 +322,8 @@ export function mount(el, given, tell = () => {}) {
     if (!paint || !at) return at;
     if (mark.kind === "bars") {
       const [x0, y0, x1, y1] = boxOf(mark, hit.place, plan);
-      svg("rect", { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
+      const look = mark.opacity ? { fill: "none", stroke: "currentColor", "stroke-width": 1.4 } : { fill: "currentColor", "fill-opacity": 0.09, rx: 4 };
+      svg("rect", { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, ...look }, plan.marks);
     } else if (mark.kind === "polylines") {
       const all = { ...mark, rows: [mark.rows[hit.place]], colors: ["ink"], widths: [3] };
       DRAW.polylines(all, plan, plan.marks);

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
     Numbers = Sequence[float] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
 
+RAMP = (
+    "#00224e", "#002e6a", "#1a386f", "#32436d", "#434e6c", "#535a6d", "#61656f", "#6f7073",
+    "#7d7c78", "#8c8878", "#9b9476", "#aba072", "#bcae6c", "#cdbb63", "#dec958", "#f0d846",
+    "#fee838",
+)  # fmt: skip
+"""Cividis, from dark to bright: it survives greyscale and colour blindness."""
+
 Texts = Sequence[str]
 Keys = Sequence[Hashable]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import io
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,20 +117,6 @@ class ChartExplorer(Explorer):
                     keys = self._clicks.get(serial, {}).get((p, m), ())
                     if 0 <= k < len(keys) and keys[k] is not None:
                         self._clicked(keys[k])
-
-    def _rested(self, still: Callable[[], bool]) -> None:
-        """Nothing has moved for a while: show the view in full, and draw nothing ahead."""
-        if not self._drawn_there:
-            super()._rested(still)
-            return
-        with self._lock:
-            if not still():
-                return
-            slow, settings = self._subject.slow, self._settings
-        slow(settings)
-        with self._lock:
-            if still() and self._coarse:
-                self._update(coarse=False)
 
     def _draw(self, *, coarse: bool) -> None:
         """Send the chart of the view."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from evo.logs.types import Fields, JsonObject
 from replay.explorers.canvas import DPI, Canvas
-from replay.explorers.rest import Kept, Rest, next_steps
+from replay.explorers.rest import Rest
 from replay.explorers.screen import make_book, make_screen, page_inks, show
 from replay.explorers.scripts import encoded, write_page
 from replay.explorers.stored import live_help, show_live, stored
@@ -89,9 +89,8 @@ class Explorer:
         self._stored_as = secrets.token_hex(6)
         self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
-        self._adjusting, self._last_moved = False, ""
+        self._adjusting = False
         self._rest = Rest(self._lock, self._rested)
-        self._kept = Kept()
         self._made: list[Widget] = []  # beside the widget
         self._view: View | None = None
         self._coarse = True
@@ -142,7 +141,9 @@ class Explorer:
     @property
     def code(self) -> str:
         """The call that gives the picture as a figure."""
-        return self._code_of(self._settings)
+        hidden = self._subject.hidden(self._settings)
+        matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
+        return self._subject.code(matter)
 
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.
@@ -186,7 +187,7 @@ class Explorer:
 
     def _paper(self) -> Figure:
         """The figure of what is shown."""
-        self._canvas.picture.show(self._view)  # it may hold one that was drawn ahead
+        self._canvas.picture.show(self._view)
         self._canvas.forget()
         return self._canvas.picture.figure
 
@@ -251,7 +252,6 @@ class Explorer:
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None
-            self._kept.clear()
             self._hits = Hits()
             for name in ("_subject", "_canvas"):
                 self.__dict__.pop(name, None)
@@ -302,7 +302,6 @@ class Explorer:
         with self._lock:
             if self._adjusting:
                 return
-            self._last_moved = name
             values = {name: control.value for name, control in self.controls.items()}
             self._take(self._subject.adjust(name, values))
 
@@ -329,7 +328,7 @@ class Explorer:
             control.layout.display = "none" if name in hidden else None
 
     def _rested(self, still: Callable[[], bool]) -> None:
-        """Nothing has moved for a while: draw in full, then the next steps of the sliders."""
+        """Nothing has moved for a while: show the view in full."""
         with self._lock:
             if not still():
                 return
@@ -340,38 +339,14 @@ class Explorer:
                 return
             if self._coarse:
                 self._update(coarse=False)
-            hidden, now = self._subject.hidden(settings), dict(settings)
-            steps = list(next_steps(self.controls, hidden, self._last_moved))
-            subject = self._subject
-        for name, value in steps:
-            with contextlib.suppress(ValueError):
-                settings = subject.adjust(name, {**now, name: value})
-                if self._kept.get(settings) is None and still():
-                    view = subject.view(settings, True)
-                    with self._lock:  # of what is likely to come, what only moves is kept
-                        if still() and not self._canvas.fresh(view):
-                            self._make(settings, view, keep=True)
 
-    def _code_of(self, settings: Settings) -> str:
-        hidden = self._subject.hidden(settings)
-        matter = {n: v for n, v in settings.items() if n not in hidden and v != DEFAULT}
-        return self._subject.code(matter)
-
-    def _make(self, settings: Settings, view: View, *, keep: bool) -> bytes:
-        """Compute the view of the settings; views while a control moves are cached."""
-        notes = {"Description": view.words, "Source": self._code_of(settings)}
-        png = self._canvas.draw(view, notes=notes)
-        self._kept.stand_on(self._canvas.ground)
-        if keep:
-            self._kept.put(settings, png, view)
-        return png
+    def _make(self, view: View) -> bytes:
+        """Draw a view of the settings."""
+        notes = {"Description": view.words, "Source": self.code}
+        return self._canvas.draw(view, notes=notes)
 
     def _update(self, *, coarse: bool) -> None:
         """Show the view of the current settings; at rest with its tooltips."""
-        if coarse and (kept := self._kept.get(self._settings)) is not None:
-            self._png, self._view = kept
-            self._present(coarse=True)
-            return
         try:
             self._view = self._subject.view(self._settings, coarse)
         except ValueError as error:
@@ -382,7 +357,7 @@ class Explorer:
     def _draw(self, *, coarse: bool) -> None:
         """Draw the view and show it."""
         if self._view is not None:
-            self._png = self._make(self._settings, self._view, keep=coarse)
+            self._png = self._make(self._view)
             self._present(coarse=coarse)
 
     def _present(self, *, coarse: bool) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from browser import lab
 
-from replay.explorers import explore_selection
 from replay.plots.hits import Curve, Hits, Mark, pack, still
 
 pytestmark = pytest.mark.slow
@@ -137,14 +136,3 @@ def test_a_neutral_picture_suits_a_dark_page_before_the_kernel_draws_again(page:
     page.evaluate(turn, "#eeeeee")
     page.wait_for_function("() => window.sent.at(-1).dark")
     assert "invert(1)" in image.evaluate("each => each.style.filter")
-
-
-def test_the_page_that_an_explorer_saves_is_accessible(opened: Any, tmp_path: Path) -> None:
-    explorer = explore_selection(np.random.default_rng(1).random((3, 12)))
-    path = explorer.save(tmp_path / "race.html")
-    explorer.close()
-    for theme in ("light", "dark"):
-        opened.emulate_media(color_scheme=theme)
-        opened.goto(path.as_uri())
-        opened.wait_for_selector(".replay-picture[data-serial]")
-        assert lab.faults(opened) == []

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from replay.explorers.chart import Axis, Bars, Cells, Chart, Line, Panel, Points, Rule, pack
+from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Panel, Points, Rule, pack
 
 
 def make(*marks):
@@ -43,3 +43,11 @@ def test_cells_and_message_are_told():
 def test_what_json_cannot_hold_is_refused():
     with pytest.raises(TypeError):
         pack(make(Line(x=[object()], y=[1.0])))
+
+
+def test_the_ramp_is_cividis():
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    wanted = colormaps["cividis"](np.linspace(0, 1, len(RAMP)))[:, :3]
+    assert np.abs(np.array([to_rgb(each) for each in RAMP]) - wanted).max() < 0.02

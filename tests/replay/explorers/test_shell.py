@@ -1,10 +1,10 @@
 import base64
 import dataclasses
 import io
+import json
 import re
 import subprocess
 import sys
-import time
 import types
 
 import numpy as np
@@ -15,7 +15,6 @@ from samples import write_sample
 from synthetic_runs import chain_runs, sweep_runs
 
 from replay import explorers
-from replay.explorers import rest
 from replay.explorers.canvas import encode
 
 
@@ -47,48 +46,13 @@ def test_the_picture_follows_a_control(explorer):
     assert "with 3 arms" in explorer.words
 
 
-def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame):
-    make = explorers.explore_allocation
-    page = {"kind": "mounted", "dark": False, "ratio": 1, "width": 900}
-    made = make(frame)
-    made._on_message(page)
-    moves = [("arms", 3), ("c", 2.0), ("rounds", 2), ("rounds", 4), ("arms", 2), ("c", 0.1)]
-    for control, value in moves:
-        made.controls[control].value = value
-        made.settle()
-        made._rest.soon()
-        made._rest.thread.join(60)  # the next steps are drawn, too
-        anew = make(frame, **made.settings)
-        anew._on_message(page)
-        anew.settle()
-        pixels = [np.asarray(Image.open(io.BytesIO(each.png))).astype(int) for each in (made, anew)]
-        assert made.words == anew.words
-        assert np.abs(pixels[0] - pixels[1]).max() <= 8  # of 255: the layout's last digits
-        assert made._hits.marks
-        assert [each.box for each in made._hits.marks] == [each.box for each in anew._hits.marks]
-        anew.close()
-    made.close()
-
-
-def test_kept_pictures_are_bounded_and_of_one_ground():
-    kept = rest.Kept(2)
-    kept.stand_on("a")
-    for number in range(4):
-        kept.put({"k": number}, bytes(4), f"view {number}")
-    assert [kept.get({"k": number}) is not None for number in range(4)] == [0, 0, 1, 1]
-    kept.stand_on("a")
-    assert kept.get({"k": 3}) == (bytes(4), "view 3")
-    kept.stand_on("b")
-    assert kept.get({"k": 3}) is None
-
-
 def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
     explorer.controls["arms"].value = 3
     explorer.settle()
     import replay
 
     figure = eval(explorer.code, {"replay": replay, "frame": frame})
-    drawn = explorer._canvas.picture.figure
+    drawn = explorer.figure()
     assert [ax.get_xlabel() for ax in figure.axes] == [ax.get_xlabel() for ax in drawn.axes]
 
 
@@ -121,55 +85,41 @@ def test_an_export_without_network_shows_the_picture_that_the_live_widget_hides(
     assert "image/png" not in live  # exports prefer the widget, which needs a network
     assert set(stored) == {"text/html", "text/plain"}
     [mark, picture] = re.findall(r'still="(\w+)"|base64,([^"]+)"', stored["text/html"])
-    assert base64.b64decode(picture[1]) == explorer.png
+    assert Image.open(io.BytesIO(base64.b64decode(picture[1]))).size > (600, 300)
+    assert len(stored["text/html"]) < 300_000
     assert f"data-replay-live='{mark[0]}'" in explorer.widget.children[0].value
 
 
-def clicked(explorer, text):
-    """Click on the mark whose tooltip begins so."""
-    explorer.settle()
-    [number] = [k for k, each in enumerate(explorer._hits.marks) if each.text.startswith(text)]
-    explorer._on_message({"kind": "click", "serial": explorer._serial, "mark": number})
-
-
 def test_a_click_on_a_mark_sets_what_it_means(explorer):
-    clicked(explorer, "random with 2 arms")
+    explorer.settle()
+    panels = json.loads(explorer._screen.chart)["panels"]
+    [(panel, mark, place)] = [
+        (p, m, k)
+        for p, panel in enumerate(panels)
+        for m, mark in enumerate(panel["marks"])
+        for k, text in enumerate(mark.get("texts", ()))
+        if text.startswith("random with 2 arms")
+    ]
+    told = {"kind": "click", "serial": explorer._serial, "panel": panel, "mark": mark}
+    explorer._on_message({**told, "place": place})
     assert explorer.controls["shown"].value == "random"
     assert explorer.settings["shown"] == "random"
-    explorer.controls["shown"].value = "ucb1"
-    explorer.settle()
-    stale = {"kind": "click", "serial": explorer._serial - 1, "mark": 0}
-    explorer._on_message(stale)
+    for _ in range(9):  # a click on what was shown long ago means nothing
+        explorer.controls["shown"].value = "single"
+        explorer.controls["shown"].value = "ucb1"
+    explorer._on_message({**told, "place": place})
     assert explorer.settings["shown"] == "ucb1"
 
 
-def test_a_picture_drawn_again_with_the_same_marks_keeps_its_number(explorer):
-    explorer.settle()
-    before = explorer._serial
-    explorer._draw(coarse=False)  # as a live view does, again and again
-    assert explorer._serial == before
+def test_the_page_is_told_once_the_view_is_complete(explorer):
     explorer.controls["arms"].value = 3
+    assert explorer._screen.coarse
+    before = explorer._screen.serial
     explorer.settle()
-    assert explorer._serial == before + 1
-
-
-def test_dragging_zooms_and_a_double_click_shows_all_again(explorer):
-    explorer.settle()
-    axes = [ax for ax in explorer._canvas.picture.figure.axes if ax.axison]
-    before = axes[1].get_xlim()
-    told = {"serial": explorer._serial, "kind": "zoom", "axes": 1, "x": [2.0, 5.0]}
-    explorer._on_message(told)
-    assert axes[1].get_xlim() == (2.0, 5.0)
-    explorer._on_message({"kind": "reset", "serial": explorer._serial})
-    assert axes[1].get_xlim() == before
-
-
-def test_the_picture_is_drawn_for_the_page(explorer):
-    for dark, ratio, width in ((False, 1, 1100), (True, 2, 700)):
-        explorer._on_message({"kind": "mounted", "dark": dark, "ratio": ratio, "width": width})
-        pixels = np.asarray(Image.open(io.BytesIO(explorer.png)))
-        assert pixels.shape[1] == ratio * width
-        assert (pixels[0, 0, :3].mean() < 40) == dark
+    assert not explorer._screen.coarse
+    assert explorer._screen.serial == before + 1
+    assert explorer._screen.label == explorer.words
+    assert explorer._screen.source == explorer.code
 
 
 def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
@@ -179,12 +129,15 @@ def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
 
 
 def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):
-    from replay.explorers import screen
+    from replay.explorers import chart_explorer, screen
 
     monkeypatch.setattr(screen, "_widget", lambda: None)
+    monkeypatch.setattr(chart_explorer, "_screen", lambda: None)
     made = explorers.explore_allocation(frame)
+    before = made.png
     made.controls["arms"].value = 3
-    assert made.png == bytes(made._screen.value)
+    assert made.png == bytes(made._screen.value) != before
+    assert "arms=3" in Image.open(io.BytesIO(made.png)).text["Source"]
     slider, stack, _ = made.scrub("tau", [0.5, 0.6]).children
     assert [len(slider.options), len(stack.children)] == [2, 2]
     made.close()
@@ -206,10 +159,10 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatc
     def unknown(now, coarse):
         raise ValueError(f"nothing is known of {now['arms']} arms")
 
-    before, subject = explorer.png, explorer._subject
+    before, subject = explorer._screen.chart, explorer._subject
     monkeypatch.setattr(explorer, "_subject", dataclasses.replace(subject, view=unknown))
     explorer.controls["arms"].value = 4
-    assert explorer.png == before
+    assert explorer._screen.chart == before
     assert "nothing is known of 4 arms" in explorer._words.value
     monkeypatch.setattr(explorer, "_subject", subject)
     explorer.controls["arms"].value = 3
@@ -275,24 +228,12 @@ def test_running_a_cell_again_closes_what_it_made_and_nothing_else(frame, monkey
         each.close()
 
 
-def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
-    seen, view = [], explorer._subject.view
-    counted = dataclasses.replace(
-        explorer._subject, view=lambda now, coarse: seen.append((now, coarse)) or view(now, coarse)
-    )
-    monkeypatch.setattr(explorer, "_subject", counted)
+def test_at_rest_the_view_is_complete(explorer):
     explorer.controls["arms"].value = 3
-    deadline = time.monotonic() + 30
-    while explorer._rest.thread is not None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    steps = [(now["arms"], coarse) for now, coarse in seen]
-    assert steps[:4] == [(3, True), (3, False), (4, True), (5, True)]  # 2 was shown before
-    assert explorer.settings["arms"] == 3
-    drawn = len(seen)
-    explorer.controls["arms"].value = 4  # is at hand
-    assert len(seen) == drawn
-    assert "arms=4" in Image.open(io.BytesIO(explorer.png)).text["Source"]
-    assert "with 4 arms" in explorer.words
+    explorer._rest.thread.join(30)
+    assert explorer._rest.thread is None
+    assert not explorer._screen.coarse
+    assert "1,000 replicates" in explorer.words
 
 
 @pytest.mark.parametrize("kernel", [True, False])

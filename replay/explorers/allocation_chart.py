@@ -1,0 +1,156 @@
+"""The charts of the allocation explorer: curves, pulls, threshold times and effects."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from replay.explorers.allocation_data import AllocationView, when
+from replay.explorers.allocation_picture import (
+    FAIR,
+    GREY,
+    colours_of,
+    fitness_range,
+    headings,
+    reach,
+    short_name,
+    width_of,
+)
+from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Mark, Panel, Points, Rule
+from replay.plots.hits import ranged
+
+MOST_PLACES = 240
+"""Of curves with more rounds, so many are sent."""
+
+ROW = 34
+"""Of a policy's row, in pixels."""
+
+DASHES = {"single": "2 3", "random": "6 3"}
+"""Of the baselines, which are both grey."""
+
+
+def allocation_chart(view: AllocationView) -> Chart:
+    """Best fitness and pulls above, threshold times and effects below."""
+    names = list(view.played)
+    looks = dict(zip(names, colours_of(names), strict=True))
+    return Chart(
+        panels=[_curves(view, looks), _pulls(view), _times(view, looks), _effects(view, looks)],
+        columns=2,
+    )
+
+
+def _curves(view: AllocationView, looks: dict[str, str]) -> Panel:
+    """Best fitness by round; of the bands only that of the policy whose pulls are shown."""
+    at = np.unique(np.linspace(1, view.rounds, min(view.rounds, MOST_PLACES)).round().astype(int))
+    lines: list[Mark] = []
+    for name, color in looks.items():
+        curve = view.played[name].curve
+        value, low, high = (column[at - 1] for column in (curve.value, curve.low, curve.high))
+        lines.append(
+            Line(
+                x=at, y=value, low=low, high=high, color=color, label=name,
+                dash=DASHES.get(name, ""), band=name == view.shown,
+            )
+        )  # fmt: skip
+    width = width_of(view)
+    return Panel(
+        title="Best fitness over the arms",
+        about=headings(view)[0],
+        x=Axis(domain=(0, width), label="rounds (pulls)", whole=True),
+        y=Axis(domain=fitness_range(view, width), label="best fitness"),
+        marks=[*lines, Rule(y=view.tau, dash="1.5 3")],
+        zoom=True,
+        legend=True,
+        shares="rounds",
+    )
+
+
+def _pulls(view: AllocationView) -> Panel:
+    """The share of pulls by rank of the arm and round."""
+    ranks, arms = view.played[view.shown].ranks, view.arms
+    cells = Cells(
+        values=ranks, x0=0.5, x1=view.rounds + 0.5, y0=0.5, y1=arms + 0.5, colors=RAMP,
+        most=min(1.0, FAIR / arms), names=("round", "rank"),
+    )  # fmt: skip
+    return Panel(
+        title=f"Pulls of {view.shown}",
+        about=f"dark: none; yellow: {FAIR} equal shares or more",
+        x=Axis(domain=(0, width_of(view)), label="round", whole=True),
+        y=Axis(
+            domain=(arms + 0.5, 0.5), label="rank of the arm", ticks=[(1, "best"), (arms, "worst")]
+        ),
+        marks=[cells],
+        zoom=True,
+        shares="rounds",
+    )
+
+
+def _times(view: AllocationView, looks: dict[str, str]) -> Panel:
+    """Rounds to reach tau, a row per policy; a click on a row shows the pulls of its policy."""
+    width, found = width_of(view), list(view.times.values())
+    late = [math.isinf(each.high) or math.isinf(each.time) for each in found]
+    rows = list(range(len(found)))
+    marks: list[Mark] = [
+        Points(
+            x=[each.time for each in found],
+            y=rows,
+            x_low=[min(each.low, width) for each in found],
+            x_high=[min(each.high, width) for each in found],
+            color=list(looks.values()),
+        ),
+        Points(
+            x=[width if each else math.nan for each in late],
+            y=rows,
+            color=list(looks.values()),
+            shape="later",
+        ),
+        Bars(
+            x0=[0] * len(rows), x1=[1.03 * width] * len(rows), y=rows, thickness=0.9, opacity=0,
+            texts=[when(name, each, view.arms, view.rounds) for name, each in view.times.items()],
+            keys=[(("shown", name),) for name in view.times],
+        ),
+    ]  # fmt: skip
+    return Panel(
+        title="Rounds to reach τ",
+        about=headings(view)[1],
+        x=Axis(domain=(0, 1.03 * width), label="rounds", whole=True),
+        y=_rows(list(looks), len(rows)),
+        marks=marks,
+        height=float(ROW * len(rows)),
+    )
+
+
+def _effects(view: AllocationView, looks: dict[str, str]) -> Panel:
+    """What the pool and the choice of each policy gain, a row each."""
+    found, ends, names = list(view.effects.values()), reach(view), list(view.effects)
+    rows, every = list(range(len(found))), [looks.get(name, GREY) for name in names]
+    value, low, high = ([getattr(each, n) for each in found] for n in ("value", "low", "high"))
+    marks: list[Mark] = [
+        Rule(x=0.0),
+        Bars(x0=[0] * len(rows), x1=value, y=rows, color=every, opacity=0.4, thickness=0.45),
+        Points(x=value, y=rows, x_low=low, x_high=high, color=every),
+        Bars(
+            x0=[-ends] * len(rows), x1=[ends] * len(rows), y=rows, thickness=0.9, opacity=0,
+            texts=[
+                f"{name} gains {ranged(each.value, each.low, each.high)}"
+                for name, each in view.effects.items()
+            ],
+            keys=[None if name == "pool" else (("shown", name),) for name in names],
+        ),
+    ]  # fmt: skip
+    return Panel(
+        title="Pool and allocation",
+        about="pool: random less single; else policy less random",
+        x=Axis(domain=(-ends, ends), label="gain in best fitness after all rounds"),
+        y=_rows(names, len(view.times)),
+        marks=marks,
+        height=float(ROW * len(view.times)),
+    )
+
+
+def _rows(names: list[str], most: int) -> Axis:
+    """An axis of names from above, with room for so many."""
+    spare = (most - len(names)) / 2
+    ticks = [(float(row), short_name(name)) for row, name in enumerate(names)]
+    return Axis(domain=(len(names) - 0.5 + spare, -0.5 - spare), ticks=ticks)

@@ -1,0 +1,222 @@
+"""Charts in a page without a kernel: what is drawn, pointed at, chosen, zoomed and gone to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import lab
+
+from replay.explorers import explore_selection
+from replay.explorers.chart import (
+    RAMP,
+    Axis,
+    Bars,
+    Cells,
+    Chart,
+    Label,
+    Line,
+    Panel,
+    Points,
+    Polylines,
+    Rule,
+    pack,
+)
+from replay.explorers.scripts import chart_page
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = "<img src=x onerror='document.title=1'> </script>"
+
+
+def make() -> Chart:
+    x = np.arange(1.0, 11)
+    curve = Line(x=x, y=np.sqrt(x), low=np.sqrt(x) - 0.2, high=np.sqrt(x) + 0.3, label="ucb1")
+    broken = Line(
+        x=x, y=np.where(x == 5, np.nan, x / 4), label="random", color="#0072b2", step=True
+    )
+    rows = Axis(domain=(1.5, -0.5), ticks=[(0, "one\nrow"), (1, HOSTILE)])
+    share = {"zoom": True, "shares": "rounds"}
+    axes = {"x": Axis(domain=(0, 12), label="round", whole=True)}
+    unit = Axis(domain=(0.0, 1.0))
+    return Chart(
+        columns=2,
+        panels=[
+            Panel(
+                title="Curves", y=Axis(domain=(0, 4), label="fitness"), legend=True, **axes, **share,
+                marks=[curve, broken, Rule(y=2.0, dash="2 2"), Label(x=1, y=3, text="here")],
+            ),
+            Panel(
+                title="Cells", y=Axis(domain=(2.5, 0.5), ticks=[(1, "best")]), **axes, **share,
+                marks=[
+                    Cells(
+                        values=np.array([[0.0, 0.5, 1.0], [1.0, 0.5, math.nan]]), x0=0.5, x1=3.5,
+                        y0=0.5, y1=2.5, colors=RAMP, names=("round", "rank"),
+                    )
+                ],
+            ),
+            Panel(
+                title="Rows", x=Axis(domain=(1, 1000), scale="log", label="calls"), y=rows, height=80,
+                marks=[
+                    Bars(
+                        x0=[10, 10], x1=[100, 500], y=[0, 1], texts=["first bar", HOSTILE],
+                        keys=["a", None], opacity=0.4,
+                    ),
+                    Points(x=[3.0, 300.0], y=[0, 1], x_low=[2.0, 200.0], x_high=[5.0, 900.0],
+                           texts=["first point", "later point"], keys=[None, "b"], shape="later"),
+                ],
+            ),
+            Panel(
+                title="Parallel", x=Axis(domain=(0, 1), ticks=[(0, "left"), (1, "right")]), y=unit,
+                marks=[
+                    Polylines(x=[0, 1], rows=[[0.1, 0.9], [0.8, 0.8]], colors=RAMP[:2],
+                              widths=[1, 2], texts=["rising", "level"], keys=["c", "d"]),
+                ],
+            ),
+        ],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def opened(chromium: str) -> Iterator[Any]:
+    with lab.browser(width=900, height=900) as (page, errors):
+        yield page
+        assert errors == []
+
+
+@pytest.fixture
+def page(opened: Any, tmp_path: Path) -> Any:
+    state = {"label": "a chart", "source": "f(1)", "serial": 3, "theme": "light"}
+    text = chart_page(b"", "a chart", pack(make()), state)
+    before = "<!doctype html><meta charset='utf-8'><script>window.sent = [];</script>"
+    text = text.replace("mount(place, ...given);", "mount(place, ...given, (m) => sent.push(m));")
+    (tmp_path / "chart.html").write_text(before + text, encoding="utf-8")
+    opened.mouse.move(0, 0)
+    opened.goto((tmp_path / "chart.html").as_uri())
+    opened.wait_for_selector(".replay-view[data-serial='3']")
+    return opened
+
+
+def tooltip(page: Any) -> str:
+    found: str = page.locator(".tip").inner_text()
+    return found
+
+
+def at(page: Any, text: str) -> list[float]:
+    found: list[float] = page.evaluate(
+        "(text) => document.querySelector('.replay-view').view.find(text)", text
+    )
+    return found
+
+
+def domains(page: Any) -> list[list[float]]:
+    found: list[list[float]] = page.evaluate(
+        "() => document.querySelector('.replay-view').view.shown().plans.map("
+        "({x, left, right}) => [x.back(left), x.back(right)])"
+    )
+    return found
+
+
+def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+
+
+def test_the_numbers_are_drawn_where_they_belong(page: Any) -> None:
+    d = page.locator("path[data-line=random]").get_attribute("d")
+    assert d.count("M") == 2  # it is broken where nothing is known
+    plan = "document.querySelector('.replay-view').view.shown().plans[0]"
+    for x, y in ((1.0, 0.25), (10.0, 2.5)):
+        there = page.evaluate(f"({plan}).x({x}).toFixed(1) + ' ' + ({plan}).y({y}).toFixed(1)")
+        assert there in d
+    assert page.locator(".legend span").all_inner_texts() == ["ucb1", "random"]
+    assert page.locator(".replay-view").get_attribute("data-description") == "a chart"
+
+
+def test_pointing_says_what_is_there_and_texts_stay_texts(page: Any) -> None:
+    page.mouse.move(*at(page, "ucb1: 2 [1.8, 2.3] at 4"))
+    assert tooltip(page).splitlines() == ["ucb1: 2 [1.8, 2.3] at 4", "random: 1 at 4"]
+    page.mouse.move(*at(page, "level"))
+    assert tooltip(page) == "level"
+    page.mouse.move(*at(page, HOSTILE))
+    assert tooltip(page) == HOSTILE
+    assert page.title() == ""
+    box = page.locator("image").bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.75 * box["height"])
+    assert tooltip(page) == "round 2, rank 2: 50 %"
+
+
+def test_a_click_is_told_where_it_means_something(page: Any) -> None:
+    for text in ("first bar", HOSTILE, "first point", "later point", "rising"):
+        page.mouse.click(*at(page, text))
+    told = [(m["kind"], m["serial"], m["panel"], m["mark"], m["place"]) for m in
+            page.evaluate("sent")]  # fmt: skip
+    assert told == [("click", 3, *place) for place in ((2, 0, 0), (2, 1, 1), (3, 0, 0))]
+
+
+def test_a_drag_zooms_all_panels_that_share_and_a_double_click_shows_all(page: Any) -> None:
+    before = domains(page)
+    left, right = at(page, "ucb1: 1.414"), at(page, "ucb1: 2.828")  # at 2 and at 8
+    drag(page, (left[0], left[1] - 30), (right[0], left[1] - 30))
+    zoomed = domains(page)
+    assert zoomed[0] == pytest.approx([2, 8], abs=0.1)
+    assert zoomed[1] == zoomed[0]
+    assert zoomed[2:] == before[2:]
+    page.mouse.dblclick(left[0] + 20, left[1])
+    assert domains(page) == before
+    assert page.evaluate("sent") == []
+
+
+def test_keys_go_from_place_to_place_and_choose(page: Any) -> None:
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert tooltip(page).startswith("ucb1: 1 [0.8, 1.3] at 1")
+    page.keyboard.press("ArrowRight")
+    assert tooltip(page).startswith("ucb1: 1.414")
+    for _ in range(2):
+        page.keyboard.press("PageDown")
+    assert tooltip(page) == "first bar"
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")  # means nothing there
+    page.keyboard.press("End")
+    assert tooltip(page) == "level"
+    page.keyboard.press("Home")
+    assert tooltip(page).startswith("ucb1: 1 ")
+    assert [(m["panel"], m["mark"], m["place"]) for m in page.evaluate("sent")][:1] == [(2, 0, 0)]
+
+
+def test_narrow_pages_have_one_column_and_text_of_the_same_size(page: Any) -> None:
+    columns = "getComputedStyle(document.querySelector('.panels')).gridTemplateColumns"
+    assert len(page.evaluate(columns).split()) == 2
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.wait_for_function(f"() => {columns}.split(' ').length === 1")
+    assert lab.small(page, 10.0) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 500
+    page.set_viewport_size({"width": 900, "height": 900})
+
+
+def test_a_sentence_stands_where_there_is_no_chart(page: Any) -> None:
+    given = json.loads(pack(Chart(message="There is nothing.")))
+    page.evaluate("(chart) => { window.given = chart; }", {**given, "label": "x", "serial": 4})
+    page.evaluate("document.querySelector('.replay-view').view.load(window.given)")
+    assert page.locator(".message").inner_text() == "There is nothing."
+    assert page.get_by_role("application").count() == 0
+
+
+def test_the_page_that_an_explorer_saves_is_accessible(opened: Any, tmp_path: Path) -> None:
+    for theme in ("light", "dark"):
+        explorer = explore_selection(np.random.default_rng(1).random((3, 12)), theme=theme)
+        path = explorer.save(tmp_path / "race.html")
+        explorer.close()
+        opened.goto(path.as_uri())
+        opened.wait_for_selector(".replay-view[data-serial]")
+        assert lab.faults(opened) == []
+        assert lab.small(opened, 10.0) == []
