@@ -104,6 +104,7 @@ class RunsAsArms:
         return found
 
 
+@functools.cache
 def parameters_of(policy: str) -> tuple[str, ...]:
     """The exploration parameters that a policy has."""
     known = inspect.signature(POLICIES[policy]).parameters

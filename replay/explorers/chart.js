@@ -441,20 +441,25 @@ export function mount(el, given, tell = () => {}) {
     const all = places(), from = held ? all.findIndex((each) => same(each, held)) : -1;
     if (from < 0) return all[0];
     const here = all[from];
+    const alike = (each) => each.panel === here.panel && each.mark === here.mark;
     if (key === "Home") return all[0];
     if (key === "End") return all.at(-1);
     if (key.startsWith("Page")) {
       const [way, groups] = [key === "PageDown" ? 1 : -1, all.filter((each, k) => !k || each.panel !== all[k - 1].panel || each.mark !== all[k - 1].mark)];
-      const at = groups.findIndex((each) => each.panel === here.panel && each.mark === here.mark);
+      const at = groups.findIndex(alike);
       return groups[clamp(at + way, 0, groups.length - 1)];
     }
     const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+    if (right && markOf(here).kind === "line") {
+      const own = all.filter(alike);
+      return own[clamp(own.indexOf(here) + right, 0, own.length - 1)];
+    }
     let best = null, least = Infinity;
     for (const each of all) {
       if (each.panel !== here.panel) continue;
       const dx = each.at[0] - here.at[0], dy = each.at[1] - here.at[1];
-      const along = dx * right + dy * down, far = along + 3 * Math.abs(dx * down + dy * right);
-      if (along > 0.5 && far < least) { best = each; least = far; }
+      const ahead = dx * right + dy * down, far = ahead + 3 * Math.abs(dx * down + dy * right);
+      if (ahead > 0.5 && far < least) { best = each; least = far; }
     }
     return best || all[clamp(from + right + down, 0, all.length - 1)];
   }

@@ -10,13 +10,11 @@ drawn. Of a tooltip that is not given, the browser states the numbers.
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -278,30 +276,31 @@ class Chart:
 
 def pack(chart: Chart) -> bytes:
     """The chart as JSON; of the keys it says only where there is one."""
-    return json.dumps(_plain(chart), allow_nan=False, separators=(",", ":")).encode()
+    panels = [
+        _given(panel) | {"x": _given(panel.x), "y": _given(panel.y)} | _marks(panel)
+        for panel in chart.panels
+    ]
+    told = {"panels": panels, "columns": chart.columns, "message": chart.message}
+    return msgspec.json.encode(told, enc_hook=_listed)  # what is not finite becomes null
 
 
-def _plain(value: object) -> object:
-    """A value as JSON knows it; what is not finite is null."""
-    if isinstance(value, np.ndarray):
-        known = np.isfinite(value)
-        if not known.all():
-            value = value.astype(object)
-            value[~known] = None
+def _given(part: Panel | Axis | Mark) -> dict[str, object]:
+    """What is said of a part."""
+    return {name: value for name, value in vars(part).items() if value is not None}
+
+
+def _marks(panel: Panel) -> dict[str, object]:
+    """The marks of a panel, without the meaning of their keys."""
+    marks = [_given(mark) for mark in panel.marks]
+    for mark in marks:
+        keys = mark.pop("keys", None)
+        if isinstance(keys, Sequence):
+            mark["opens"] = [key is not None for key in keys]
+    return {"marks": marks}
+
+
+def _listed(value: object) -> object:
+    """Numbers of NumPy as those of Python."""
+    if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if dataclasses.is_dataclass(value):
-        found: dict[str, object] = {}
-        for each in dataclasses.fields(value):
-            part = getattr(value, each.name)
-            if each.name == "keys" and part is not None:
-                found["opens"] = [key is not None for key in part]
-            elif part is not None:
-                found[each.name] = _plain(part)
-        return found
-    return value
+    raise TypeError(f"a chart holds numbers and texts, got {type(value).__name__}")

@@ -6,7 +6,8 @@ On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook
 after the other: a slider whose handler only hands over a picture made before (the floor of
 anything that asks the kernel), the budget explorer, which the browser draws while the kernel is
 busy in another cell (beside a bare input that changes one word), and the allocation explorer (K,
-for which it simulates, and c), for which also ten drags of 20 events 40 ms apart (pictures seen).
+for which it simulates, and c), whose numbers the kernel sends, for which also ten drags of 20
+events 40 ms apart (pictures seen).
 The first lines are the kernel's own share, without a browser.
 """
 
@@ -84,12 +85,6 @@ ALLOCATION = "a = explorers.explore_allocation(frame)\n"
 WAYS = [
     ("floor", FLOOR, [("floor", "picture at hand")], True),
     ("allocation", ALLOCATION + "a", [("arms K", "allocation, K"), ("c", "allocation, c")], True),
-    (
-        "anew2",
-        ALLOCATION + "a._kept.most = 0\na",
-        [("arms K", "allocation, K, none kept"), ("c", "allocation, c, none kept")],
-        True,
-    ),
 ]
 """Name, cell, sliders by label with what they are called here, and whether to drag them."""
 
@@ -159,7 +154,7 @@ def budgets(folder: Path, url: str, moves: int) -> None:
 
 
 def in_process(moves: int) -> None:
-    """Compute, draw and encode without a browser: wall and CPU time."""
+    """Compute and pack without a browser: wall and CPU time."""
     import replay
     from replay import explorers
 
@@ -184,8 +179,6 @@ def in_process(moves: int) -> None:
             explorer.controls[name].value = values[k % len(values)]
             wall.append(1e3 * (time.perf_counter() - start[0]))
             cpu.append(1e3 * (time.thread_time() - start[1]))
-            if k >= len(values) - 1:
-                explorer._kept.clear()  # every picture is drawn
         explorer.settle()
         report(f"in process, {name}, wall", wall[len(values) :])
         report(f"in process, {name}, CPU", cpu[len(values) :])

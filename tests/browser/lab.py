@@ -78,9 +78,15 @@ WATCH = """
       window.seen.push({at, wait: at - window.pressed, notes});
     });
   };
+  const drawn = (view) => requestAnimationFrame(() => {
+    const at = performance.now();
+    const {source: Source, description: Description} = view.dataset;
+    window.seen.push({at, wait: at - window.pressed, notes: {Source, Description}});
+  });
   new MutationObserver((all) => {
     for (const each of all) {
       if (each.type === 'attributes' && each.target.tagName === 'IMG') painted(each.target);
+      if (each.attributeName === 'data-serial') drawn(each.target);
       for (const node of each.addedNodes || []) {
         const images = node.tagName === 'IMG' ? [node]
           : node.querySelectorAll ? [...node.querySelectorAll('img')] : [];
@@ -88,7 +94,7 @@ WATCH = """
       }
     }
   }).observe(document.body,
-    {subtree: true, childList: true, attributes: true, attributeFilter: ['src']});
+    {subtree: true, childList: true, attributes: true, attributeFilter: ['src', 'data-serial']});
 }
 """
 

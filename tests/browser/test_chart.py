@@ -48,7 +48,8 @@ def make() -> Chart:
         columns=2,
         panels=[
             Panel(
-                title="Curves", y=Axis(domain=(0, 4), label="fitness"), legend=True, **axes, **share,
+                title="Curves", y=Axis(domain=(0, 4), label="fitness"), legend=True,
+                **axes, **share,
                 marks=[curve, broken, Rule(y=2.0, dash="2 2"), Label(x=1, y=3, text="here")],
             ),
             Panel(
@@ -61,7 +62,8 @@ def make() -> Chart:
                 ],
             ),
             Panel(
-                title="Rows", x=Axis(domain=(1, 1000), scale="log", label="calls"), y=rows, height=80,
+                title="Rows", x=Axis(domain=(1, 1000), scale="log", label="calls"), y=rows,
+                height=80,
                 marks=[
                     Bars(
                         x0=[10, 10], x1=[100, 500], y=[0, 1], texts=["first bar", HOSTILE],
