@@ -16,7 +16,7 @@ const MOST_POINTS = 120;  // that are drawn of a curve
 const PAUSE = 80;  // milliseconds that a slider stands still before the long texts follow
 
 const STYLE = `
-.replay-view .stage { contain: strict; } .replay-view svg.over { position: absolute; left: 0; top: 0; pointer-events: none; }
+.replay-view .stage.fixed { contain: strict; } .replay-view svg.over { position: absolute; left: 0; top: 0; pointer-events: none; }
 .replay-view .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(230px, 100%), 1fr)); gap: 6px 22px; margin: 2px 0 8px; }
 .replay-view label { display: flex; align-items: center; gap: 8px; min-width: 0; }
 .replay-view label > span:first-child { white-space: nowrap; opacity: .85; }
@@ -225,7 +225,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips" }, root);
-  const stage = html("div", { class: "stage" }, root);
+  const stage = html("div", { class: "stage fixed" }, root);  // its size is set, so the page is not laid out
   // What stays while somebody moves a slider, and over it what moves.
   const picture = svg("svg", { role: "group", "aria-label": "budgets" }, stage);
   const over = svg("svg", { class: "over", "aria-hidden": "true" }, stage);

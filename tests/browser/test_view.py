@@ -284,6 +284,19 @@ def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> Non
         assert small == []
 
 
+def test_its_style_leaves_other_views_of_the_page_alone(page) -> None:
+    height = page.evaluate(
+        """() => {
+          const view = `<div class="replay-view"><div class="stage"><svg height="200"></svg></div></div>`;
+          document.body.insertAdjacentHTML("beforeend", view);
+          const other = document.body.lastElementChild, { height } = other.getBoundingClientRect();
+          other.remove();
+          return height;
+        }"""
+    )
+    assert height >= 200
+
+
 def test_the_saved_page_is_accessible(page) -> None:
     assert lab.faults(page) == []
 
