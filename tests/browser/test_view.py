@@ -287,8 +287,8 @@ def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> Non
 def test_its_style_leaves_other_views_of_the_page_alone(page) -> None:
     height = page.evaluate(
         """() => {
-          const view = `<div class="replay-view"><div class="stage"><svg height="200"></svg></div></div>`;
-          document.body.insertAdjacentHTML("beforeend", view);
+          const stage = `<div class="stage"><svg height="200"></svg></div>`;
+          document.body.insertAdjacentHTML("beforeend", `<div class="replay-view">${stage}</div>`);
           const other = document.body.lastElementChild, { height } = other.getBoundingClientRect();
           other.remove();
           return height;
