@@ -5,6 +5,10 @@
 The same requests go, turn by turn, through the `openai` library and through ModelClient (from a
 transport that answers at once); and over HTTP to the offline model straight, through a forwarder
 that does nothing but pass bytes on over connections that it keeps, and through the gate.
+
+At last 200 clients at once, in a process of their own, ask as fast as they get answers, through the
+forwarder and through the gate in turn: of the offline model in this process, and of an endpoint in
+another process that has one answer to everything, so that nothing but the way there is measured.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ import contextlib
 import http.client
 import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -34,10 +40,60 @@ from evo.prompt import build_messages
 from evo.tasks.task import load_task
 
 CALLS, WARM = 400, 20
+CLIENTS, SECONDS, TURNS = 200, 4.0, 5
 TASK = load_task("cp")
 MESSAGES = build_messages(TASK.record, TASK.initial_program, 0.3642)
 CHOICE = {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
 ANSWER = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [CHOICE]}
+
+
+READ = """
+import asyncio, sys, time
+
+async def body_of(reader):
+    head = (await reader.readuntil(b"\\r\\n\\r\\n")).lower()
+    size = int(head.partition(b"content-length:")[2].partition(b"\\r\\n")[0])
+    return head, await reader.readexactly(size)
+"""
+LOAD = f"""{READ}
+async def client(port, request, end):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    count = 0
+    while time.monotonic() < end:
+        writer.write(request)
+        head, _ = await body_of(reader)
+        assert b" 200 " in head, head
+        count += 1
+    writer.close()
+    return count
+
+async def main(port, clients, seconds):
+    request, began = sys.stdin.buffer.read(), time.monotonic()
+    work = (client(port, request, began + seconds) for _ in range(clients))
+    counts = await asyncio.gather(*work)
+    print(sum(counts) / (time.monotonic() - began))
+
+asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+"""
+ANSWERING = f"""{READ}
+content = sys.argv[1].encode()
+head = "HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\nContent-Length: "
+answer = f"{{head}}{{len(content)}}\\r\\n\\r\\n".encode() + content
+
+async def serve(reader, writer):
+    try:
+        while await body_of(reader):
+            writer.write(answer)
+    except asyncio.IncompleteReadError:
+        writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
 
 
 class Forwarder(Listener):
@@ -94,8 +150,58 @@ def compare(ways: dict[str, Callable[[int], object]]) -> None:
     print(f"{ours} - {bare}: median {more:.2f} ms, ratio {ratio:.2f}\n")
 
 
+@contextlib.contextmanager
+def answering() -> Iterator[str]:
+    """Yields the URL of an endpoint in another process, which has one answer to everything."""
+    body = ANSWER | {"usage": {"prompt_tokens": 900, "completion_tokens": 500}}
+    command = [sys.executable, "-c", ANSWERING, json.dumps(body)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def both(url: str) -> Iterator[dict[str, str]]:
+    """Yields the URLs of a forwarder and of a gate with budget, log and rates to an endpoint."""
+    model = msgspec.structs.replace(find_model("offline"), base_url=url)
+    with tempfile.TemporaryDirectory() as folder:
+        gate = Gate(
+            model,
+            budget={"calls": 1e6, "tokens": 1e12, "dollars": 1e6},
+            requests_per_minute=10**6,
+            tokens_per_minute=10**12,
+            log=Path(folder) / "gate.jsonl",
+        )
+        with Forwarder(url) as bare, gate:
+            yield {"forwarder": bare.url, "gate": gate.url}
+
+
+def load(url: str) -> None:
+    """Prints the requests a second through the forwarder and the gate, and their ratio."""
+    body = json.dumps({"model": "offline", "messages": MESSAGES, "seed": 1, "max_tokens": 4000})
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    rates: dict[str, list[float]] = {"forwarder": [], "gate": []}
+    for turn in range(1 + TURNS):
+        with both(url) as urls:
+            for name, each in urls.items():
+                port = each.removesuffix("/v1").rpartition(":")[2]
+                command = [sys.executable, "-c", LOAD, port, str(CLIENTS), str(SECONDS)]
+                found = subprocess.run(
+                    command, input=(head + body).encode(), stdout=subprocess.PIPE, check=True
+                )
+                if turn:  # the first one warms
+                    rates[name].append(float(found.stdout))
+    for name, found_rates in rates.items():
+        print(f"{name:10} {', '.join(f'{rate:.0f}' for rate in found_rates)} requests/s")
+    pairs = zip(rates["gate"], rates["forwarder"], strict=True)
+    print(f"gate / forwarder: median {statistics.median(a / b for a, b in pairs):.2f}\n")
+
+
 def main() -> None:
-    offline, url = find_model("offline"), "http://localhost/v1"
+    url = "http://localhost/v1"
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json=ANSWER))
     http_client = httpx2.Client(transport=transport, trust_env=False)
     library = openai.OpenAI(api_key="none", base_url=url, max_retries=0, http_client=http_client)
@@ -114,17 +220,15 @@ def main() -> None:
             "client": lambda seed: client.call(messages, seed=seed),
         }
     )
-    with tempfile.TemporaryDirectory() as folder, OfflineServer() as server:
-        gate = Gate(
-            msgspec.structs.replace(offline, base_url=server.url),
-            budget={"calls": 1e6, "tokens": 1e12, "dollars": 1e6},
-            requests_per_minute=10**6,
-            tokens_per_minute=10**12,
-            log=Path(folder) / "gate.jsonl",
-        )
-        with Forwarder(server.url) as bare, gate:
-            ways = {"straight": server.url, "forwarder": bare.url, "gate": gate.url}
+    with OfflineServer() as server:
+        with both(server.url) as urls:
+            ways = {"straight": server.url} | urls
             compare({name: poster(url) for name, url in ways.items()})
+        print(f"{CLIENTS} clients, the offline model in this process:")
+        load(server.url)
+    print(f"{CLIENTS} clients, an endpoint in another process:")
+    with answering() as url:
+        load(url)
 
 
 if __name__ == "__main__":
