@@ -19,6 +19,7 @@ const CHART_STYLE = `
 .replay-chart .message { padding: 18px 4px; max-width: 80ch; }
 .replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
 .replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
+.replay-chart svg text.over { paint-order: stroke; stroke: var(--ground, var(--jp-layout-color0, Canvas)); stroke-width: 3.5px; stroke-linejoin: round; }
 .replay-chart .words { margin: 6px 0 4px; max-width: 110ch; }
 `;
 
@@ -42,6 +43,16 @@ function cut(text, most) {
   return `${text.slice(0, kept)}…`;
 }
 
+// A text in lines no wider than so many pixels, broken after blanks and punctuation, where it has them.
+function folded(text, most) {
+  const lines = [""];
+  for (const piece of text.match(/[^\s_./-]*[\s_./-]+|[^\s_./-]+/g) || []) {
+    if (lines.at(-1) && wide((lines.at(-1) + piece).trimEnd()) > most) lines.push("");
+    lines[lines.length - 1] += piece;
+  }
+  return lines.map((line) => line.trimEnd()).join("\n");
+}
+
 function scaleOf(axis, part, start, end) {
   return (axis.scale === "log" ? ratios : linear)(...part, start, end);
 }
@@ -59,8 +70,8 @@ const LOCATE = {
   points: (mark, k, at) => LOCATE.line(mark, k, at),
   bars: (mark, k, { x, y }) => (known(mark.x0[k]) && known(mark.x1[k]) ? [(x(mark.x0[k]) + x(mark.x1[k])) / 2, y(mark.y[k])] : null),
   polylines: (mark, k, { x, y }) => {
-    const first = mark.rows[k].findIndex(known);
-    return first < 0 ? null : [x(mark.x[first]), y(mark.rows[k][first])];
+    const last = mark.rows[k].findLastIndex(known);  // where lines that begin alike have parted
+    return last < 0 ? null : [x(mark.x[last]), y(mark.rows[k][last])];
   },
 };
 const COUNT = { line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length, polylines: (mark) => mark.rows.length };
@@ -96,6 +107,22 @@ function pieces(xs, columns, step) {
   return found;
 }
 
+// Names points, each at the first of four corners where no point and no other name lies, if there is one.
+function nameAll(mark, { x, y }, parent) {
+  const r = mark.size, far = r + 2, tall = 12;
+  const taken = mark.x.map((value, k) => [x(value) - r, y(mark.y[k]) - r, x(value) + r, y(mark.y[k]) + r]);
+  const free = (box) => taken.every(([x0, y0, x1, y1]) => x1 <= box[0] || x0 >= box[2] || y1 <= box[1] || y0 >= box[3]);
+  mark.labels.forEach((text, k) => {
+    if (!text || !known(mark.x[k]) || !known(mark.y[k])) return;
+    const [px, py, w] = [x(mark.x[k]), y(mark.y[k]), wide(text)];
+    const corners = [[-far - w, 3 - far - tall], [far, 3 - far - tall], [far, far - 3], [-far - w, far - 3]];
+    const [left, top] = corners.map(([dx, dy]) => [px + dx, py + dy]).find(([a, b]) => free([a, b, a + w, b + tall])) || [];
+    if (left === undefined) return;
+    taken.push([left, top, left + w, top + tall]);
+    svg("text", { x: left, y: top + tall - 2, class: "over" }, parent, text);
+  });
+}
+
 const DRAW = {
   line(mark, { x, y }, parent) {
     const stroke = inked(mark.color), at = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
@@ -119,8 +146,8 @@ const DRAW = {
       if (mark.shape === "later") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color }, parent);
       else if (mark.shape === "cross") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`, stroke: color, "stroke-width": 1.6, fill: "none" }, parent);
       else svg("circle", { cx: px, cy: py, r, fill: color }, parent);
-      if (mark.labels?.[k]) svg("text", { x: px + r + 4, y: py + 4 }, parent, mark.labels[k]);
     });
+    if (mark.labels) nameAll(mark, { x, y }, parent);
   },
   bars(mark, at, parent) {
     const parts = new Map();
@@ -143,7 +170,7 @@ const DRAW = {
     if (known(mark.y)) svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
   },
   label(mark, { x, y }, parent) {
-    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, style: `fill:${inked(mark.color)}` }, parent, mark.text);
+    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, class: "over", style: `fill:${inked(mark.color)}` }, parent, mark.text);
   },
   cells(mark, { x, y }, parent) {
     const rows = mark.values.length, columns = mark.values[0]?.length || 0;
@@ -184,6 +211,8 @@ export function mount(el, given, tell = () => {}) {
     stops = null;
     const [ink, ground] = INKS[chart.theme] || ["", ""];
     Object.assign(root.style, { color: ink, background: ground });
+    if (ground) root.style.setProperty("--ground", ground);
+    else root.style.removeProperty("--ground");
     const room = Math.max(260, root.clientWidth - 4 || 700), columns = room < NARROW ? 1 : chart.columns;
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const width = Math.floor((room - 26 * (columns - 1)) / columns);
@@ -218,9 +247,16 @@ export function mount(el, given, tell = () => {}) {
     const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
     const yTicks = ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
     const named = panel.y.label ? 18 : 0;
-    const left = Math.ceil(Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named);
+    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);  // its name stands half to the left
+    const half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
+    const left = Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
     const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
-    const xTicks = ticksOf(panel.x, xPart, (right - left) / 75);
+    let xTicks = ticksOf(panel.x, xPart, (right - left) / 75);
+    if (panel.x.ticks && xTicks.length > 1) {
+      const room = (right - left) / xTicks.length - 8;
+      const folds = xTicks.map(([value, text]) => [value, text.split("\n").map((line) => folded(line, room)).join("\n")]);
+      if (Math.max(...folds.map(([, text]) => wide(text))) <= room) xTicks = folds;
+    }
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
     const tilted = panel.x.ticks && xTicks.length > 1 && widest + 8 > (right - left) / xTicks.length;

@@ -12,7 +12,7 @@ import numpy as np
 from replay import plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.chart import Chart
-from replay.explorers.chart_explorer import notice
+from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.sweep_chart import chart_of
@@ -244,6 +244,7 @@ def explore_sweep(
     subject = Subject(
         name="sweep",
         picture=_picture,
+        chart=lambda view: view.chart,
         theme=theme,
         view=lambda settings, coarse: view(**settings),
         code=lambda now: call("explore_sweep", name_of(frame, "frame"), _arguments(now)),
@@ -263,7 +264,7 @@ def explore_sweep(
             name, filters.options(name, {}), min(5, max(2, len(order))),
             tip="Ctrl or Shift chooses several; none chosen: all",
         )  # fmt: skip
-    return Explorer(subject, controls, help=HELP, begins=begins)
+    return ChartExplorer(subject, controls, help=HELP, begins=begins)
 
 
 def _picture(theme: Theme) -> WholePicture[SweepView]:

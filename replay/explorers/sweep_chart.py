@@ -122,7 +122,7 @@ def configurations_chart(rows: pd.DataFrame) -> Chart:
     top = order[order < shown.best]
     texts = [words_of(row, names) for _, row in table.iterrows()]
     places = np.arange(end + 1)
-    marks: list[Mark] = [Rule(x=float(at)) for at in range(1, end)]
+    marks: list[Mark] = [Rule(x=float(at)) for at in range(end)]
     marks += _bar(shown, end)
     marks.append(  # the lightest colours would be lost on white
         Polylines(x=places, rows=heights[top], colors=["ink"] * len(top), widths=[4.6] * len(top))

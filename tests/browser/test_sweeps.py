@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from browser import lab
+from synthetic_runs import sweep_runs
+
+from replay.explorers.sweep import Filters
+from replay.planning.sweeps import by_configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
@@ -16,6 +21,15 @@ frame = sweep_runs(12, 40, noise=0.05)
 
 SWEEP = (DATA, "e = explorers.explore_sweep(frame)\ne")
 SELECTION = (DATA, "e = explorers.explore_selection(frame)\ne")
+
+
+DRAWN = """() => {
+  const [{ picture, x, y }] = document.querySelector(".replay-chart").view.shown().plans;
+  const number = (each, name) => Number(each.getAttribute(name));
+  const circles = picture.querySelectorAll("[clip-path] circle");
+  return [...circles].map((each) => [x.back(number(each, "cx")), y.back(number(each, "cy"))]);
+}"""
+"""The points of the first panel, in the coordinates of its axes."""
 
 
 @lab.pages(*SWEEP, dark=(False,))
@@ -36,11 +50,37 @@ def test_filters(opened, screenshots, request):
     lab.wait_for(page, "figure='cost and fitness', cost='tokens'")
     lab.choose(page, "Cost", value="n_calls")
     lab.wait_for(page, "cost='n_calls'")
+    lab.rest(page)
     page.screenshot(path=screenshots / f"{name}.png")
+    frame = sweep_runs(12, 40, noise=0.05)
+    chosen = frame[(frame["model"] == "b") & frame["children"].isin([4, 8])]
+    table = by_configuration(chosen, ["n_calls", "fitness"])
+    found = np.array(sorted(page.evaluate(DRAWN)))
+    np.testing.assert_allclose(found, sorted(table[["n_calls", "fitness"]].to_numpy().tolist()))
     before = lab.shown(page)["Source"]
     lab.click(page, "n = ")  # a point is a configuration: only its runs are left
     lab.sees(page, "1 of 12 configurations")
     assert lab.shown(page)["Source"] != before
+
+
+@lab.pages(*SWEEP, dark=(True,))
+def test_a_line_of_parallel_coordinates_is_a_configuration(opened, screenshots, request):
+    page = opened
+    lab.sees(page, "12 of 12 configurations")
+    lab.choose(page, "Figure", value="configurations")
+    lab.wait_for(page, "figure='configurations'")
+    lab.rest(page)
+    page.screenshot(path=screenshots / f"{request.node.name}.png")
+    assert lab.small(page, 10) == []
+    assert lab.faults(page, ".replay-explorer") == []
+    frame = sweep_runs(12, 40, noise=0.05)
+    filters = Filters(frame)  # whose classes some configurations share
+    alone = frame.groupby("configuration").filter(
+        lambda rows: filters.chosen(filters.values_of(rows.name)).sum() == len(rows)
+    )
+    text = f"max_tokens = {alone['max_tokens'].iloc[0]:g}\n"
+    assert text in lab.click(page, text)
+    lab.sees(page, "1 of 12 configurations")
 
 
 @lab.pages(*SELECTION, dark=(True,))
