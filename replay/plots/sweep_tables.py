@@ -70,7 +70,7 @@ def effects(frame: pd.DataFrame, fields: Sequence[str] | None, column: str) -> E
     return Effects(
         table=table,
         title="Main effects of the swept fields",
-        about=f"Mean and {seed_intervals(int(table['seeds'].max()))}; n counts runs.",
+        about=f"{seed_means(int(table['seeds'].max())).capitalize()}; n counts runs.",
         x=f"mean {FITNESS if column == 'fitness' else COST_LABELS.get(column, column)}",
     )
 
@@ -134,8 +134,7 @@ def coordinates(frame: pd.DataFrame) -> Coordinates:
         title="Configurations of the sweep",
         about=(
             f"{len(table)} configurations coloured by fitness, {thick} thick; at the right the "
-            f"mean over seeds and {seed_intervals(int(table['n'].max()))}. The best of many look "
-            "better than they are."
+            f"{seed_means(int(table['n'].max()))}. The best of many look better than they are."
         ),
     )
 
@@ -210,7 +209,7 @@ def depth_breadth(frame: pd.DataFrame) -> Slice:
         table=table,
         children=every_n,
         title="Depth and breadth",
-        about=f"Mean and {seed_intervals(int(table['seeds'].max()))}{over}; n counts runs.",
+        about=f"{seed_means(int(table['seeds'].max())).capitalize()}{over}; n counts runs.",
     )
 
 
@@ -260,9 +259,9 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
         ratios=least > 0 and most / least > WIDE,
         title="What fitness costs",
         about=(
-            f"{len(known)} configurations, of both the mean and "
-            f"{seed_intervals(int(known['n'].max()))}; dashed: no other is fitter for as little"
-            f"{named}. The front is chosen from all and looks better than it is."
+            f"{len(known)} configurations, {seed_means(int(known['n'].max()), ' of both')}; "
+            f"dashed: no other is fitter for as little{named}. The front is chosen from all and looks "
+            "better than it is."
         ),
     )
 
@@ -297,7 +296,12 @@ def short(value: object) -> str:
 
 def seed_intervals(seeds: int) -> str:
     """What intervals over so many seeds are called."""
+    return f"{100 * measured('mean', seeds):.0f} % interval over {seeds} seeds"
+
+
+def seed_means(seeds: int, of: str = "") -> str:
+    """What means with their intervals over so many seeds are called, or why there are none."""
     if seeds < LEAST:
         there = "there is 1 seed" if seeds == 1 else f"there are {seeds} seeds"
-        return f"no interval, as {there} and intervals need {LEAST}"
-    return f"{100 * measured('mean', seeds):.0f} % interval over {seeds} seeds"
+        return f"mean{of} without an interval, as {there} and intervals need {LEAST}"
+    return f"mean{of} and {seed_intervals(seeds)}"

@@ -159,9 +159,9 @@ def test_figures_say_what_they_rest_on(draw, tmp_path) -> None:
     ax = draw(made(), theme="dark")
     save(ax, tmp_path / "a.png", dpi=40)
     said = " ".join(text.get_text().replace("\n", " ") for text in ax.figure.findobj(Text))
-    assert "no interval, as there are 4 seeds and intervals need 5" in said
+    assert "without an interval, as there are 4 seeds and intervals need 5" in said
     assert "n = " in said or "30 configurations" in said
-    assert "no interval" in " ".join(
+    assert "without an interval, as there is 1 seed" in " ".join(
         text.get_text().replace("\n", " ") for text in draw(made(seeds=1)).figure.findobj(Text)
     )
 
