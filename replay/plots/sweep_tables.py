@@ -260,8 +260,8 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
         title="What fitness costs",
         about=(
             f"{len(known)} configurations, {seed_means(int(known['n'].max()), ' of both')}; "
-            f"dashed: no other is fitter for as little{named}. The front is chosen from all and looks "
-            "better than it is."
+            f"dashed: no other is fitter for as little{named}. The front is chosen from all and "
+            "looks better than it is."
         ),
     )
 
