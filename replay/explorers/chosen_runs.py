@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evo.logs.log import read_log
 from replay import markup, plots
 from replay.explorers.canvas import WholePicture
+from replay.explorers.chart import Axis, Chart, Line, Panel
+from replay.explorers.chart_explorer import ChartExplorer
 from replay.explorers.run_browser import RunBrowser, browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
@@ -19,7 +23,7 @@ from replay.explorers.subject import Subject
 from replay.explorers.widgets import button, close_tree, name_of, page_script, row, spoken
 from replay.logs.frames import is_stand_in
 from replay.plots.medium import palette
-from replay.plots.style import Theme, figure_of, number
+from replay.plots.style import Theme, figure_of, fitness_name, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 SPLITS = 3
 """Colours that the budget explorer keeps for splits; those after them are of single runs."""
+RUN_DASHES = ("", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5")
+"""Of the first runs that share the colours, of the next ones, and so on."""
 MOST = 12
 """Runs that are chosen at most."""
 
@@ -93,6 +99,39 @@ def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
     rows = frame[frame["run"].isin(order)]
     rows = rows.sort_values("run", key=lambda names: names.map(order), kind="stable")
     return RunsView(rows=rows, summary=runs_table(rows))
+
+
+def runs_chart(view: RunsView) -> Chart:
+    """The runs as the browser draws them, each as the budget explorer does (`view.js`)."""
+    own, lines, heights = palette.get()[SPLITS:], [], []
+    for k, run in enumerate(view.summary["run"]):
+        rows = view.rows[view.rows["run"] == run].sort_values("generation")
+        fitness = rows["best_fitness"].to_numpy(np.float64)
+        dash = RUN_DASHES[k // len(own) % len(RUN_DASHES)]
+        lines.append(
+            Line(
+                x=rows["generation"].to_numpy(np.int64), y=fitness, label=str(run), step=True,
+                color=own[k % len(own)], dash=dash,
+            )
+        )  # fmt: skip
+        heights.append(fitness[np.isfinite(fitness)])
+    known = np.concatenate(heights)
+    if not known.size:
+        return Chart(message="No run has a program that is ok.")
+    low, high = float(known.min()), float(known.max())
+    room = 0.06 * (high - low or 0.1)
+    last = max(int(view.summary["T"].max()), 1)
+    panel = Panel(
+        title="Best so far",
+        about="A line per run.",
+        x=Axis(domain=(0, last), label="generation", whole=True),
+        y=Axis(domain=(low - room, high + room), label=fitness_name(view.rows["task"])),
+        marks=lines,
+        height=260,
+        zoom=True,
+        legend=True,
+    )
+    return Chart(panels=[panel])
 
 
 def _picture(theme: Theme) -> WholePicture[RunsView]:
@@ -201,11 +240,11 @@ class ChosenRuns:
         elif names:
             rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
             subject = Subject(
-                name="runs", picture=_picture, theme=self._theme,
+                name="runs", picture=_picture, chart=runs_chart, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
                 code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
             )  # fmt: skip
-            self.shown = Explorer(subject, {}, help="")
+            self.shown = ChartExplorer(subject, {}, help="")
         if len(there) == 2:
             parts.append(ipywidgets.HTML(_programs(*there)))
         self.below.children = [*([self.shown.widget] if self.shown else []), *parts]

@@ -194,9 +194,10 @@ def test_only_the_policy_whose_pulls_are_shown_has_a_band(explorer):
         assert {each.label: each.band for each in lines} == {n: n == shown for n in view.played}
         picture = AllocationPicture("light")
         picture.show(dataclasses.replace(view, shown=shown))
-        bands = [each for each in picture.moving if isinstance(each, FillBetweenPolyCollection)]
-        seen = dict(zip(view.played, [band.get_visible() for band in bands], strict=True))
-        assert seen == {name: name == shown for name in view.played}
+        drawn = picture.figure.axes[0].collections
+        [band] = [each for each in drawn if isinstance(each, FillBetweenPolyCollection)]
+        curve, path = view.played[shown].curve, band.get_paths()[0].vertices
+        assert np.nanmax(curve.high) == pytest.approx(path[:, 1].max())
 
 
 def test_what_comes_later_or_never_is_an_arrow_at_the_edge(explorer):
@@ -210,6 +211,6 @@ def test_what_comes_later_or_never_is_an_arrow_at_the_edge(explorer):
 def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
     picture = AllocationPicture("light")
     picture.show(explorer._view)
-    low, high = picture._curves.get_ylim()
+    low, high = picture.figure.axes[0].get_ylim()
     for played in explorer._view.played.values():
         assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high
