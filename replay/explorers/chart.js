@@ -10,7 +10,7 @@ const NARROW = 700;  // pixels below which panels stand in one column
 const NEAR = 12, BESIDE = 16;  // pixels around a point, and beside a place of a curve, that belong to it
 const MOST_LINES = 8;  // that a tooltip lists
 const CHART_STYLE = `
-.replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 3px; }
+.replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 0; }
 .replay-chart .panels:focus { outline: none; } .replay-chart .panels:focus-visible { outline: 2px solid #0072b2; }
 .replay-chart .one { display: flex; flex-direction: column; justify-content: space-between; min-width: 0; }
 .replay-chart .one b { display: block; } .replay-chart .one p { margin: 0; font-size: 12px; opacity: .85; }

@@ -153,9 +153,8 @@ class ChartExplorer(Explorer):
             return super()._still()
         screen = self._screen
         state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
-        return chart_page(
-            self._small(), self.words, screen.chart, {**state, "theme": self._page[0]}
-        )
+        state["theme"] = self._subject.theme
+        return chart_page(self._small(), self.words, screen.chart, state)
 
     def _stored(self) -> JsonObject:
         if not self._drawn_there:

@@ -182,7 +182,7 @@ class Explorer:
                 table.to_csv(path, index=False)
                 return Path(path)
             if Path(path).suffix.lower() == ".html":
-                return write_page(path, self._subject.name, self._page[0], self._still())
+                return write_page(path, self._subject.name, self._subject.theme, self._still())
             return save(self._paper(), path)
 
     def _paper(self) -> Figure:
