@@ -501,10 +501,11 @@ export function mount(el, given, tell = () => {}) {
   }
   function sayHeld() {
     clear();
-    const at = markOf(held) && LOCATE[markOf(held).kind](markOf(held), held.place, plans[held.panel]);
+    const mark = markOf(held), plan = plans[held.panel], count = COUNT[mark?.kind]?.(mark) || 0;  // of what may be another chart
+    const at = held.place < count && LOCATE[mark.kind](mark, held.place, plan);
     if (!at) { hint(""); return; }
     point(held);
-    hint(textOf(plans[held.panel].panel, markOf(held), held.place), plans[held.panel], at);
+    hint(textOf(plan.panel, mark, held.place), plan, at);
   }
   panels.addEventListener("keydown", (event) => {
     if (event.target !== panels || event.ctrlKey || event.metaKey || event.altKey || !plans.length) return;

@@ -195,6 +195,15 @@ def test_keys_go_from_place_to_place_and_choose(page: Any) -> None:
     assert [(m["panel"], m["mark"], m["place"]) for m in page.evaluate("sent")][:1] == [(2, 0, 0)]
 
 
+def test_a_place_that_is_held_does_not_outlive_its_chart(page: Any) -> None:
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    other = Chart(panels=[Panel(x=Axis(domain=(0, 1)), y=Axis(domain=(0, 4)), marks=[Rule(y=2.0)])])
+    given = {**json.loads(pack(other)), "label": "another", "serial": 5}
+    page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    assert page.locator(".tip").is_hidden()
+
+
 def test_narrow_pages_have_one_column_and_text_of_the_same_size(page: Any) -> None:
     columns = "getComputedStyle(document.querySelector('.panels')).gridTemplateColumns"
     assert len(page.evaluate(columns).split()) == 2
