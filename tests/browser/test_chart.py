@@ -198,8 +198,9 @@ def test_keys_go_from_place_to_place_and_choose(page: Any) -> None:
 def test_a_place_that_is_held_does_not_outlive_its_chart(page: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    other = Chart(panels=[Panel(x=Axis(domain=(0, 1)), y=Axis(domain=(0, 4)), marks=[Rule(y=2.0)])])
-    given = {**json.loads(pack(other)), "label": "another", "serial": 5}
+    axes = {"x": Axis(domain=(0, 1)), "y": Axis(domain=(0, 4))}
+    other = Panel(title="Another", **axes, marks=[Rule(y=2.0)])
+    given = {**json.loads(pack(Chart(panels=[other]))), "label": "another", "serial": 5}
     page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
     assert page.locator(".tip").is_hidden()
 
