@@ -85,7 +85,10 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None]:
     wanted = dict(side)
     depth = wanted.pop("generations", None)
     if unknown := sorted(set(wanted) - set(frame.columns)):
-        raise ValueError(f"expected columns among {sorted(frame.columns)}, got {unknown}")
+        raise ValueError(
+            f"expected columns among {sorted(frame.columns)}, got {unknown}; fields of a sweep are "
+            "known to replay.load_sweep(folder), whose column `log` names the runs to load"
+        )
     part = frame
     for column, value in wanted.items():
         part = part[part[column] == value]

@@ -120,7 +120,7 @@ def configurations_chart(rows: pd.DataFrame) -> Chart:
     colours = _shades_of(table["fitness"])
     order = np.arange(len(table))[::-1]  # the fittest on top
     top = order[order < shown.best]
-    texts = [words_of(row, names) for _, row in table.iterrows()]
+    texts = [words_of(row, names) for row in table.to_dict("records")]
     places = np.arange(end + 1)
     marks: list[Mark] = [Rule(x=float(at)) for at in range(end)]
     marks += _bar(shown, end)
@@ -240,7 +240,7 @@ def costs_chart(rows: pd.DataFrame, cost: str) -> Chart:
         return [
             f"{words_of(row, fields)}\n{COST_LABELS[cost]} "
             f"{ranged(row[cost], row[f'{cost}_low'], row[f'{cost}_high'])}"
-            for _, row in part.iterrows()
+            for row in part.to_dict("records")
         ]
 
     def points(part: pd.DataFrame, colour: str, labels: list[str] | None = None) -> Points:

@@ -178,19 +178,28 @@ def by_configuration(
         swept fields, n (completed runs with a fitness), and by column `x`, `x_low`, `x_high`; NaN
         limits below five runs.
     """
-    rows = completed(frame)
-    fields = swept_fields(frame)
-    made = []
-    for name, part in rows.sort_values("trial").groupby("configuration", sort=False):
-        known = part.dropna(subset=["fitness"])
-        row: dict[str, object] = {"configuration": name, "n": len(known)}
-        row |= {field: part.iloc[0][field] for field in fields}
-        for column in columns:
-            values = known[column].to_numpy(np.float64) if len(known) else [np.nan]
-            found = interval_of(values, level=level, missing="omit")
-            row |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
-        made.append(row)
+    rows = completed(frame).sort_values("trial", kind="stable")
+    number, names = pd.factorize(rows["configuration"])
+    known = rows["fitness"].notna().to_numpy()
+    first = np.unique(number, return_index=True)[1]
+    made = {"configuration": names, "n": np.bincount(number[known], minlength=len(names))}
+    made |= {field: rows[field].iloc[first].array for field in swept_fields(frame)}
+    for column in columns:
+        values = np.where(known, rows[column].to_numpy(np.float64), np.nan)
+        found = interval_of(_beside(values, number, len(names)), level=level, missing="omit")
+        made |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
     return pd.DataFrame(made)
+
+
+def _beside(values: Floats, number: Ints, count: int) -> Floats:
+    """What is known of so many groups, each in a column of its own; NaN below."""
+    kept = np.flatnonzero(~np.isnan(values))
+    ordered = kept[np.argsort(number[kept], kind="stable")]
+    size = np.bincount(number[kept], minlength=count)
+    place = np.arange(len(ordered)) - np.repeat(np.cumsum(size) - size, size)
+    made = np.full((max(1, size.max(initial=0)), count), np.nan)
+    made[place, number[ordered]] = values[ordered]
+    return made
 
 
 def main_effects(
@@ -209,17 +218,25 @@ def main_effects(
     classes of about equal size. `fields` are by default all that vary.
     """
     rows = completed(frame).dropna(subset=[column])
-    made = []
+    values, (seed, seeds) = rows[column].to_numpy(np.float64), pd.factorize(rows["seed"])
+    configuration, _ = pd.factorize(rows["configuration"])
+    made: list[tuple[object, ...]] = []
     for name in swept_fields(frame) if fields is None else fields:
         labels, order = levels(rows[name])
-        for setting in order:
-            part = rows[(labels == setting).to_numpy()]
-            if part.empty:
-                continue
-            found = interval_of(part.groupby("seed")[column].mean().to_numpy(), level=level)
-            configurations = part["configuration"].nunique()
-            limits = (found.value, found.low, found.high, found.n)
-            made.append((name, setting, *limits, configurations, len(part)))
+        order = [setting for setting in order if (labels == setting).any()]
+        if not order:
+            continue
+        number = pd.Index(order).get_indexer_for(pd.Index(labels))
+        cells = number * len(seeds) + seed
+        runs = np.bincount(cells, minlength=len(order) * len(seeds))
+        sums = np.bincount(cells, weights=values, minlength=len(order) * len(seeds))
+        means = np.where(runs > 0, sums / np.maximum(runs, 1), np.nan)
+        by_setting = np.repeat(np.arange(len(order)), len(seeds))
+        found = interval_of(_beside(means, by_setting, len(order)), level=level, missing="omit")
+        for k, setting in enumerate(order):
+            limits = (found.value[k], found.low[k], found.high[k], found.n[k])
+            there = np.unique(configuration[number == k]).size
+            made.append((name, setting, *limits, there, int((number == k).sum())))
     columns = ["field", "setting", "value", "low", "high", "seeds", "configurations", "runs"]
     return pd.DataFrame(made, columns=columns)
 

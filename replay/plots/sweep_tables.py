@@ -7,7 +7,7 @@ sentence that stands in its place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -248,7 +248,7 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
     known = table.dropna(subset=["fitness", cost])
     front, fields = pareto_front(known, cost), swept_fields(frame)
     names = []
-    for at, (_, row) in enumerate(front.tail(MOST_NAMED).iterrows(), start=1):
+    for at, row in enumerate(front.tail(MOST_NAMED).to_dict("records"), start=1):
         names.append(f"{at}:  {', '.join(short(row[name]) for name in asked_of(row, fields))}")
     least, most = float(known[cost].min()), float(known[cost].max())
     named = f", named by {', '.join(fields)}" if fields else ""
@@ -266,12 +266,12 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
     )
 
 
-def asked_of(row: pd.Series[Any], fields: Sequence[str]) -> list[str]:
+def asked_of(row: Mapping[Any, Any], fields: Sequence[str]) -> list[str]:
     """Fields that a configuration has a value of."""
     return [name for name in fields if row[name] is not None and row[name] == row[name]]
 
 
-def words_of(row: pd.Series[Any], fields: Sequence[str]) -> str:
+def words_of(row: Mapping[Any, Any], fields: Sequence[str]) -> str:
     """The tooltip of a configuration."""
     asked = [f"{name} = {short(row[name])}" for name in asked_of(row, fields)]
     mean = ranged(row["fitness"], row["fitness_low"], row["fitness_high"])

@@ -101,8 +101,9 @@ def parallel_coordinates(
     same = 0.0 if fitness.max() > fitness.min() else 0.01
     colours = ScalarMappable(Normalize(fitness.min() - same, fitness.max() + same), _shades())
     names = [field.name for field in shown.fields]
-    for rank in reversed(range(len(shown.table))):
-        top, row = rank < best, shown.table.iloc[rank]
+    rows = shown.table.to_dict("records")
+    for rank in reversed(range(len(rows))):
+        top, row = rank < best, rows[rank]
         mean, below, above = shown.heights.iloc[rank]
         colour = colours.to_rgba(row["fitness"])
         heights = [*(field.heights[rank] for field in shown.fields), mean]
@@ -219,7 +220,7 @@ def cost_and_fitness(
         ax.hlines(part["fitness"], part[f"{cost}_low"], part[f"{cost}_high"], color=colour, lw=1.2)
         ax.plot(part[cost], part["fitness"], ls="", marker="o", ms=5, color=colour)
     fields = swept_fields(frame)
-    for _, row in known.iterrows():
+    for row in known.to_dict("records"):
         x, y = float(row[cost]), float(row["fitness"])
         text = f"{words_of(row, fields)}\n{COST_LABELS[cost]} {number(x)}"
         hits.mark(ax, (x, y, x, y), text, row["configuration"])
@@ -227,7 +228,7 @@ def cost_and_fitness(
     if shown.ratios:
         style.ratios(ax, 0.8 * float(known[cost].min()), 1.25 * float(known[cost].max()))
     named = front.tail(MOST_NAMED)
-    for at, (_, row) in enumerate(named.iterrows(), start=1):
+    for at, row in enumerate(named.to_dict("records"), start=1):
         ax.annotate(
             str(at), (row[cost], row["fitness"]), (-4, 5), textcoords="offset points", ha="right",
             color=ink.text, fontsize=style.text_size(ax),
