@@ -161,7 +161,9 @@ def completed(frame: pd.DataFrame) -> pd.DataFrame:
         raise ValueError("expected a frame as replay.load_sweep makes it: no column 'status'")
     rows = frame[frame["status"] == "completed"]
     if rows.empty:
-        raise ValueError("no run of this sweep is completed yet")
+        raise ValueError(
+            "none of these runs is completed yet" if len(frame) else "there are no runs here"
+        )
     return rows
 
 

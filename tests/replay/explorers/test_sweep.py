@@ -106,7 +106,7 @@ def test_nothing_left_is_a_sentence(explorer, frame):
     made = explore_sweep(frame, where=where)
     [ax] = made.figure().axes
     made.close()
-    assert "no run of this sweep is completed yet" in [text.get_text() for text in ax.texts]
+    assert "there are no runs here" in [text.get_text() for text in ax.texts]
 
 
 def test_the_code_gives_the_chosen_runs_as_a_figure(explorer, frame):
@@ -143,7 +143,7 @@ def test_little_is_shown_as_what_it_is(frame, rows):
         if figure in made.controls["figure"].options:
             made.controls["figure"].value = figure
             assert made.figure().axes
-    assert ("1 of 1 configurations" if rows else "no run of this sweep") in made.words
+    assert ("1 of 1 configurations" if rows else "there are no runs here") in made.words
     made.close()
 
 

@@ -126,7 +126,7 @@ def test_a_sentence_stands_where_there_is_nothing_to_draw():
     assert "one T and one N" in view("depth and breadth", same).chart.message
     assert "No field" in view("main effects", same).chart.message
     pending = FRAME.assign(status="pending", fitness=np.nan)
-    assert "no run of this sweep is completed" in view("configurations", pending).chart.message
+    assert "none of these runs is completed" in view("configurations", pending).chart.message
 
 
 def test_a_field_that_no_completed_run_was_asked_for_has_one_tick():
