@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import functools
 import gzip
 import os
 import re
@@ -182,24 +183,12 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
 def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
     """Decides by the functions that the evaluator has."""
     try:
-        tree = ast.parse(source, filename=path.name)
+        names = _names_in(path.name, source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # nested too deep
         raise TaskError(
             f"{path}: the evaluator is not valid Python: {error}; "
             f"{examples.minimal(examples.EVALUATOR)}"
         ) from None
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.alias():
-                names.add(node.asname or node.name)
-            case ast.Name(ctx=ast.Store()):
-                names.add(node.id)
-            case ast.FunctionDef(name="main") | ast.AsyncFunctionDef(name="main"):
-                writes = writes_results([argument.arg for argument in node.args.args])
-                names.add("evaluate" if writes else "main")
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                names.add(node.name)
     wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
     if config.isolation is not None:
         wanted = [config.isolation]
@@ -211,6 +200,24 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
         f"{path}: expected a function {expected}, found "
         f"{', '.join(sorted(names)) or 'no function'}; {examples.minimal(examples.EVALUATOR)}"
     )
+
+
+@functools.lru_cache(64)  # a process that makes many runs reads few evaluators
+def _names_in(file: str, source: str) -> frozenset[str]:
+    """Returns the names that an evaluator defines; a `main` that writes its results is another."""
+    names = set[str]()
+    for node in ast.walk(ast.parse(source, filename=file)):
+        match node:
+            case ast.alias():
+                names.add(node.asname or node.name)
+            case ast.Name(ctx=ast.Store()):
+                names.add(node.id)
+            case ast.FunctionDef(name="main") | ast.AsyncFunctionDef(name="main"):
+                writes = writes_results([argument.arg for argument in node.args.args])
+                names.add("evaluate" if writes else "main")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+    return frozenset(names)
 
 
 def writes_results(parameters: Sequence[str]) -> bool:
