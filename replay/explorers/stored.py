@@ -33,9 +33,9 @@ def live_help(mark: str, text: str) -> str:
 
 
 def show_live(widget: Widget, shown: JsonObject) -> None:
-    """Shows the live widget first, then stores the picture, which the widget hides."""
+    """Shows the live widget, then stores the picture and its words, which the widget hides."""
     from IPython.display import display
 
-    live = dict(widget._repr_mimebundle_()) | {"text/plain": shown["text/plain"]}
+    live = dict(widget._repr_mimebundle_()) | {"text/plain": ""}
     display(live, raw=True)  # type: ignore[no-untyped-call]
     display(shown, raw=True)  # type: ignore[no-untyped-call]

@@ -84,6 +84,10 @@ def test_an_export_without_network_shows_the_picture_that_the_live_widget_hides(
     assert "application/vnd.jupyter.widget-view+json" in live
     assert "image/png" not in live  # exports prefer the widget, which needs a network
     assert set(stored) == {"text/html", "text/plain"}
+    assert (live["text/plain"], stored["text/plain"]) == (
+        "",
+        explorer.words,
+    )  # they stand there once
     [mark, picture] = re.findall(r'still="(\w+)"|base64,([^"]+)"', stored["text/html"])
     image = Image.open(io.BytesIO(base64.b64decode(picture[1]))).convert("RGB")
     colours = {colour: count for count, colour in image.getcolors(1 << 20)}
