@@ -10,12 +10,11 @@ import numpy as np
 
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView
 from replay.plots import style
-from replay.plots.hits import Hits
 from replay.plots.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.typing import LineStyleType
 
@@ -23,117 +22,98 @@ GREY = "#8C8C8C"
 FAIR = 3
 
 
-class AllocationPicture:
+def allocation_figure(view: AllocationView, theme: Theme) -> Figure:
     """Best fitness and pulls above, threshold times and effects below.
 
     Of the curves, the one whose pulls are shown has its band.
     """
+    figure, axes = style.subplots(2, 2, width=9.0, height=2.8)
+    for ax in axes:
+        style.prepare(ax, theme)
+    names = list(view.played)
+    colours = dict(zip(names, colours_of(names), strict=True))
+    _draw_curves(axes[0], view, colours, theme)
+    _draw_pulls(axes[1], view, theme)
+    _draw_times(axes[2], view, colours, theme)
+    _draw_effects(axes[3], view, colours, theme)
+    return figure
 
-    def __init__(self, theme: Theme) -> None:
-        self.theme = theme
-        self.figure, self._axes = style.subplots(2, 2, width=9.0, height=2.8)
-        self._shown: AllocationView | None = None
-        self.seldom: Sequence[Artist] = ()
-        self.moving: Sequence[Artist] = ()
 
-    def fresh(self, view: AllocationView) -> bool:
-        """Whether it is not the one that is shown."""
-        return view is not self._shown
-
-    def show(self, view: AllocationView) -> bool:
-        """Draw a view, unless it is the one that is shown."""
-        if not self.fresh(view):
-            return False
-        for ax in self._axes:
-            if self._shown is not None:
-                ax.clear()
-            style.prepare(ax, self.theme)
-        self._shown = view
-        names = list(view.played)
-        colours = dict(zip(names, colours_of(names), strict=True))
-        curves, pulls, times, effects = self._axes
-        self._draw_curves(curves, view, colours)
-        self._draw_pulls(pulls, view)
-        self._draw_times(times, view, colours)
-        self._draw_effects(effects, view, colours)
-        return True
-
-    def hits(self, view: AllocationView) -> Hits:
-        """Nothing can be pointed at in an image."""
-        return Hits()
-
-    def _draw_curves(self, ax: Axes, view: AllocationView, colours: dict[str, str]) -> None:
-        width = width_of(view)
-        ax.set_ylim(*fitness_range(view, width))
-        ax.set_xlim(0, width)
-        style.whole_numbers(ax)
-        style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
-        style.head(ax, self.theme, "Best fitness over the arms", headings(view)[0])
-        at = np.arange(1, view.rounds + 1)
-        drawn: list[tuple[str, str | Line2D]] = []
-        for name, colour in colours.items():
-            dashes: LineStyleType = (
-                (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
-            )
-            curve = view.played[name].curve
-            if name == view.shown:  # the bands of all would hide each other
-                ax.fill_between(at, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
-            [line] = ax.plot(at, curve.value, color=colour, lw=1.8, ls=dashes)
-            drawn.append((name, line))
-        ax.axhline(view.tau, color=THEMES[self.theme].text, lw=0.8, ls=(0, (1, 2)))
-        style.legend_of(ax, self.theme, drawn, loc="lower right")
-
-    def _draw_pulls(self, ax: Axes, view: AllocationView) -> None:
-        ax.imshow(
-            view.played[view.shown].ranks, aspect="auto", cmap="cividis", interpolation="nearest",
-            vmin=0, vmax=min(1.0, FAIR / view.arms), extent=(0.5, view.rounds + 0.5, 1.0, 0.0),
-        )  # fmt: skip
-        ax.set_xlim(0, width_of(view))
-        ax.set_ylim(1.0, 0.0)
-        ax.set_yticks([0.03, 0.97], ["best", "worst"])
-        ax.tick_params(axis="y", length=0)
-        ax.grid(visible=False)
-        style.whole_numbers(ax)
-        style.label_axes(ax, self.theme, x="round", y="rank of the arm")
-        style.head(
-            ax, self.theme, f"Pulls of {view.shown}",
-            f"dark: none; yellow: {FAIR} equal shares or more",
-        )  # fmt: skip
-
-    def _draw_times(self, ax: Axes, view: AllocationView, colours: dict[str, str]) -> None:
-        width, found = width_of(view), list(view.times.values())
-        every, rows = list(colours.values()), range(len(found))
-        style.label_rows(ax, [short_name(name) for name in colours])
-        ax.set_xlim(0, 1.03 * width)
-        style.whole_numbers(ax)
-        style.label_axes(ax, self.theme, x="rounds", y="")
-        style.head(ax, self.theme, "Rounds to reach τ", headings(view)[1])
-        limits = [(min(each.low, width), min(each.high, width)) for each in found]
-        _spans(ax, limits, every, 2.2, 0.6)
-        ax.scatter([each.time for each in found], rows, c=every, s=32, zorder=3)
-        late = [math.isinf(each.high) or math.isinf(each.time) for each in found]
-        ends = [width if each else math.nan for each in late]
-        ax.scatter(ends, rows, c=every, s=32, marker=">", zorder=3)
-
-    def _draw_effects(self, ax: Axes, view: AllocationView, colours: dict[str, str]) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        found, end = list(view.effects.values()), reach(view)
-        every = [colours.get(name, GREY) for name in view.effects]
-        style.label_rows(ax, [short_name(name) for name in view.effects])
-        ax.set_xlim(-end, end)
-        ax.axvline(0, color=THEMES[self.theme].text, lw=0.8)
-        ax.xaxis.set_major_locator(MaxNLocator(3))
-        style.label_axes(ax, self.theme, x="gain in best fitness after all rounds", y="")
-        style.head(
-            ax,
-            self.theme,
-            "Pool and allocation",
-            "pool: random less single; else policy less random",
+def _draw_curves(ax: Axes, view: AllocationView, colours: dict[str, str], theme: Theme) -> None:
+    width = width_of(view)
+    ax.set_ylim(*fitness_range(view, width))
+    ax.set_xlim(0, width)
+    style.whole_numbers(ax)
+    style.label_axes(ax, theme, x="rounds (pulls)", y="best fitness")
+    style.head(ax, theme, "Best fitness over the arms", headings(view)[0])
+    at = np.arange(1, view.rounds + 1)
+    drawn: list[tuple[str, str | Line2D]] = []
+    for name, colour in colours.items():
+        dashes: LineStyleType = (
+            (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
         )
-        _spans(ax, [(0.0, each.value) for each in found], every, 11, 0.4)
-        _spans(ax, [(each.low, each.high) for each in found], every, 2.0, 1.0)
-        ax.scatter([each.value for each in found], range(len(found)), c=every, s=32, zorder=3)
+        curve = view.played[name].curve
+        if name == view.shown:  # the bands of all would hide each other
+            ax.fill_between(at, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
+        [line] = ax.plot(at, curve.value, color=colour, lw=1.8, ls=dashes)
+        drawn.append((name, line))
+    ax.axhline(view.tau, color=THEMES[theme].text, lw=0.8, ls=(0, (1, 2)))
+    style.legend_of(ax, theme, drawn, loc="lower right")
+
+
+def _draw_pulls(ax: Axes, view: AllocationView, theme: Theme) -> None:
+    ax.imshow(
+        view.played[view.shown].ranks, aspect="auto", cmap="cividis", interpolation="nearest",
+        vmin=0, vmax=min(1.0, FAIR / view.arms), extent=(0.5, view.rounds + 0.5, 1.0, 0.0),
+    )  # fmt: skip
+    ax.set_xlim(0, width_of(view))
+    ax.set_ylim(1.0, 0.0)
+    ax.set_yticks([0.03, 0.97], ["best", "worst"])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(visible=False)
+    style.whole_numbers(ax)
+    style.label_axes(ax, theme, x="round", y="rank of the arm")
+    style.head(
+        ax, theme, f"Pulls of {view.shown}",
+        f"dark: none; yellow: {FAIR} equal shares or more",
+    )  # fmt: skip
+
+
+def _draw_times(ax: Axes, view: AllocationView, colours: dict[str, str], theme: Theme) -> None:
+    width, found = width_of(view), list(view.times.values())
+    every, rows = list(colours.values()), range(len(found))
+    style.label_rows(ax, [short_name(name) for name in colours])
+    ax.set_xlim(0, 1.03 * width)
+    style.whole_numbers(ax)
+    style.label_axes(ax, theme, x="rounds", y="")
+    style.head(ax, theme, "Rounds to reach τ", headings(view)[1])
+    limits = [(min(each.low, width), min(each.high, width)) for each in found]
+    _spans(ax, limits, every, 2.2, 0.6)
+    ax.scatter([each.time for each in found], rows, c=every, s=32, zorder=3)
+    late = [math.isinf(each.high) or math.isinf(each.time) for each in found]
+    ends = [width if each else math.nan for each in late]
+    ax.scatter(ends, rows, c=every, s=32, marker=">", zorder=3)
+
+
+def _draw_effects(ax: Axes, view: AllocationView, colours: dict[str, str], theme: Theme) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    found, end = list(view.effects.values()), reach(view)
+    every = [colours.get(name, GREY) for name in view.effects]
+    style.label_rows(ax, [short_name(name) for name in view.effects])
+    ax.set_xlim(-end, end)
+    ax.axvline(0, color=THEMES[theme].text, lw=0.8)
+    ax.xaxis.set_major_locator(MaxNLocator(3))
+    style.label_axes(ax, theme, x="gain in best fitness after all rounds", y="")
+    style.head(
+        ax,
+        theme,
+        "Pool and allocation",
+        "pool: random less single; else policy less random",
+    )
+    _spans(ax, [(0.0, each.value) for each in found], every, 11, 0.4)
+    _spans(ax, [(each.low, each.high) for each in found], every, 2.0, 1.0)
+    ax.scatter([each.value for each in found], range(len(found)), c=every, s=32, zorder=3)
 
 
 def width_of(view: AllocationView) -> int:

@@ -7,15 +7,14 @@ chart. Where anywidget is not installed the picture is an image.
 from __future__ import annotations
 
 import functools
-import io
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evo.logs.types import Fields
-from replay.explorers.canvas import sentence_picture
 from replay.explorers.chart import Chart, Keys, pack
+from replay.explorers.paper import sentence_figure
 from replay.explorers.scripts import chart_page, script
 from replay.explorers.shell import Explorer
 from replay.explorers.stored import stored
@@ -25,7 +24,6 @@ from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     from ipywidgets import Widget
-    from matplotlib.figure import Figure
 
     from evo.logs.types import JsonObject
     from replay.explorers.subject import View
@@ -62,6 +60,7 @@ class ChartExplorer(Explorer):
     """An explorer of a subject with a `chart`, which the browser draws."""
 
     def _make_screen(self) -> Widget:
+        self._serial = 0
         self._clicks: OrderedDict[int, dict[tuple[int, int], Keys]] = OrderedDict()
         made = _screen()
         if made is None:
@@ -81,19 +80,7 @@ class ChartExplorer(Explorer):
         if not self._drawn_there:
             return super().png
         with self._lock:
-            if self._view is None:
-                return b""
-            stream = io.BytesIO()
-            notes = {"Description": self.words, "Source": self.code}
-            self._paper().savefig(stream, format="png", dpi=100, metadata=notes)
-            return stream.getvalue()
-
-    def _paper(self) -> Figure:
-        if not self._drawn_there:
-            return super()._paper()
-        picture = self._subject.picture(self._page[0])
-        picture.show(self._view)
-        return picture.figure
+            return b"" if self._view is None else self._image(self._view)
 
     def _small(self) -> bytes:
         """The same in few colours, for pages."""
@@ -104,9 +91,6 @@ class ChartExplorer(Explorer):
         return small_png(np.asarray(canvas.buffer_rgba()))
 
     def _on_message(self, message: Fields) -> None:
-        if not self._drawn_there:
-            super()._on_message(message)
-            return
         with self._lock:
             if "_subject" not in self.__dict__:
                 return
@@ -166,6 +150,6 @@ def notice(name: str, text: object, theme: Theme) -> Explorer:
     """A widget that shows a sentence in place of an explorer."""
     words = Sentence(str(text))
     subject = Subject(
-        name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words
+        name=name, figure=sentence_figure, theme=theme, view=lambda settings, coarse: words
     )
     return ChartExplorer(subject, {}, help="")

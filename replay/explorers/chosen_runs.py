@@ -13,9 +13,9 @@ import numpy as np
 
 from evo.logs.log import read_log
 from replay import markup, plots
-from replay.explorers.canvas import WholePicture
 from replay.explorers.chart import Axis, Chart, Line, Panel
 from replay.explorers.chart_explorer import ChartExplorer
+from replay.explorers.paper import on_axes
 from replay.explorers.run_browser import RunBrowser, browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
@@ -28,6 +28,7 @@ from replay.plots.style import Theme, figure_of, fitness_name, number
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SPLITS = 3
 """Colours that the budget explorer keeps for splits; those after them are of single runs."""
@@ -134,8 +135,8 @@ def runs_chart(view: RunsView) -> Chart:
     return Chart(panels=[panel])
 
 
-def _picture(theme: Theme) -> WholePicture[RunsView]:
-    def draw(view: RunsView, ax: Axes) -> None:
+def _figure(view: RunsView, theme: Theme) -> Figure:
+    def draw(ax: Axes) -> None:
         """The runs, each as the budget explorer draws it (`RUN_COLOURS` in view.js)."""
         colours, own = len(palette.get()), palette.get()[SPLITS:]
         vars(figure_of(ax))["looks"] = {
@@ -144,7 +145,7 @@ def _picture(theme: Theme) -> WholePicture[RunsView]:
         }
         plots.trajectories(view.rows, by="run", ax=ax, theme=theme)
 
-    return WholePicture(draw, lambda view: 4.2, theme)
+    return on_axes(draw, 4.2, theme)
 
 
 class ChosenRuns:
@@ -240,7 +241,7 @@ class ChosenRuns:
         elif names:
             rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
             subject = Subject(
-                name="runs", picture=_picture, chart=runs_chart, theme=self._theme,
+                name="runs", figure=_figure, chart=runs_chart, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
                 code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
             )  # fmt: skip

@@ -18,7 +18,7 @@ from replay.explorers.background import start_thread, wait
 from replay.explorers.run_browser import browse_code, film_parts
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_explorer import RunExplorer
-from replay.explorers.run_picture import RunPicture
+from replay.explorers.run_picture import run_figure
 from replay.explorers.subject import Sentence, Subject
 from replay.explorers.widgets import button, choice, row
 from replay.logs.decode import Source
@@ -96,7 +96,7 @@ class LiveView(RunExplorer):
         options = [(path.name, str(path)) for path in paths]
         subject = Subject(
             name="live",
-            picture=RunPicture,
+            figure=run_figure,
             theme=theme,
             view=lambda settings, coarse: self._look(settings["log"]),
             code=browse_code,

@@ -13,7 +13,7 @@ from replay.explorers import run_text as texts
 from replay.explorers.chart_explorer import notice
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_explorer import RunExplorer
-from replay.explorers.run_picture import RunPicture
+from replay.explorers.run_picture import run_figure
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Settings, Subject, call
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
@@ -101,7 +101,7 @@ class RunBrowser(RunExplorer):
         self._listing = False
         subject = Subject(
             name="run",
-            picture=RunPicture,
+            figure=run_figure,
             theme=theme,
             view=lambda settings, coarse: self._look(settings),
             code=browse_code,

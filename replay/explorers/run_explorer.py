@@ -60,7 +60,7 @@ class RunExplorer(Explorer):
         """The picture as a PNG, drawn once it is asked for."""
         with self._lock:
             if self._stale and self._view is not None:
-                self._png = self._make(self._view)
+                self._png = self._image(self._view)
                 self._stale = False
             return self._png
 

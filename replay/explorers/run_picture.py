@@ -5,7 +5,6 @@ On the screen the browser draws it, see `run_view.js`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,9 @@ from replay.explorers.run_arrays import LOOKS
 from replay.explorers.run_data import Drawing, RunData, RunView
 from replay.explorers.subject import Sentence
 from replay.plots import construction, style
-from replay.plots.hits import Hits
 from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -32,6 +29,13 @@ FEW = 2_000
 
 LEFT = 0.67
 """Share of the width that the run takes; the construction has the rest."""
+
+
+def run_figure(view: RunView | Sentence, theme: Theme) -> Figure:
+    """A run, or a sentence in its place."""
+    picture = RunPicture(theme)
+    picture.show(view)
+    return picture.figure
 
 
 class RunPicture:
@@ -53,34 +57,17 @@ class RunPicture:
         )
         self._drawing = self.figure.add_axes((LEFT + 0.02, 0.22, 0.96 - LEFT, 0.62))
         self._points: FloatArray = np.empty((0, 2))
-        self._shown: RunView | Sentence | None = None
-        self.seldom: Sequence[Artist] = ()
-        self.moving: Sequence[Artist] = ()
 
-    def fresh(self, view: RunView | Sentence) -> bool:
-        """Whether it is not the one that is shown."""
-        return view is not self._shown
-
-    def show(self, view: RunView | Sentence) -> bool:
-        """Draw a view, unless it is the one that is shown."""
-        if not self.fresh(view):
-            return False
-        self._shown = view
-        for ax in (self._fitness, self._failures, self._drawing):
-            ax.clear()
+    def show(self, view: RunView | Sentence) -> None:
+        """Draw a view."""
         if isinstance(view, Sentence):
             for ax in (self._fitness, self._failures, self._drawing):
                 ax.set_axis_off()
             style.sentence(self._fitness, self.theme, fill(view.words, 80))
-            return True
+            return
         self._set_up(view.data)
         self._mark(view)
         self._draw(view.drawing)
-        return True
-
-    def hits(self, view: RunView | Sentence) -> Hits:
-        """Nothing: it is for paper."""
-        return Hits()
 
     @staticmethod
     def _failed(data: RunData) -> NDArray[np.bool_]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from evo.studies.selection import SELECTORS
 from replay import plots
-from replay.explorers.canvas import WholePicture
 from replay.explorers.chart import Axis, Bars, Chart, Line, Mark, Panel, Points
 from replay.explorers.chart_explorer import ChartExplorer, notice
+from replay.explorers.paper import on_axes
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, counter, entry, name_of
@@ -33,6 +33,7 @@ from replay.plots.style import PALETTE, Theme
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from evo.studies.selection.race import Selection
 
@@ -196,7 +197,7 @@ def explore_selection(
 
     subject = Subject(
         name="selection",
-        picture=_picture,
+        figure=_figure,
         chart=race_chart,
         theme=theme,
         view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
@@ -277,11 +278,10 @@ def race_chart(view: SelectionView) -> Chart:
     return Chart(panels=[panel])
 
 
-def _picture(theme: Theme) -> WholePicture[SelectionView]:
-    return WholePicture(
-        lambda view, ax: plots.race(
-            view.selection, rounds=view.rounds, named=NAMED, ax=ax, theme=theme
-        ),
-        lambda view: 1.6 + 0.42 * min(NAMED, len(view.selection.labels)),
+def _figure(view: SelectionView, theme: Theme) -> Figure:
+    race, height = view.selection, 1.6 + 0.42 * min(NAMED, len(view.selection.labels))
+    return on_axes(
+        lambda ax: plots.race(race, rounds=view.rounds, named=NAMED, ax=ax, theme=theme),
+        height,
         theme,
     )

@@ -19,10 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evo.logs.types import Fields, JsonObject
-from replay.explorers.canvas import DPI, Canvas
+from evo.logs.types import JsonObject
+from replay.explorers.paper import png_of
 from replay.explorers.rest import Rest
-from replay.explorers.screen import make_book, make_screen, page_inks, show
 from replay.explorers.scripts import encoded, write_page
 from replay.explorers.stored import live_help, show_live, stored
 from replay.explorers.subject import DEFAULT, Settings, Subject, View
@@ -39,7 +38,6 @@ from replay.explorers.widgets import (
     short,
     spoken,
 )
-from replay.plots.hits import Hits, still
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
@@ -85,9 +83,8 @@ class Explorer:
         if begins:
             begin(self.controls, begins, subject.fit)
             subject.view({name: each.value for name, each in self.controls.items()}, True)
-        self._page = (page_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
+        self._theme: Theme = "light" if subject.theme == "neutral" else subject.theme
         self._stored_as = secrets.token_hex(6)
-        self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
         self._adjusting = False
         self._rest = Rest(self._lock, self._rested)
@@ -119,14 +116,12 @@ class Explorer:
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
 
-    @functools.cached_property
-    def _canvas(self) -> Canvas:
-        """Draws the picture for the page."""
-        return Canvas(self._subject.picture(self._page[0]))
-
     def _make_screen(self) -> Widget:
         """The widget that shows the picture."""
-        return make_screen(self._on_message, self._subject.theme)
+        import ipywidgets
+
+        natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
+        return ipywidgets.Image(format="png", layout=natural)
 
     @property
     def settings(self) -> Settings:
@@ -156,9 +151,7 @@ class Explorer:
         """
         with self._lock:
             self._subject.slow(self._settings)
-            picture = self._subject.picture(theme)
-            picture.show(self._subject.view(self._settings, False))
-            return picture.figure
+            return self._subject.figure(self._subject.view(self._settings, False), theme)
 
     @property
     def png(self) -> bytes:
@@ -187,13 +180,19 @@ class Explorer:
 
     def _paper(self) -> Figure:
         """The figure of what is shown."""
-        self._canvas.picture.show(self._view)
-        self._canvas.forget()
-        return self._canvas.picture.figure
+        return self._subject.figure(self._view, self._theme)
+
+    def _image(self, view: View) -> bytes:
+        """A view as a PNG."""
+        notes = {"Description": view.words, "Source": self.code}
+        return png_of(self._subject.figure(view, self._theme), notes)
 
     def _still(self) -> str:
-        """The picture as HTML that answers to the mouse, and its words."""
-        return still(self._png, self._packed, self.words) + spoken(self.words)
+        """The picture as HTML, and its words."""
+        shown = (
+            f'<img style="max-width:100%" src="data:image/png;base64,{encoded(self.png)}" alt="">'
+        )
+        return shown + spoken(self.words)
 
     def settle(self) -> None:
         """Show in full what was shown coarsely, at first or while a slider moved."""
@@ -239,11 +238,11 @@ class Explorer:
 
     def _frame(self, view: View) -> bytes:
         """What a slider without a kernel shows of a view."""
-        return self._canvas.draw(view, notes={"Description": view.words})
+        return self._image(view)
 
-    def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
+    def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget | None:
         """See `flip_book`."""
-        return make_book(pages, texts, at, self._page[1])
+        return None
 
     def close(self) -> None:
         """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
@@ -252,50 +251,17 @@ class Explorer:
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None
-            self._hits = Hits()
-            for name in ("_subject", "_canvas"):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("_subject", None)
 
     def choose(self, **settings: object) -> None:
         """Set several controls at once, and draw once."""
         with self._lock:
             self._take({**self._settings, **settings})
 
-    def _on_message(self, message: Fields) -> None:
-        """Handles the browser's messages about the mouse and the page."""
-        with self._lock:
-            if "_subject" not in self.__dict__:
-                return
-            match message:
-                case {"kind": "mounted", "dark": dark, "ratio": ratio, "width": width}:
-                    self._fit_page(page_inks(self._subject.theme, dark=dark), width, ratio)
-                case {"serial": serial} if serial != self._serial:
-                    pass  # of a picture that is gone
-                case {"kind": "click", "mark": number}:
-                    if (key := self._hits.key(number)) is not None:
-                        self._clicked(key)
-                case {"kind": "zoom", "axes": number, "x": limits}:
-                    self._canvas.zoom(number, limits)
-                    self._draw(coarse=False)
-                case {"kind": "reset"}:
-                    self._canvas.unzoom()
-                    self._draw(coarse=False)
-
     def _clicked(self, key: object) -> None:
         """A mark was clicked: its key is a tuple of settings and their values."""
         with contextlib.suppress(ValueError):
             self._take({**self._settings, **self._subject.clicked(key)})
-
-    def _fit_page(self, theme: Theme, width: float, ratio: float) -> None:
-        """Draw for the page as it is now."""
-        page = (theme, min(max(float(width), 640.0), 1400.0), min(max(float(ratio), 1.0), 2.0))
-        if page != self._page:
-            self._page = page
-            picture = self._subject.picture(theme)
-            self._canvas = Canvas(picture, width=page[1], ratio=page[2])
-            self._draw(coarse=self._coarse)
-        if self._coarse:
-            self._rest.soon()
 
     def _moved(self, name: str) -> None:
         """A control has a new value."""
@@ -340,13 +306,8 @@ class Explorer:
             if self._coarse:
                 self._update(coarse=False)
 
-    def _make(self, view: View) -> bytes:
-        """Draw a view of the settings."""
-        notes = {"Description": view.words, "Source": self.code}
-        return self._canvas.draw(view, notes=notes)
-
     def _update(self, *, coarse: bool) -> None:
-        """Show the view of the current settings; at rest with its tooltips."""
+        """Show the view of the current settings."""
         try:
             self._view = self._subject.view(self._settings, coarse)
         except ValueError as error:
@@ -357,21 +318,9 @@ class Explorer:
     def _draw(self, *, coarse: bool) -> None:
         """Draw the view and show it."""
         if self._view is not None:
-            self._png = self._make(self._view)
-            self._present(coarse=coarse)
-
-    def _present(self, *, coarse: bool) -> None:
-        """Show the picture and its text; at rest with its tooltips."""
-        assert self._view is not None
-        words, self._coarse, self._packed = self._view.words, coarse, b""
-        if not coarse:
-            self._hits, self._packed = self._canvas.hits(self._view, self._serial)
-            if self._packed != self._sent:  # otherwise a click on the one before holds
-                self._serial += 1
-                self._hits, self._packed = self._canvas.hits(self._view, self._serial)
-                self._sent = self._packed
-        show(self._screen, self._png, self._packed, words)
-        self._say(words, code=not coarse)
+            self._png, self._coarse = self._image(self._view), coarse
+            self._screen.value = self._png
+            self._say(self._view.words, code=not coarse)
 
     def _say(self, words: str, *, code: bool) -> None:
         """Show the words of the view, and the call that gives it as a figure."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from replay.explorers.canvas import Picture
 from replay.explorers.chart import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
     from ipywidgets import Widget
+    from matplotlib.figure import Figure
 
     from replay.plots.style import Theme
 
@@ -39,7 +39,7 @@ class Subject:
 
     Attributes:
         name: Begins the names of saved files.
-        picture: From a theme to what shows the views.
+        figure: From a view and a theme to the figure for paper.
         theme: Inks, see `replay.plots.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
@@ -56,7 +56,7 @@ class Subject:
     """
 
     name: str
-    picture: Callable[[Theme], Picture[Any]]
+    figure: Callable[[Any, Theme], Figure]
     theme: Theme
     view: Callable[[Settings, bool], View]
     code: Callable[[Settings], str] = lambda settings: ""

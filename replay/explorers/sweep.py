@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import plots
-from replay.explorers.canvas import WholePicture
 from replay.explorers.chart import Chart
 from replay.explorers.chart_explorer import ChartExplorer, notice
+from replay.explorers.paper import on_axes
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.sweep_chart import chart_of
@@ -32,6 +32,7 @@ from replay.plots.sweep_tables import seed_intervals
 if TYPE_CHECKING:
     import pandas as pd
     from ipywidgets import Widget
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 HELP = (
@@ -243,7 +244,7 @@ def explore_sweep(
 
     subject = Subject(
         name="sweep",
-        picture=_picture,
+        figure=_figure,
         chart=lambda view: view.chart,
         theme=theme,
         view=lambda settings, coarse: view(**settings),
@@ -267,10 +268,9 @@ def explore_sweep(
     return ChartExplorer(subject, controls, help=HELP, begins=begins)
 
 
-def _picture(theme: Theme) -> WholePicture[SweepView]:
-    return WholePicture(
-        lambda view, ax: FIGURES[view.figure][0](view, ax=ax, theme=theme), _height, theme
-    )
+def _figure(view: SweepView, theme: Theme) -> Figure:
+    draw = FIGURES[view.figure][0]
+    return on_axes(lambda ax: draw(view, ax=ax, theme=theme), _height(view), theme)
 
 
 def _height(view: SweepView) -> float:

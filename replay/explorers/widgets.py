@@ -113,7 +113,7 @@ def flip_book(
     name: str,
     frames: Mapping[object, tuple[bytes, str]],
     now: object,
-    make: Callable[[list[bytes], list[str], int], Widget],
+    make: Callable[[list[bytes], list[str], int], Widget | None],
 ) -> Widget:
     """A slider over pictures with their words, which are all in the page: it needs no kernel.
 

@@ -14,7 +14,7 @@ from evo.logs.log import keep_value, read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import STATUSES, Child, Evaluation, Generation
 from evo.runs import planning
-from replay.explorers import run_explorer, screen
+from replay.explorers import run_explorer
 from replay.explorers import run_text as texts
 from replay.explorers.run_arrays import LOOKS
 from replay.explorers.run_browser import HOPS
@@ -125,7 +125,6 @@ def test_moving_draws_nothing_in_the_kernel(browser, monkeypatch):
 
 
 def test_without_anywidget_the_picture_is_an_image(log, monkeypatch):
-    monkeypatch.setattr(screen, "_widget", lambda: None)
     monkeypatch.setattr(run_explorer, "_screen", lambda: None)
     made = replay.browse(log)
     made.hop("child", -1)
