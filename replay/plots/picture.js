@@ -1,10 +1,8 @@
 // A picture that answers to the mouse: a PNG, and where everything lies in it.
 //
-// `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
-// get(name) gives "png" and "hits" (bytes), "label", and whether it is "neutral", that is, wears
-// the inks of the page; send(message) tells of a click on a mark, a range that was dragged, a double
-// click, and of the page.
-// A book gets "pages" (bytes), their "texts", the number "at" of the one to show, and how "wide".
+// `mount(el, get, send)` knows nothing of Jupyter: pages and the site use this same file. get(name)
+// gives "png" and "hits" (bytes) and "label"; send(message) tells of a click on a mark, a range that
+// was dragged and a double click.
 // `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
 // in logical pixels, y downwards.
 
@@ -214,42 +212,8 @@ export function mount(el, get, send) {
     event.preventDefault(); event.stopPropagation();
   });
 
-  // A book holds all its pictures: turning a page needs no kernel.
-  const turned = document.createElement("div");
-  turned.setAttribute("role", "status");
-  turned.style.cssText = "line-height:1.4";
-  const leaves = (get("pages") || []).map((page) => URL.createObjectURL(new Blob([page], { type: "image/png" })));
-  if (leaves.length) {
-    el.append(turned);
-    overlay.style.display = "none";
-    image.style.width = `${get("wide")}px`;
-  }
-  function turn() {
-    const at = get("at");
-    image.alt = turned.textContent = get("texts")[at];
-    if (image.src !== leaves[at]) image.src = leaves[at];
-  }
-
-  // A kernel that is busy draws for the page only later: until then a picture that is to wear the
-  // page's inks is inverted where its ground is light and the page dark, or the other way round.
-  const isDark = () => {
-    const ink = getComputedStyle(el).color.match(/[\d.]+/g);
-    return ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
-  };
-  function suit() {
-    if (!get("neutral") || !image.naturalWidth) return;
-    const corner = document.createElement("canvas");
-    corner.width = corner.height = 1;
-    const pen = corner.getContext("2d");
-    pen.drawImage(image, 0, 0, 1, 1, 0, 0, 1, 1);
-    const [red, green, blue, seen] = pen.getImageData(0, 0, 1, 1).data;
-    const other = seen > 0 && (red + green + blue) / 3 < 128 !== isDark();
-    image.style.filter = other ? "invert(1) hue-rotate(180deg)" : "";
-  }
-
   let shown = null;
   function update() {
-    if (leaves.length) { turn(); return; }
     const png = get("png"), packed = get("hits");
     if (!png || !png.byteLength) return;
     waiting = packed && packed.byteLength ? unpack(packed) : null;
@@ -276,40 +240,16 @@ export function mount(el, get, send) {
     shown = png;
     const old = url;
     url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
-    image.onload = () => { suit(); ready(); if (old) URL.revokeObjectURL(old); };
+    image.onload = () => { ready(); if (old) URL.revokeObjectURL(old); };
     image.src = url;
   }
   update();
 
-  // The page's ink, pixels and width, at first and whenever they change.
-  let told = "", timer = 0;
-  const tell = () => {
-    const width = 20 * Math.floor(el.clientWidth / 20);
-    suit();
-    const now = { kind: "mounted", dark: isDark(), ratio: window.devicePixelRatio || 1, width };
-    if (!width || told === JSON.stringify(now)) return;
-    told = JSON.stringify(now);
-    send(now);
-  };
-  const later = () => { clearTimeout(timer); timer = setTimeout(tell, told ? 250 : 0); };
-  const wide = new ResizeObserver(later), theme = new MutationObserver(later);
-  wide.observe(el);
-  theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
   return {
     update,
     close: () => {
-      clearTimeout(timer); wide.disconnect(); theme.disconnect();
-      [url, ...leaves].filter(Boolean).forEach((each) => URL.revokeObjectURL(each));
-      box.remove(); turned.remove();
+      if (url) URL.revokeObjectURL(url);
+      box.remove();
     },
   };
 }
-
-export default {
-  render({ model, el }) {
-    el.style.cssText += ";width:100%;min-width:0";
-    const mounted = mount(el, (name) => model.get(name), (message) => model.send(message));
-    model.on("change", mounted.update);
-    return () => { model.off("change", mounted.update); mounted.close(); };
-  },
-};

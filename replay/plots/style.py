@@ -177,11 +177,6 @@ def head(
     return note
 
 
-def retell(note: Annotation, subtitle: str) -> None:
-    """Change the smaller line that `head` put above the axes; the title stays where it is."""
-    note.set_text("\n".join(_wrapped(cast("Axes", note.axes), subtitle)))
-
-
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
     width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
     return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.5))))
