@@ -252,14 +252,15 @@ export function mount(el, given, tell = () => {}) {
     const left = Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
     const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
     let xTicks = ticksOf(panel.x, xPart, (right - left) / 75);
-    if (panel.x.ticks && xTicks.length > 1) {
-      const room = (right - left) / xTicks.length - 8;
-      const folds = xTicks.map(([value, text]) => [value, text.split("\n").map((line) => folded(line, room)).join("\n")]);
-      if (Math.max(...folds.map(([, text]) => wide(text))) <= room) xTicks = folds;
+    const apart = Math.min(...xTicks.slice(1).map(([value], k) => Math.abs(x(value) - x(xTicks[k][0]))));
+    const texts = panel.x.ticks && xTicks.length > 1;
+    if (texts) {
+      const folds = xTicks.map(([value, text]) => [value, text.split("\n").map((line) => folded(line, apart - 6)).join("\n")]);
+      if (Math.max(...folds.map(([, text]) => wide(text))) <= apart - 6) xTicks = folds;
     }
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
-    const tilted = panel.x.ticks && xTicks.length > 1 && widest + 8 > (right - left) / xTicks.length;
+    const tilted = texts && widest + 6 > apart;
     const foot = bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
     const height = foot + (panel.x.label ? 22 : 6);
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);

@@ -21,6 +21,11 @@ if (!window.replayPage) {
     :is(.replay-explorer, .replay-chosen) .jupyter-button.mod-active {
       font-weight: 600; border-color: var(--jp-ui-font-color1);
       background: color-mix(in srgb, #0072b2 18%, transparent); }
+    .replay-explorer .widget-select-multiple { flex-direction: column; align-items: stretch; }
+    .replay-explorer .widget-select-multiple > .widget-label {
+      width: auto !important; max-width: 100%; height: auto; line-height: 1.5; text-align: left;
+      white-space: normal; overflow-wrap: anywhere; }
+    .replay-explorer .widget-select-multiple > select { width: 100%; flex: 0 0 auto; }
     .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
