@@ -4,7 +4,8 @@ if (!window.replayPage) {
   const all = (css, change) => document.querySelectorAll(css).forEach(change);
   const controls = "select, .noUi-handle";
   const rows = ".replay-runs tbody tr";
-  const others = ".replay-runs th *, .replay-explorer [role=tab]";
+  const tabs = ".jupyter-widget-tab:has(.replay-runs, .replay-explorer) > .lm-TabBar [role=tab]";
+  const others = `.replay-runs th *, .replay-explorer [role=tab], ${tabs}`;
 
   // Lists of files and tables of runs, with room around their lines. Of a long name the end is
   // shown, where runs of a task differ; the whole name is its tooltip.

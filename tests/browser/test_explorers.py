@@ -44,7 +44,8 @@ def test_budget(opened, screenshots, request):
 
 
 def test_in_notebook_7(tmp_path, screenshots):
-    lab.write_notebook(tmp_path / "seven.ipynb", BUDGET)
+    cell = "import replay\nreplay.explore(frame, child_table=children)"
+    lab.write_notebook(tmp_path / "seven.ipynb", (DATA, cell))
     with lab.server(tmp_path, "notebook") as (url, log), lab.browser() as (page, _):
         lab.open_notebook(page, url, "seven.ipynb", under="notebooks")
         lab.shown(page)
@@ -55,6 +56,10 @@ def test_in_notebook_7(tmp_path, screenshots):
         lab.wait_for(page, "axis='generation'")
         lab.fits(page)
         page.screenshot(path=screenshots / "notebook-7.png")
+        page.get_by_role("tab", name="Budget").press("ArrowRight")  # a shortcut, too
+        page.keyboard.press("Enter")
+        table = page.get_by_role("tab", name="Table of runs", selected=True)
+        lab.expect(table).to_be_visible()
         assert lab.tracebacks(log) == []
 
 
