@@ -373,4 +373,4 @@ class Drawn:
         return {"text/html": self.page(), "text/plain": self.words}
 
     def _ipython_display_(self) -> None:
-        show_live(self.widget, self._stored())
+        show_live(self.widget, self._stored)

@@ -371,4 +371,4 @@ class Explorer:
         return stored(self._stored_as, self.png, self.words)
 
     def _ipython_display_(self) -> None:
-        show_live(self.widget, self._stored())
+        show_live(self.widget, self._stored)

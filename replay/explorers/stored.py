@@ -8,6 +8,7 @@ widget hides (`page.js`, `view.js`).
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from evo.logs.types import JsonObject
@@ -32,10 +33,10 @@ def live_help(mark: str, text: str) -> str:
     return f"<div style='{WIDE}' data-replay-live='{mark}'>{html.escape(text)}{page_script()}</div>"
 
 
-def show_live(widget: Widget, shown: JsonObject) -> None:
-    """Shows the live widget, then stores the picture and its words, which the widget hides."""
+def show_live(widget: Widget, picture: Callable[[], JsonObject]) -> None:
+    """Shows the live widget, then makes and stores its picture and words, which it hides."""
     from IPython.display import display
 
     live = dict(widget._repr_mimebundle_()) | {"text/plain": ""}
     display(live, raw=True)  # type: ignore[no-untyped-call]
-    display(shown, raw=True)  # type: ignore[no-untyped-call]
+    display(picture(), raw=True)  # type: ignore[no-untyped-call]

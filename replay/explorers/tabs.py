@@ -112,7 +112,7 @@ class Tabs:
         if isinstance(shown, Runs):
             display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
             return
-        show_live(self.widget, shown._stored())
+        show_live(self.widget, shown._stored)
 
 
 HELP = (
