@@ -54,7 +54,10 @@ function folded(text, most) {
 }
 
 function scaleOf(axis, part, start, end) {
-  return (axis.scale === "log" ? ratios : linear)(...part, start, end);
+  if (axis.scale !== "log") return linear(...part, start, end);
+  const scale = ratios(...part, start, end), least = Math.min(...part) / 1e3;
+  const made = (value) => scale(Math.max(value, least));  // an interval may end below zero
+  return Object.assign(made, { back: scale.back });
 }
 function ticksOf(axis, part, most) {
   if (axis.ticks) return axis.ticks.filter(([value]) => within(value, part));

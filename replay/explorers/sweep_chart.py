@@ -263,7 +263,7 @@ def costs_chart(rows: pd.DataFrame, cost: str) -> Chart:
     heights = [*known["fitness"], *known["fitness_low"], *known["fitness_high"]]
     across = Axis(
         label=COST_LABELS[cost], scale="log" if shown.ratios else "linear",
-        domain=_ratios(limits) if shown.ratios else _room(limits),
+        domain=shown.ratios or _room(limits),
     )  # fmt: skip
     plane = Panel(
         title=shown.title, about=shown.about, x=across,
@@ -308,14 +308,6 @@ def _room(values: Iterable[float]) -> tuple[float, float]:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     room = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
     return (max(0.0, low - room) if low >= 0 else low - room), high + room
-
-
-def _ratios(values: Iterable[float]) -> tuple[float, float]:
-    """Limits with some room around values that are spaced by ratios."""
-    known = _finite(values)
-    known = known[known > 0]
-    room = float(known.max() / known.min()) ** 0.05
-    return float(known.min()) / room, float(known.max()) * room
 
 
 def brief(text: str, most: int = LONGEST) -> str:

@@ -221,7 +221,7 @@ class Costs:
         table: One row per configuration whose fitness and cost are known.
         front: Those of the Pareto front, by cost.
         names: Values of those of the front that are named, the last ones, with their numbers.
-        ratios: Whether costs are spaced by ratios.
+        ratios: First and last cost of an axis that is spaced by ratios; None: one of differences.
         title: A few words.
         about: What is drawn, and from how many seeds.
     """
@@ -229,7 +229,7 @@ class Costs:
     table: pd.DataFrame
     front: pd.DataFrame
     names: list[str]
-    ratios: bool
+    ratios: tuple[float, float] | None
     title: str
     about: str
 
@@ -250,13 +250,12 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
     names = []
     for at, row in enumerate(front.tail(MOST_NAMED).to_dict("records"), start=1):
         names.append(f"{at}:  {', '.join(short(row[name]) for name in asked_of(row, fields))}")
-    least, most = float(known[cost].min()), float(known[cost].max())
     named = f", named by {', '.join(fields)}" if fields else ""
     return Costs(
         table=known,
         front=front,
         names=names,
-        ratios=least > 0 and most / least > WIDE,
+        ratios=_ratios(known[cost], known[f"{cost}_low"], known[f"{cost}_high"]),
         title="What fitness costs",
         about=(
             f"{len(known)} configurations, {seed_means(int(known['n'].max()), ' of both')}; "
@@ -264,6 +263,22 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
             "looks better than it is."
         ),
     )
+
+
+def _ratios(
+    means: pd.Series[float], lows: pd.Series[float], highs: pd.Series[float]
+) -> tuple[float, float] | None:
+    """The ends of an axis for means with intervals, if the largest is many times the least.
+
+    An interval may go down to zero or below: it is seen down to a third of the least mean.
+    """
+    least, most = float(means.min()), float(means.max())
+    if least <= 0 or most <= WIDE * least:
+        return None
+    low = max(least / 3, float(np.nanmin([least, *lows])))
+    high = float(np.nanmax([most, *highs]))
+    room = (high / low) ** 0.04
+    return low / room, high * room
 
 
 def asked_of(row: Mapping[Any, Any], fields: Sequence[str]) -> list[str]:

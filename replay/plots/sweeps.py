@@ -226,7 +226,7 @@ def cost_and_fitness(
         hits.mark(ax, (x, y, x, y), text, row["configuration"])
     ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
     if shown.ratios:
-        style.ratios(ax, 0.8 * float(known[cost].min()), 1.25 * float(known[cost].max()))
+        style.ratios(ax, *shown.ratios)
     named = front.tail(MOST_NAMED)
     for at, row in enumerate(named.to_dict("records"), start=1):
         ax.annotate(

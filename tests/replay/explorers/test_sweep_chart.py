@@ -145,6 +145,18 @@ def test_long_names_are_wrapped():
     assert wrapped("a") == "a"
 
 
+def test_an_axis_of_ratios_holds_intervals_that_are_above_zero():
+    frame = FRAME.copy()
+    frame["tokens"] *= np.exp(0.3 * np.random.default_rng(0).normal(size=len(frame)))
+    frame.loc[frame.index[3], "tokens"] *= 100  # an interval that goes below zero
+    panel = view("cost and fitness", frame).chart.panels[0]
+    table = view("cost and fitness", frame).table()
+    low, high = panel.x.domain
+    assert panel.x.scale == "log"
+    assert table["tokens_low"].min() < 0 < table["tokens"].min() / 4 < low < table["tokens"].min()
+    assert table["tokens_high"].max() < high
+
+
 def test_the_front_is_the_one_that_the_table_names():
     table = view("cost and fitness").table()
     assert table.loc[table["front"], "configuration"].tolist() == sorted(
