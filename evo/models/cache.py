@@ -22,6 +22,7 @@ from evo.models.client import Call, CallCancelled, Messages, ModelClient
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter: of a message that quotes a damaged file
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -68,14 +69,20 @@ class ResponseCache:
             )
         except sqlite3.Error as error:
             raise OSError(f"{path}: cannot be used as a response cache: {error}") from error
-        try:
-            names = {row[0] for row in file.execute("SELECT tbl_name FROM sqlite_master")}
-            if names <= {"replies"}:
-                file.executescript(_SCHEMA)
-                return cls(path, file, max_bytes)
-            reason = "a database of something else"
-        except sqlite3.Error as error:
-            reason = f"damaged, or a file of another kind ({error})"
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                names = {row[0] for row in file.execute("SELECT tbl_name FROM sqlite_master")}
+                if names <= {"replies"}:
+                    file.executescript(_SCHEMA)
+                    return cls(path, file, max_bytes)
+                reason = "a database of something else"
+            except _DAMAGE as error:
+                if _is_busy(error) and time.monotonic() < deadline:
+                    time.sleep(0.01)  # SQLite does not wait by itself while others open it, too
+                    continue
+                reason = f"damaged, or a file of another kind ({error})"
+            break
         file.close()
         raise ValueError(
             f"{path}: no response cache of evo, but {reason}; it is left as it is: name another "
@@ -110,7 +117,7 @@ class ResponseCache:
         with self._lock:
             try:
                 return self._file.execute(statement, values).fetchall() if self._file else None
-            except sqlite3.Error as error:
+            except _DAMAGE as error:
                 if not self._warned:
                     self._warned = True
                     warnings.warn(
@@ -119,6 +126,12 @@ class ResponseCache:
                         stacklevel=2,
                     )
                 return None
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether an error of SQLite means that someone else holds the file just now."""
+    code = getattr(error, "sqlite_errorcode", None)  # in its lowest byte, what kind it is
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 class CachedClient:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from endpoints import together
 from evo_runs import QUIET, timeless
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from killing import finish, seen_by, serve_as_model
 
@@ -194,6 +194,12 @@ def test_two_processes_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert len(seen_by(requests)) == made
 
 
+def test_many_may_make_a_cache_at_the_same_time(tmp_path: Path) -> None:
+    for number in range(30):
+        path = tmp_path / f"{number}.sqlite"
+        together(4, lambda _, path=path: ResponseCache.open(path).close())
+
+
 @pytest.mark.parametrize(
     "content", [b"print('an evaluator')\n", b'{"crc":"', b"SQLite format 3\0" + b"x" * 99, None]
 )
@@ -225,6 +231,7 @@ def filled() -> bytes:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["flip", "cut", "zero"]))
+@example(508, "flip")  # SQLite's own message is no text
 def test_a_damaged_file_gives_true_replies_or_none(filled: bytes, seed: int, damage: str) -> None:
     content, draws = bytearray(filled), random.Random(seed)
     if damage == "flip":
@@ -241,7 +248,12 @@ def test_a_damaged_file_gives_true_replies_or_none(filled: bytes, seed: int, dam
         path.write_bytes(content)
         try:
             cache = ResponseCache.open(path)
-        except ValueError:
+        except ValueError as error:
+            refusal = str(error)
+        else:
+            refusal = ""
+        if refusal:
+            assert "no response cache of evo" in refusal
             assert path.read_bytes() == content
             return
         for number in range(100):
