@@ -23,6 +23,7 @@ from evo.gate.account import Account, Refused
 from evo.gate.events import Events
 from evo.gate.log import Sent
 from evo.gate.turnstile import Turnstile
+from evo.keyed import KeyedStream
 from evo.logs.cost import bound_of, cost_of_tokens
 from evo.logs.given import as_float
 from evo.logs.records import Attempt, Model
@@ -69,12 +70,14 @@ class Passage:
         body: The request as the client sent it.
         attempt: What became of it.
         reply: Text of the reply; None where there is none.
+        seed: The seed that the gate gave it; None if it has the client's, if any.
     """
 
     number: int
     body: JsonObject
     attempt: Attempt
     reply: str | None
+    seed: int | None = None
 
 
 class Gate(Listener):
@@ -96,6 +99,9 @@ class Gate(Listener):
         cache: File of answers; the same body is answered from it, the k-th time that a client
             sends it with the k-th answer.
         timeout: Seconds for the whole of a forwarded request.
+        seed: Gives every forwarded request a seed of its own, made of this one and of its number,
+            in place of the client's: many tools send one seed with all of theirs, so that a model
+            that heeds it answers equal requests alike. None: the client's stands.
         turnstile: Where requests wait until they are granted; None: they do not wait.
         on_passage: Called with each request once it is settled, before its client has the whole
             answer.
@@ -116,6 +122,7 @@ class Gate(Listener):
         log: Path | None = None,
         cache: Path | None = None,
         timeout: float = 600.0,
+        seed: int | None = None,
         transport: httpx2.BaseTransport | None = None,
         turnstile: Turnstile | None = None,
         on_passage: Callable[[Passage], None] | None = None,
@@ -133,6 +140,7 @@ class Gate(Listener):
         self._cache_path = cache
         self._cache: ResponseCache | None = None
         self._timeout = timeout
+        self._seed = seed
         self._transport = transport
         self._turnstile, self._on_passage = turnstile, on_passage
         self._watched: dict[Flight, socket.socket] = {}
@@ -214,6 +222,8 @@ class Gate(Listener):
             if key is not None:
                 self.account.repeat(client, digest, -1)  # it went nowhere
             return _refusal(no)
+        if self._seed is not None:
+            content = self._as_sent(asked, sent.number)
         return self._forward(request, content, asked, sent, key)
 
     def _admit(
@@ -232,16 +242,24 @@ class Gate(Listener):
             turnstile.give_back()
             raise
 
-    def _as_sent(self, asked: JsonObject) -> bytes:
+    def _as_sent(self, asked: JsonObject, number: int = 0) -> bytes:
         """Returns the request as the endpoint gets it: its own name of the model, usage asked for.
 
-        Fields of the model's `extra_body` replace the client's; None leaves one out.
+        A gate with a seed derives that of the request from its number. Fields of the model's
+        `extra_body` replace the others; None leaves one out.
         """
         body = {**asked, "model": self._name}
         if body.get("stream"):
             body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
+        if (seed := self._seed_of(number)) is not None:
+            body["seed"] = seed
         body |= self.model.extra_body
         return write_json({name: value for name, value in body.items() if value is not None})
+
+    def _seed_of(self, number: int) -> int | None:
+        if self._seed is None:
+            return None
+        return KeyedStream("driver", self._seed, number).integer(0, 2**31 - 1)
 
     def _known(self, key: bytes) -> Response | None:
         """Returns the answer that is kept under a key."""
@@ -298,7 +316,8 @@ class Gate(Listener):
         """Counts the outcome of a request and notifies the listener."""
         self.account.settle(sent, attempt)
         if self._on_passage is not None:
-            self._on_passage(Passage(sent.number, asked, attempt, reply))
+            seed = self._seed_of(sent.number)
+            self._on_passage(Passage(sent.number, asked, attempt, reply, seed))
 
     def _ask(self, content: bytes) -> httpx2.Response:
         """Sends a request and returns the endpoint's answer, whose body is still to be read."""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evo.gate.engines.job import ASK, Job, Judge, plain_lines, resampled
+from evo.gate.engines.job import ASK, Job, Judge, plain_lines
 from evo.gate.engines.process import GRACE, Process
 from evo.gate.engines.runs import EngineRun
 from evo.gate.gate import Gate, Passage
@@ -27,7 +27,6 @@ from evo.logs.journal import Writer
 from evo.logs.log import Log
 from evo.logs.records import Attempt, Child, End, Evaluation, Line
 from evo.models.client import EndpointDown, prompt_hash
-from evo.models.offline import OFFLINE_MODELS
 from evo.runs.arm import Arm
 from evo.runs.evaluate import plain
 from evo.runs.loop import fitness_of, generation_line
@@ -156,12 +155,11 @@ class EngineArm(Arm):
             return
         header, driven = self.header, self._driven
         self.folder.mkdir(parents=True, exist_ok=True)
-        offline = header.model.name in OFFLINE_MODELS and header.model.base_url is None
         gate = Gate(
             header.model,
             log=self.folder / ENGINE_LOG,
             timeout=self._resources.settings.timeout,
-            transport=resampled(header.seed, self._answered) if offline else None,
+            seed=header.seed,
             turnstile=self._turnstile,
             on_passage=self._passed,
         )
@@ -293,7 +291,7 @@ class EngineArm(Arm):
         return Child(
             generation=generation,
             index=index,
-            seed=_UNKNOWN,
+            seed=_UNKNOWN if passage.seed is None else passage.seed,
             prompt_hash=prompt_hash([{"role": r, "content": c} for r, c in messages]),
             attempts=(passage.attempt,),
             evaluation=plain(evaluation),

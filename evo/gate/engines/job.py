@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from evo.keyed import KeyedStream
 from evo.logs.records import Evaluation
 from evo.models.listening import Listener, Request, Response, error_response
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
-
-if TYPE_CHECKING:
-    import httpx2
 
 FOREVER = 10**7
 """Seconds for the timeouts of engines, whose requests wait at the gate between pulls."""
@@ -105,31 +99,6 @@ def plain_lines(program: str) -> str:
     """A program's text without marks of what may be rewritten, which engines add and take away."""
     lines = (line.rstrip() for line in program.strip().splitlines())
     return "\n".join(line for line in lines if line and "EVOLVE-BLOCK-" not in line)
-
-
-def resampled(seed: int, first: int = 0) -> httpx2.BaseTransport:
-    """Returns a way to the offline model on which each request draws anew, as of a sampled model.
-
-    It answers equal requests alike, and tools send one seed with all of theirs, or none.
-
-    Args:
-        seed: Seed of the run.
-        first: Number of the first request.
-    """
-    import httpx2
-
-    from evo.models.network import OfflineTransport
-
-    numbers = itertools.count(first)
-
-    class Resampled(OfflineTransport):
-        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-            body = msgspec.json.decode(request.read())
-            body["seed"] = KeyedStream("driver", seed, next(numbers)).integer(0, 2**31 - 1)
-            content = msgspec.json.encode(body)
-            return super().handle_request(httpx2.Request("POST", request.url, content=content))
-
-    return Resampled()
 
 
 class Judge(Listener):

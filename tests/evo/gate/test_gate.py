@@ -109,6 +109,28 @@ def test_the_endpoint_gets_its_own_name_its_key_and_what_the_registry_says() -> 
     assert "tool" not in str(headers)
 
 
+def test_a_gate_with_a_seed_gives_each_request_its_own_and_goes_on_so(tmp_path: Path) -> None:
+    log, told = tmp_path / "gate.jsonl", []
+    with Upstream() as upstream:
+        for _ in range(2):
+            with (
+                Gate(upstream.model, seed=7, log=log, on_passage=told.append) as gate,
+                posting(gate) as post,
+            ):
+                assert [post(seed=3)[0], post(seed=3)[0], post()[0]] == [200] * 3
+        seeds = [body["seed"] for body in upstream.seen]
+        other = tmp_path / "other.jsonl"
+        with Gate(upstream.model, seed=7, log=other) as gate, posting(gate) as post:
+            post(seed=5)
+        no_seed = msgspec.structs.replace(upstream.model, extra_body={"seed": None})
+        with Gate(no_seed, seed=7, log=tmp_path / "none.jsonl") as gate, posting(gate) as post:
+            post(seed=5)
+    assert len(set(seeds)) == 6
+    assert seeds == [passage.seed for passage in told]
+    assert upstream.seen[-2]["seed"] == seeds[0]
+    assert "seed" not in upstream.seen[-1]
+
+
 @pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_streams_usage_is_counted_and_shown_only_to_who_asked(asked: bool, inside: bool) -> None:

@@ -95,6 +95,8 @@ def test_one_budget_is_spent_over_engines_and_searches(policy: str, tmp_path: Pa
     assert best.program is not None
     assert evo.evaluate("mmd", best.program).fitness == best.evaluation.fitness
     assert played.children[0].prompt[0][0] == "user"
+    assert min(seeds := [child.seed for child in played.children]) >= 0
+    assert len(set(seeds)) == len(seeds)  # though the engine sends none
     assert not (tmp_path / "arm-01").exists()  # only engines have a folder of their own
     (tmp_path / "arm-00" / "trace.jsonl").write_text("{}\n")  # what an engine leaves is no log
     assert set(replay.load(tmp_path)["search"]) == {"toy", "greedy", "islands"}
