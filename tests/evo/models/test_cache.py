@@ -195,9 +195,18 @@ def test_two_processes_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_many_may_make_a_cache_at_the_same_time(tmp_path: Path) -> None:
+    def use(path: Path, key: bytes) -> bytes | None:
+        with contextlib.closing(ResponseCache.open(path)) as cache:
+            cache.put(key, b"content of " + key)
+            return cache.get(key)
+
+    keys = [bytes([k]) * 32 for k in range(4)]
+    contents = [b"content of " + key for key in keys]
     for number in range(30):
         path = tmp_path / f"{number}.sqlite"
-        together(4, lambda _, path=path: ResponseCache.open(path).close())
+        assert together(4, lambda k, path=path: use(path, keys[k])) == contents
+        with contextlib.closing(ResponseCache.open(path)) as cache:
+            assert [cache.get(key) for key in keys] == contents
 
 
 @pytest.mark.parametrize(
