@@ -22,7 +22,7 @@ from evo.models.client import Call, CallCancelled, Messages, ModelClient
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
-_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter: of a message that quotes a damaged file
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter: a message that quotes bytes of the file
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -79,7 +79,7 @@ class ResponseCache:
                 reason = "a database of something else"
             except _DAMAGE as error:
                 if _is_busy(error) and time.monotonic() < deadline:
-                    time.sleep(0.01)  # SQLite does not wait by itself while others open it, too
+                    time.sleep(0.01)  # SQLite's own timeout does not cover all of this
                     continue
                 reason = f"damaged, or a file of another kind ({error})"
             break
@@ -129,8 +129,8 @@ class ResponseCache:
 
 
 def _is_busy(error: Exception) -> bool:
-    """Whether an error of SQLite means that someone else holds the file just now."""
-    code = getattr(error, "sqlite_errorcode", None)  # in its lowest byte, what kind it is
+    """Whether an error of SQLite means that another connection has locked the file."""
+    code = getattr(error, "sqlite_errorcode", None)  # the lowest byte is the primary code
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 

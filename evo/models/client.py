@@ -235,7 +235,7 @@ class ModelClient:
         self._timeout, self._retries, self._back_off = timeout, retries, back_off
         self._cancelled, self._lock = threading.Event(), threading.Lock()
         self._wire: Wire | None = None
-        self._flights: set[Flight] = set()  # its changes are atomic, and so is a copy
+        self._flights: set[Flight] = set()  # adding, discarding and copying are atomic
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
         self._alive = False  # whether this endpoint ever gave a proper answer

@@ -95,8 +95,8 @@ class Prepared(Generic[Result]):
 
     Attributes:
         paths: The logs that it writes.
-        work: Makes the runs until they are complete or the control asks to stop; its value is
-            that of the verb.
+        work: Makes the runs until they are complete or the control asks to stop, and returns what
+            the verb returns.
         many: Whether the verb is about several logs, even if there is only one.
         runs: The header and T of each run that it makes, as far as these are known beforehand.
     """

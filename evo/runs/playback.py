@@ -76,7 +76,7 @@ class Rerun:
 
     @property
     def other_versions(self) -> dict[str, tuple[str, str]]:
-        """Software of another version than the log's: the version there and the one here."""
+        """Software whose version has changed: by name, the version in the log and the one here."""
         here, there = software_versions(), self.log.header.versions
         found = {name: (there[name], here[name]) for name in here if name in there}
         return {name: both for name, both in found.items() if both[0] != both[1]}
@@ -93,7 +93,7 @@ class Rerun:
             others = [
                 f"{n} {old} in the log, {new} now" for n, (old, new) in self.other_versions.items()
             ]
-            lines.append(f"programs may do other things with other software: {'; '.join(others)}")
+            lines.append(f"other software may run programs differently: {'; '.join(others)}")
         return f"{self.log.path}: {self.evaluations} evaluations\n  " + "\n  ".join(lines)
 
 

@@ -204,7 +204,7 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
 
 @functools.lru_cache(64)  # a process that makes many runs reads few evaluators
 def _names_in(file: str, source: str) -> frozenset[str]:
-    """Returns the names that an evaluator defines; a `main` that writes its results is another."""
+    """Returns the names that an evaluator defines; a `main` that writes results is `evaluate`."""
     names = set[str]()
     for node in ast.walk(ast.parse(source, filename=file)):
         match node:

@@ -86,8 +86,8 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None]:
     depth = wanted.pop("generations", None)
     if unknown := sorted(set(wanted) - set(frame.columns)):
         raise ValueError(
-            f"expected columns among {sorted(frame.columns)}, got {unknown}; fields of a sweep are "
-            "known to replay.load_sweep(folder), whose column `log` names the runs to load"
+            f"expected columns among {sorted(frame.columns)}, got {unknown}; fields of a sweep "
+            "are columns of replay.load_sweep(folder), whose column `log` names the runs to load"
         )
     part = frame
     for column, value in wanted.items():

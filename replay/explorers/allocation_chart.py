@@ -21,13 +21,13 @@ from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Mark, P
 from replay.plots.hits import ranged
 
 MOST_PLACES = 240
-"""Of curves with more rounds, so many are sent."""
+"""Rounds of a curve that are sent to the browser at most."""
 
 ROW = 34
-"""Of a policy's row, in pixels."""
+"""Height of a policy's row in pixels."""
 
 DASHES = {"single": "2 3", "random": "6 3"}
-"""Of the baselines, which are both grey."""
+"""Dash patterns of the baselines, which are both grey."""
 
 
 def allocation_chart(view: AllocationView) -> Chart:
@@ -41,7 +41,7 @@ def allocation_chart(view: AllocationView) -> Chart:
 
 
 def _curves(view: AllocationView, looks: dict[str, str]) -> Panel:
-    """Best fitness by round; of the bands only that of the policy whose pulls are shown."""
+    """Best fitness by round, with the band of the policy whose pulls are shown."""
     at = np.unique(np.linspace(1, view.rounds, min(view.rounds, MOST_PLACES)).round().astype(int))
     lines: list[Mark] = []
     for name, color in looks.items():
@@ -150,7 +150,7 @@ def _effects(view: AllocationView, looks: dict[str, str]) -> Panel:
 
 
 def _rows(names: list[str], most: int) -> Axis:
-    """An axis of names from above, with room for so many."""
+    """An axis with names from the top down, and room for `most` of them."""
     spare = (most - len(names)) / 2
     ticks = [(float(row), short_name(name)) for row, name in enumerate(names)]
     return Axis(domain=(len(names) - 0.5 + spare, -0.5 - spare), ticks=ticks)

@@ -117,7 +117,7 @@ def _draw_effects(ax: Axes, view: AllocationView, colours: dict[str, str], theme
 
 
 def width_of(view: AllocationView) -> int:
-    """The end of the axis of rounds, the same for many numbers of them."""
+    """The end of the axis of rounds: the next power of two, so that it seldom changes."""
     return int(2 ** math.ceil(math.log2(max(view.rounds, 2))))
 
 

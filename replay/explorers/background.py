@@ -1,8 +1,8 @@
 """Threads of explorers, which end before the interpreter closes what they write to.
 
 A kernel closes its sockets when the interpreter exits: a thread that shows a picture after that
-moment fails with a traceback in the kernel's log. So these threads are no daemons (Python waits
-for them before all else), and they end on their own once the interpreter exits.
+moment fails with a traceback in the kernel's log. These threads are therefore not daemons, so that
+Python waits for them first, and they end by themselves once the interpreter exits.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 
 POLL = 0.1
-"""Seconds between looks at whether the interpreter exits."""
+"""Seconds between checks whether the interpreter exits."""
 
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:
-    """Starts a thread; `work` must return soon after `exiting`."""
+    """Starts a thread; `work` must return soon after `exiting()` is true."""
     thread = threading.Thread(target=work)
     thread.start()
     return thread
@@ -28,11 +28,11 @@ def exiting() -> bool:
 
 
 def wait(ended: threading.Event, seconds: float) -> bool:
-    """Waits on a thread of `start_thread`.
+    """Waits in a thread of `start_thread`, until it must end or the time is up.
 
     Args:
         ended: Set when the thread has nothing left to do.
-        seconds: How long to wait at most.
+        seconds: The time to wait at most.
 
     Returns:
         Whether the thread must end.

@@ -7,7 +7,7 @@
 // somebody chose a place of a mark. It returns `load(chart)` and `close()`.
 
 const NARROW = 700;  // pixels below which panels stand in one column
-const NEAR = 12, BESIDE = 16;  // pixels around a point, and beside a place of a curve, that belong to it
+const NEAR = 12, BESIDE = 16;  // pixels within which a point, and a place of a curve, answer to the mouse
 const MOST_LINES = 8;  // that a tooltip lists
 const CHART_STYLE = `
 .replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 0; }
@@ -29,13 +29,13 @@ const known = (value) => typeof value === "number" && Number.isFinite(value);
 const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
 const colorOf = (mark, k) => inked(Array.isArray(mark.color) ? mark.color[k] : mark.color);
 
-// How wide a text is.
+// The width of a text in pixels.
 const pen = document.createElement("canvas").getContext("2d");
 function wide(text, size = 11.5) {
   pen.font = `${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;
   return Math.max(...String(text).split("\n").map((line) => pen.measureText(line).width));
 }
-// A text no wider than so many pixels.
+// A text, cut to at most so many pixels.
 function cut(text, most) {
   if (wide(text) <= most) return text;
   let kept = text.length;
@@ -67,19 +67,19 @@ function ticksOf(axis, part, most) {
   return found.map((value) => [value, Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` : short(value)]);
 }
 
-// Where the places of a mark begin and end, in pixels; null where nothing is drawn.
+// The position of a place of a mark in pixels; null where nothing is drawn.
 const LOCATE = {
   line: (mark, k, { x, y }) => (known(mark.x[k]) && known(mark.y[k]) ? [x(mark.x[k]), y(mark.y[k])] : null),
   points: (mark, k, at) => LOCATE.line(mark, k, at),
   bars: (mark, k, { x, y }) => (known(mark.x0[k]) && known(mark.x1[k]) ? [(x(mark.x0[k]) + x(mark.x1[k])) / 2, y(mark.y[k])] : null),
   polylines: (mark, k, { x, y }) => {
-    const last = mark.rows[k].findLastIndex(known);  // where lines that begin alike have parted
+    const last = mark.rows[k].findLastIndex(known);  // where lines that begin together have parted
     return last < 0 ? null : [x(mark.x[last]), y(mark.rows[k][last])];
   },
 };
 const COUNT = { line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length, polylines: (mark) => mark.rows.length };
 
-// What is said of a place of a mark.
+// The tooltip of a place of a mark.
 function textOf(panel, mark, k) {
   if (mark.texts) return mark.texts[k];
   if (mark.kind === "line" && mark.hover) {
@@ -96,7 +96,7 @@ function boxOf(mark, k, { x, y }) {
   return [a, c, b, d];
 }
 
-// Vertices of a line, in pieces between what is not known.
+// Vertices of a line, split where values are missing.
 function pieces(xs, columns, step) {
   const found = [];
   let piece = null;
@@ -194,7 +194,7 @@ const DRAW = {
   },
 };
 
-// How far a point lies from a piece of a line, squared.
+// The squared distance of a point from a segment.
 function away([px, py], [ax, ay], [bx, by]) {
   const [dx, dy] = [bx - ax, by - ay], size = dx * dx + dy * dy;
   const share = size ? Math.min(Math.max(((px - ax) * dx + (py - ay) * dy) / size, 0), 1) : 0;
@@ -238,7 +238,7 @@ export function mount(el, given, tell = () => {}) {
     else hint("");
   }
 
-  // The part of an axis that is seen.
+  // The visible part of an axis.
   const seen = (panel, number, name) => zoom[name === "x" && panel.shares ? panel.shares : number]?.[name] || panel[name].domain;
 
   function build(panel, number, width) {
@@ -250,7 +250,7 @@ export function mount(el, given, tell = () => {}) {
     const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
     const yTicks = ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
     const named = panel.y.label ? 18 : 0;
-    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);  // its name stands half to the left
+    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);  // half of its text lies to the left of it
     const half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
     const left = Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
     const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
@@ -304,7 +304,7 @@ export function mount(el, given, tell = () => {}) {
     }
   }
 
-  // What lies at a place of a panel, in pixels: a place of a mark, or null.
+  // The place of a mark that lies under a point of a panel, in pixels; null: none.
   function struck(plan, point) {
     let found = null, least = Infinity;
     const take = (m, place, far) => { if (far < least) { least = far; found = { panel: plan.number, mark: m, place }; } };
@@ -329,7 +329,7 @@ export function mount(el, given, tell = () => {}) {
     });
     return found;
   }
-  // The places of curves at a height of the mouse: one of each.
+  // Of each curve, the place whose x is nearest to the mouse.
   function beside(plan, [px, py]) {
     const found = [];
     plan.panel.marks.forEach((mark, m) => {
@@ -505,7 +505,7 @@ export function mount(el, given, tell = () => {}) {
   }
   function sayHeld() {
     clear();
-    const mark = markOf(held), plan = plans[held.panel], count = COUNT[mark?.kind]?.(mark) || 0;  // of what may be another chart
+    const mark = markOf(held), plan = plans[held.panel], count = COUNT[mark?.kind]?.(mark) || 0;  // the chart may be another one now
     const at = held.place < count && LOCATE[mark.kind](mark, held.place, plan);
     if (!at) { hint(""); return; }
     point(held);
@@ -541,7 +541,7 @@ export function mount(el, given, tell = () => {}) {
     if (before !== chart.panels.map((panel) => panel.title).join("|")) zoom = {};
     draw();
   }
-  // What tests compare with Python, and where a place lies by what is said of it.
+  // For tests: what is shown, and the position of the place with a tooltip.
   const find = (text) => {
     const hit = places().find((each) => textOf(plans[each.panel].panel, markOf(each), each.place).includes(text));
     if (!hit) return null;
@@ -566,7 +566,7 @@ export default {
     const view = mount(el, read(), (message) => model.send(message));
     const words = model.get("pages").length ? html("div", { class: "words", role: "status" }, el.lastChild, read().label) : null;
     let asked = false;
-    const told = () => {  // all that came at once is drawn once
+    const changed = () => {  // changes that arrive together are drawn once
       if (asked) return;
       asked = true;
       queueMicrotask(() => {
@@ -576,10 +576,10 @@ export default {
       });
     };
     const changes = "change:chart change:label change:serial change:coarse change:at";
-    model.on(changes, told);
+    model.on(changes, changed);
     model.send({ kind: "mounted" });
     return () => {
-      model.off(changes, told);
+      model.off(changes, changed);
       view.close();
     };
   },

@@ -1,11 +1,11 @@
 """Charts as numbers and texts, which the browser draws; see `chart.js`.
 
-A chart holds what is to be seen in the coordinates of its axes. The browser lays it out, scales and
-draws it, and answers to the mouse and to keys without the kernel. The meaning of a click stays in
-Python: the browser sends the numbers of panel, mark and place, and `Chart.key` looks them up.
+A chart holds marks in the coordinates of their axes. The browser lays it out, scales and draws it,
+and answers to the mouse and to keys without the kernel. The meaning of a click stays in Python: the
+browser sends the numbers of panel, mark and place, which lead to a key in `Chart.keys`.
 
 Colours are "ink" (that of the text), "faint" or a hex colour. Numbers that are not finite are not
-drawn. Of a tooltip that is not given, the browser states the numbers.
+drawn. Lines without tooltips state their numbers.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Axis:
 
     Attributes:
         domain: Values at its beginning (left, below) and at its end.
-        label: What it counts.
-        scale: Whether equal lengths are equal differences or equal ratios.
-        ticks: Values with their texts, which may have lines; None: the browser chooses them.
-        whole: Whether the browser chooses whole numbers alone.
+        label: Its text.
+        scale: Linear or logarithmic.
+        ticks: Values and texts, of one line or several; None: the browser chooses them.
+        whole: Whether the browser chooses only whole numbers.
     """
 
     domain: tuple[float, float]
@@ -54,7 +54,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """A curve, with a band from `low` to `high` where it is asked for.
+    """A curve, and its band from `low` to `high`.
 
     Attributes:
         x: Places.
@@ -63,12 +63,12 @@ class Line:
         high: Upper limits.
         color: Of the line and its band.
         label: Names it in legends and tooltips.
-        dash: As in SVG, "" for none.
+        dash: Pattern as in SVG; "": solid.
         width: In pixels.
-        step: Whether it runs level until the next place.
+        step: Whether it stays level until the next place.
         texts: Tooltips by place.
-        band: Whether the limits are drawn, and not stated in tooltips alone.
-        hover: Whether it can be pointed at.
+        band: Whether the limits are drawn; tooltips state them in any case.
+        hover: Whether it has tooltips for the mouse.
     """
 
     x: Numbers
@@ -170,7 +170,7 @@ class Polylines:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A straight line across a panel, at one of the two."""
+    """A straight line across a panel, upright at `x` or level at `y`."""
 
     x: float | None = None
     y: float | None = None
@@ -203,10 +203,10 @@ class Cells:
         x1: Right edge of the last one.
         y0: Edge of the first row.
         y1: Edge of the last one.
-        colors: From 0 to `most`, hex colours between which others are mixed.
-        most: The least value of the last colour.
-        names: What a column and a row are, in the tooltip that states a share in per cent; none:
-            cells have no tooltip.
+        colors: Hex colours from 0 to `most`, between which others are interpolated.
+        most: The value from which on cells have the last colour.
+        names: Of a column and of a row, in tooltips that state values in per cent; None: there are
+            no tooltips.
     """
 
     values: NDArray[np.floating[Any]]
@@ -232,11 +232,11 @@ class Panel:
         x: The axis below.
         y: The axis on the left.
         marks: In drawing order.
-        about: What bands and marks are, under the title.
-        height: Of the field, in pixels.
+        about: Explains bands and marks, below the title.
+        height: Of the plotting area, in pixels.
         zoom: Whether dragging zooms it.
-        legend: Whether its labelled lines are listed.
-        shares: Panels of one name are zoomed along x together.
+        legend: Whether its lines with a label are listed.
+        shares: A name; panels that give the same one are zoomed along x together.
     """
 
     title: str
@@ -275,22 +275,22 @@ class Chart:
 
 
 def pack(chart: Chart) -> bytes:
-    """The chart as JSON; of the keys it says only where there is one."""
+    """The chart as JSON, in which `opens` says which places have a key."""
     panels = [
         _given(panel) | {"x": _given(panel.x), "y": _given(panel.y)} | _marks(panel)
         for panel in chart.panels
     ]
-    told = {"panels": panels, "columns": chart.columns, "message": chart.message}
-    return msgspec.json.encode(told, enc_hook=_listed)  # what is not finite becomes null
+    content = {"panels": panels, "columns": chart.columns, "message": chart.message}
+    return msgspec.json.encode(content, enc_hook=_listed)  # what is not finite becomes null
 
 
 def _given(part: Panel | Axis | Mark) -> dict[str, object]:
-    """What is said of a part."""
+    """The attributes of a part that are not None."""
     return {name: value for name, value in vars(part).items() if value is not None}
 
 
 def _marks(panel: Panel) -> dict[str, object]:
-    """The marks of a panel, without the meaning of their keys."""
+    """The marks of a panel, without their keys."""
     marks = [_given(mark) for mark in panel.marks]
     for mark in marks:
         keys = mark.pop("keys", None)
@@ -300,7 +300,7 @@ def _marks(panel: Panel) -> dict[str, object]:
 
 
 def _listed(value: object) -> object:
-    """Numbers of NumPy as those of Python."""
+    """The arrays and numbers of NumPy as those of Python."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"a chart holds numbers and texts, got {type(value).__name__}")

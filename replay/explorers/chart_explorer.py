@@ -1,7 +1,7 @@
-"""An explorer whose charts the browser draws: the kernel sends numbers, and draws for paper alone.
+"""An explorer whose charts the browser draws: the kernel sends numbers and draws only for paper.
 
-Controls and settings stay in Python, as of every explorer; a move computes a view and packs its
-chart. Where anywidget is not installed the picture is an image.
+Controls and settings stay in Python, as in every explorer; a move computes a view and packs its
+chart. Where anywidget is not installed, the picture is an image.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from replay.explorers.subject import View
 
 REMEMBERED = 8
-"""Charts whose clicks are understood, the last ones that were sent."""
+"""Number of charts, the latest ones, whose clicks are understood."""
 
 
 @functools.cache
@@ -70,20 +70,20 @@ class ChartExplorer(Explorer):
         return screen
 
     @property
-    def _drawn_there(self) -> bool:
-        """Whether the browser draws."""
+    def _in_browser(self) -> bool:
+        """Whether the browser draws the chart; if not, the picture is an image."""
         return hasattr(self._screen, "chart")
 
     @property
     def png(self) -> bytes:
         """The picture for paper as a PNG, drawn once it is asked for."""
-        if not self._drawn_there:
+        if not self._in_browser:
             return super().png
         with self._lock:
             return b"" if self._view is None else self._image(self._view)
 
     def _small(self) -> bytes:
-        """The same in few colours, for pages."""
+        """The picture for paper as a PNG in few colours, for pages."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         canvas: Any = FigureCanvasAgg(self._paper())
@@ -104,7 +104,7 @@ class ChartExplorer(Explorer):
 
     def _draw(self, *, coarse: bool) -> None:
         """Send the chart of the view."""
-        if not self._drawn_there:
+        if not self._in_browser:
             super()._draw(coarse=coarse)
         elif self._view is not None:
             chart = self._chart_of(self._view)
@@ -125,15 +125,15 @@ class ChartExplorer(Explorer):
         return Chart(message=view.words) if make is None else make(view)
 
     def _frame(self, view: View) -> bytes:
-        return pack(self._chart_of(view)) if self._drawn_there else super()._frame(view)
+        return pack(self._chart_of(view)) if self._in_browser else super()._frame(view)
 
     def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
-        if not self._drawn_there:
+        if not self._in_browser:
             return super()._make_book(pages, texts, at)
         return _screen()(theme=self._subject.theme, pages=pages, texts=texts, at=at)
 
     def _still(self) -> str:
-        if not self._drawn_there or self._view is None:
+        if not self._in_browser or self._view is None:
             return super()._still()
         screen = self._screen
         state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
@@ -141,7 +141,7 @@ class ChartExplorer(Explorer):
         return chart_page(self._small(), self.words, screen.chart, state)
 
     def _stored(self) -> JsonObject:
-        if not self._drawn_there:
+        if not self._in_browser:
             return super()._stored()
         return stored(self._stored_as, self._small(), self.words)
 

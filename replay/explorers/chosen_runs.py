@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SPLITS = 3
 """Colours that the budget explorer keeps for splits; those after them are of single runs."""
 RUN_DASHES = ("", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5")
-"""Of the first runs that share the colours, of the next ones, and so on."""
+"""Dash patterns, one for each time that the colours are used up."""
 MOST = 12
 """Runs that are chosen at most."""
 
@@ -103,7 +103,7 @@ def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
 
 
 def runs_chart(view: RunsView) -> Chart:
-    """The runs as the browser draws them, each as the budget explorer does (`view.js`)."""
+    """The chart of the runs, with the same lines as in the budget explorer (`view.js`)."""
     own, lines, heights = palette.get()[SPLITS:], [], []
     for k, run in enumerate(view.summary["run"]):
         rows = view.rows[view.rows["run"] == run].sort_values("generation")

@@ -87,8 +87,8 @@ function html(name, attributes, parent, text) {
   parent?.append(made);
   return made;
 }
-// Draw the children of a group anew: `put` is `svg` within it, but keeps what is there already and
-// touches only what differs, so that a page that changes little is styled and painted little.
+// Draw the children of a group again: `put` makes a child as `svg` does, but reuses the one that is
+// there and changes only what differs, so that the browser has little to style and paint.
 function redraw(parent, paint) {
   let next = parent.firstChild;
   paint((name, attributes, text = "") => {
@@ -118,7 +118,7 @@ function redraw(parent, paint) {
     gone.remove();
   }
 }
-// Write a text unless it stands there.
+// Set the text of a node, if it differs.
 function write(node, text) {
   if (node.textContent !== String(text)) node.textContent = text;
 }

@@ -50,7 +50,7 @@ class Drawing:
         slow: Computes, beside the page, what the bytes lack; returns whether that was anything.
         code: From settings to the call that gives the picture as a figure.
         lists: Settings that hold any number of their values.
-        theme: Inks of a page that is saved.
+        theme: Inks of a saved page.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Figures for paper of what explorers show: the browser draws for the screen."""
+"""Figures of explorers for paper; the browser draws for the screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Worded(Protocol):
-    """What can be put in words."""
+    """A view that can be put in words."""
 
     @property
     def words(self) -> str:

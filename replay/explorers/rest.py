@@ -1,4 +1,4 @@
-"""Between two moves an explorer waits for rest, and then shows its view in full."""
+"""When no control of an explorer has moved for a moment, its view is shown in full."""
 
 from __future__ import annotations
 

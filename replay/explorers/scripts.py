@@ -36,17 +36,17 @@ def encoded(value: bytes | str) -> str:
 
 
 def run_page(picture: bytes, words: str, run: Mapping[str, object], state: object) -> str:
-    """A run as HTML without a server or a network: its picture, which scripts bring to life."""
+    """A run as HTML that needs no server and no network: a picture, which its script replaces."""
     return _live_page("run_view", picture, words, [run, state])
 
 
 def chart_page(picture: bytes, words: str, chart: bytes, state: Mapping[str, object]) -> str:
-    """A packed chart as HTML, likewise; `state` is what `chart.js` knows beside it."""
+    """A packed chart as such HTML; `state` has the other values that `chart.js` reads."""
     return _live_page("chart", picture, words, [{**json.loads(chart), **state}])
 
 
 def _live_page(view: View, picture: bytes, words: str, arguments: Sequence[object]) -> str:
-    """A picture that the script of a view replaces, given what it mounts."""
+    """A picture that the script of a view replaces: it calls `mount` with the arguments."""
     name = f"replay-{secrets.token_hex(6)}"
     given = encoded(json.dumps(arguments, allow_nan=False))
     return (

@@ -48,7 +48,7 @@ NAMED, KEPT = 16, 16
 """Configurations that are drawn at most, and races that are kept in memory."""
 
 HEIGHT = 42
-"""Of a configuration's row, in pixels."""
+"""Height of a configuration's row in pixels."""
 
 USUAL: Settings = {
     "selector": "arm_elimination", "interval": "anytime", "delta": 0.05, "batch": 1,
@@ -228,7 +228,7 @@ def explore_selection(
 
 
 def race_chart(view: SelectionView) -> Chart:
-    """The race as the browser draws it: a row per configuration, its rounds going downwards."""
+    """The chart of a race: a row per configuration, in which rounds go downwards."""
     found, shown = view.selection, view.rounds
     alive, mean, lower, upper, count = (
         np.array([getattr(each, name)[0] for each in found.rounds])
@@ -237,7 +237,7 @@ def race_chart(view: SelectionView) -> Chart:
     order = order_of_race(found, NAMED)
     labels, fields = distinct(found.labels)
     deep = 0.8 / len(found.rounds)
-    stride = math.ceil(len(found.rounds) / MOST_ROUNDS)  # of more rounds, every so many are drawn
+    stride = math.ceil(len(found.rounds) / MOST_ROUNDS)  # draws at most MOST_ROUNDS
     marks: list[Mark] = []
     for row, k in enumerate(order):
         retired = not alive[shown - 1, k]

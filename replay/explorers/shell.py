@@ -179,7 +179,7 @@ class Explorer:
             return save(self._paper(), path)
 
     def _paper(self) -> Figure:
-        """The figure of what is shown."""
+        """The figure of the current view."""
         return self._subject.figure(self._view, self._theme)
 
     def _image(self, view: View) -> bytes:
@@ -195,7 +195,7 @@ class Explorer:
         return shown + spoken(self.words)
 
     def settle(self) -> None:
-        """Show in full what was shown coarsely, at first or while a slider moved."""
+        """Replace a coarse view, as shown first and while a slider moves, by the full one."""
         with self._lock:
             self._rest.cancel()
             if self._coarse:
@@ -237,11 +237,11 @@ class Explorer:
         return made
 
     def _frame(self, view: View) -> bytes:
-        """What a slider without a kernel shows of a view."""
+        """The page for a view in a slider that needs no kernel."""
         return self._image(view)
 
     def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget | None:
-        """See `flip_book`."""
+        """The widget that shows pages of `_frame`; None: they are plain images."""
         return None
 
     def close(self) -> None:

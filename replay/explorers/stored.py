@@ -34,7 +34,7 @@ def live_help(mark: str, text: str) -> str:
 
 
 def show_live(widget: Widget, picture: Callable[[], JsonObject]) -> None:
-    """Shows the live widget, then makes and stores its picture and words, which it hides."""
+    """Shows the widget, then makes and stores the picture and words that the widget hides."""
     from IPython.display import display
 
     live = dict(widget._repr_mimebundle_()) | {"text/plain": ""}

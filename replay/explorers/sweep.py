@@ -54,8 +54,8 @@ class SweepView:
     whole: pd.DataFrame  # rows of the sweep
     rows: pd.DataFrame  # those that the filters leave
     figure: str  # name in `FIGURES`
-    measure: str  # what main effects are of
-    cost: str  # the cost that fitness is drawn against
+    measure: str  # the column whose main effects are shown
+    cost: str  # on the horizontal axis, beside fitness
 
     @functools.cached_property
     def words(self) -> str:

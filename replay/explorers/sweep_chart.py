@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROW, FRAME = 26.0, 10.0
-"""Pixels of a row, and those above and below all rows."""
+"""Height of a row, and the room for the frame around all rows, in pixels."""
 
 LONGEST = 16
-"""Characters of a value beside its axis of parallel coordinates; the tooltip has all of them."""
+"""Characters of a value on an axis of parallel coordinates; tooltips have the whole value."""
 
 
 def chart_of(rows: pd.DataFrame, figure: str, *, measure: str, cost: str) -> Chart:
@@ -54,8 +54,8 @@ def chart_of(rows: pd.DataFrame, figure: str, *, measure: str, cost: str) -> Cha
     Args:
         rows: Of `replay.load_sweep`.
         figure: Main effects, configurations, depth and breadth, or cost and fitness.
-        measure: What main effects are of.
-        cost: What fitness is drawn against.
+        measure: The column whose main effects are shown.
+        cost: The cost on the horizontal axis.
     """
     try:
         match figure:
@@ -106,13 +106,13 @@ def effects_chart(rows: pd.DataFrame, measure: str) -> Chart:
 
 
 def _counts(row: dict[Any, Any]) -> str:
-    """From how much a mean is, for a tooltip."""
+    """The numbers of runs, configurations and seeds behind a mean, for its tooltip."""
     parts = ((row["runs"], "run"), (row["configurations"], "configuration"), (row["seeds"], "seed"))
     return ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in parts)
 
 
 def configurations_chart(rows: pd.DataFrame) -> Chart:
-    """Parallel coordinates: configurations as lines, coloured as the axis of fitness is."""
+    """Parallel coordinates: configurations as lines, in the colours of the axis of fitness."""
     shown = coordinates(rows)
     table, end = shown.table, len(shown.fields)
     names = [field.name for field in shown.fields]
@@ -168,11 +168,11 @@ def _outward(height: float) -> float:
 
 
 BAR = 0.06
-"""Width of the bar of colours that is the axis of fitness, in units between two axes."""
+"""Half the width of the colour bar on the axis of fitness, in distances between two axes."""
 
 
 def _bar(shown: Coordinates, end: int) -> list[Mark]:
-    """The axis of mean fitness, as the bar of its colours from the least to the most."""
+    """The axis of mean fitness, with its colour bar."""
     means = shown.heights["fitness"]
     low, high = float(means.min()), float(means.max())
     if not high > low:
@@ -183,7 +183,7 @@ def _bar(shown: Coordinates, end: int) -> list[Mark]:
 
 
 def _shades_of(fitness: pd.Series[float]) -> list[str]:
-    """A colour for each, between the first of `SHADES` for the least and the last for the most."""
+    """A colour for each value, from the first of `SHADES` (lowest) to the last (highest)."""
     values = fitness.to_numpy(np.float64)
     span = values.max() - values.min()
     place = (values - values.min()) / span if span > 0 else np.full(len(values), 0.5)

@@ -225,8 +225,8 @@ export function mount(el, bytes, given, tell = () => {}) {
   html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips" }, root);
-  const stage = html("div", { class: "stage fixed" }, root);  // its size is set, so the page is not laid out
-  // What stays while somebody moves a slider, and over it what moves.
+  const stage = html("div", { class: "stage fixed" }, root);  // its fixed size spares the page a new layout
+  // What stays while a slider moves, and above it what changes.
   const picture = svg("svg", { role: "group", "aria-label": "budgets" }, stage);
   const over = svg("svg", { class: "over", "aria-hidden": "true" }, stage);
   const map = svg("g", {}, picture), axes = svg("g", {}, picture);
@@ -426,7 +426,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     panel.ground = put("rect", { x: x0, y: top, width: x1 - x0, height: bottom - top, class: "panel", "data-panel": panel.name });
   }
 
-  // What moves: frames on the map, curves, tau, words; of a slider on its way the long texts wait.
+  // What changes: frames on the map, curves, tau, words. While a slider moves, the long texts wait.
   function draw(moved = false) {
     splits = [[1, 1], [2, 0.5], [0.5, 2]].map(([deep, broad]) => {
       const T = state.generations * deep, N = state.children * broad;

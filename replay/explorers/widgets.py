@@ -121,8 +121,8 @@ def flip_book(
         name: What the slider moves.
         frames: Pictures and words by value.
         now: The value to begin with.
-        make: From pictures, words and a number to what shows the picture of its number `at`; None:
-            the pictures are plain images.
+        make: From pictures, words and the number of the first to show, to a widget whose trait `at`
+            is that number; if it returns None, the pictures are plain images.
     """
     import ipywidgets
 

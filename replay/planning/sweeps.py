@@ -194,7 +194,7 @@ def by_configuration(
 
 
 def _beside(values: Floats, number: Ints, count: int) -> Floats:
-    """What is known of so many groups, each in a column of its own; NaN below."""
+    """The known values of each group in a column of its own, filled up with NaN."""
     kept = np.flatnonzero(~np.isnan(values))
     ordered = kept[np.argsort(number[kept], kind="stable")]
     size = np.bincount(number[kept], minlength=count)

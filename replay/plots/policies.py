@@ -267,7 +267,7 @@ def race(
 
 
 def order_of_race(selection: Selection, named: int) -> list[int]:
-    """Numbers of the configurations that stay longest, best mean first."""
+    """Indices of the configurations that stay longest, and among those by their mean."""
     alive = np.array([each.alive[0] for each in selection.rounds]).sum(axis=0)
     mean = np.nan_to_num(selection.rounds[-1].mean[0], nan=-np.inf)
     found: list[int] = np.lexsort((-mean, -alive))[:named].tolist()
@@ -298,7 +298,7 @@ def distinct(labels: Sequence[str]) -> tuple[list[str], list[str]]:
 def head_of_race(
     selection: Selection, shown: int, drawn: int, fields: Sequence[str]
 ) -> tuple[str, str, str]:
-    """The title of a race, what the picture rests on, and the label of its axis."""
+    """The title of a race, the line below it, and the label of its axis."""
     terms, total = selection.terms, len(selection.labels)
     left = int(selection.rounds[shown - 1].alive.sum())
     kind = (

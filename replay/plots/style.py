@@ -391,7 +391,7 @@ def usual_range(fitness: ArrayLike) -> tuple[float, float]:
 
 
 def with_room(low: float, high: float) -> tuple[float, float]:
-    """Limits of an axis of fitness that marks do not touch; a constant lies near its foot."""
+    """Limits of a fitness axis with room around the marks; a constant lies near its bottom."""
     if high > low:
         return low - 0.06 * (high - low), high + 0.06 * (high - low)
     size = abs(low) or 1.0

@@ -35,10 +35,10 @@ MOST_TICKS = 8
 """Values of a field that are written on its axis of parallel coordinates."""
 
 WIDE = 20
-"""Costs whose largest is more than so many times the least are spaced by ratios."""
+"""Ratio of the largest to the least cost beyond which the axis of cost is logarithmic."""
 
 SHADES = ("#2f6db5", "#5f87a8", "#8f9585", "#c0a54d", "#e3ad00")
-"""Colours from the least to the most fitness, seen on light and on dark ground."""
+"""Colours from the lowest to the highest fitness, which are seen on light and dark pages."""
 
 
 class NothingToDrawError(ValueError):
@@ -53,7 +53,7 @@ class Effects:
         table: As `replay.planning.sweeps.main_effects` makes it.
         title: A few words.
         about: What is drawn, and from how many seeds.
-        x: Name of the values.
+        x: Label of the axis.
     """
 
     table: pd.DataFrame
@@ -99,7 +99,7 @@ class Coordinates:
         fields: The swept fields, each an axis.
         heights: Columns fitness, fitness_low and fitness_high on the axis of mean fitness.
         ticks: Heights and texts of round values on that axis.
-        best: How many are the best tenth, at least one.
+        best: Number of configurations in the best tenth, at least one.
         title: A few words.
         about: What is drawn, and from how many seeds.
     """
@@ -215,13 +215,13 @@ def depth_breadth(frame: pd.DataFrame) -> Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What fitness costs.
+    """Mean cost and fitness of configurations.
 
     Attributes:
         table: One row per configuration whose fitness and cost are known.
         front: Those of the Pareto front, by cost.
         names: Values of those of the front that are named, the last ones, with their numbers.
-        ratios: First and last cost of an axis that is spaced by ratios; None: one of differences.
+        ratios: Limits of a logarithmic axis of cost; None: the axis is linear.
         title: A few words.
         about: What is drawn, and from how many seeds.
     """
@@ -244,7 +244,7 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
         raise ValueError(f"expected a cost among {', '.join(COST_LABELS)}, got {cost!r}")
     table = by_configuration(frame, ["fitness", cost])
     if table[cost].isna().all():
-        raise ValueError(f"{cost}: unknown of every run; costs: {', '.join(COST_LABELS)}")
+        raise ValueError(f"{cost}: unknown for every run; costs: {', '.join(COST_LABELS)}")
     known = table.dropna(subset=["fitness", cost])
     front, fields = pareto_front(known, cost), swept_fields(frame)
     names = []
@@ -268,9 +268,9 @@ def costs(frame: pd.DataFrame, cost: str) -> Costs:
 def _ratios(
     means: pd.Series[float], lows: pd.Series[float], highs: pd.Series[float]
 ) -> tuple[float, float] | None:
-    """The ends of an axis for means with intervals, if the largest is many times the least.
+    """The limits of a logarithmic axis, if the largest mean is many times the least.
 
-    An interval may go down to zero or below: it is seen down to a third of the least mean.
+    An interval that reaches zero or less is cut off at a third of the least mean.
     """
     least, most = float(means.min()), float(means.max())
     if least <= 0 or most <= WIDE * least:
@@ -310,12 +310,12 @@ def short(value: object) -> str:
 
 
 def seed_intervals(seeds: int) -> str:
-    """What intervals over so many seeds are called."""
+    """Names the intervals over so many seeds."""
     return f"{100 * measured('mean', seeds):.0f} % interval over {seeds} seeds"
 
 
 def seed_means(seeds: int, of: str = "") -> str:
-    """What means with their intervals over so many seeds are called, or why there are none."""
+    """Names the means over so many seeds and their intervals, or says why there are none."""
     if seeds < LEAST:
         there = "there is 1 seed" if seeds == 1 else f"there are {seeds} seeds"
         return f"mean{of} without an interval, as {there} and intervals need {LEAST}"
