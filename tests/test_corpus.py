@@ -30,6 +30,8 @@ FEEDBACK = CORPUS / "local-tsp-feedback"
 """Forks of its deep runs, a protocol of its own."""
 POLICIES = CORPUS / "local-tsp-policies"
 """What was made so far of the confirmatory protocol about policies."""
+FOUR = ("greedy", "islands", "openevolve", "shinka")
+"""The ways that one budget was given to, and each alone."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 ALL = int(os.environ.get("EVO_TORTURE", "1")) > 1
 """Whether every run that can be made again is, or one of each kind whose programs are quick."""
@@ -66,6 +68,35 @@ def test_allocations_over_other_tools_made_the_calls_of_their_budget() -> None:
         assert frame["n_calls"].sum() == 64
         tasks |= set(frame["task"])
     assert tasks == {"circle_packing", "min_max_distance", "heilbronn_triangle"}
+
+
+def test_five_ways_made_the_same_number_of_calls_of_a_real_model() -> None:
+    folder = CORPUS.parent / "samples" / "side-by-side-tsp"
+    files = {path for path in folder.rglob("*") if path.is_file() and path.name != "SHA256SUMS"}
+    assert (folder / "SHA256SUMS").read_text().splitlines() == [
+        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}"
+        for name in sorted(path.relative_to(folder).as_posix() for path in files)
+    ]
+    made = replay.load(*folder.glob("*.jsonl.gz")).groupby("run")[["n_calls", "tokens"]].sum()
+    assert [name.split("-")[0] for name in made.index] == list(FOUR)
+    assert set(made["n_calls"]) == {64}
+    counted = pd.read_csv(folder / "gate.csv", index_col="run")
+    for run, counts in counted.iterrows():
+        assert made.loc[run].tolist() == [counts["calls"], counts["tokens"]]
+    over = replay.load(folder / "ucb1-tsp_construct-s0" / "allocation.jsonl")
+    assert set(over["search"]) == set(FOUR)
+    assert over["n_calls"].sum() == 64
+
+
+def test_a_gate_gives_every_call_of_a_tool_a_seed_of_its_own() -> None:
+    folder = CORPUS.parent / "samples" / "side-by-side-tsp"
+    for log in (
+        folder / "openevolve-tsp_construct-s3000.jsonl.gz",
+        folder / "ucb1-tsp_construct-s0" / "arm-00.jsonl.gz",
+    ):
+        children = evo.read_log(log).children
+        assert len({child.seed for child in children}) == len(children)
+        assert len({child.reply for child in children}) > len(children) / 2
 
 
 def test_other_tools_made_as_many_calls_as_the_gate_counted() -> None:
