@@ -10,11 +10,12 @@ from replay.explorers.allocation_data import AllocationView, when
 from replay.explorers.allocation_picture import (
     FAIR,
     GREY,
+    Texts,
     colours_of,
     fitness_range,
-    headings,
     reach,
     short_name,
+    texts_of,
     width_of,
 )
 from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Mark, Panel, Points, Rule
@@ -34,13 +35,19 @@ def allocation_chart(view: AllocationView) -> Chart:
     """Best fitness and pulls above, threshold times and effects below."""
     names = list(view.played)
     looks = dict(zip(names, colours_of(names), strict=True))
+    curves, pulls, times, effects = texts_of(view)
     return Chart(
-        panels=[_curves(view, looks), _pulls(view), _times(view, looks), _effects(view, looks)],
+        panels=[
+            _curves(view, looks, curves),
+            _pulls(view, pulls),
+            _times(view, looks, times),
+            _effects(view, looks, effects),
+        ],
         columns=2,
     )
 
 
-def _curves(view: AllocationView, looks: dict[str, str]) -> Panel:
+def _curves(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
     """Best fitness by round, with the band of the policy whose pulls are shown."""
     at = np.unique(np.linspace(1, view.rounds, min(view.rounds, MOST_PLACES)).round().astype(int))
     lines: list[Mark] = []
@@ -55,10 +62,10 @@ def _curves(view: AllocationView, looks: dict[str, str]) -> Panel:
         )  # fmt: skip
     width = width_of(view)
     return Panel(
-        title="Best fitness over the arms",
-        about=headings(view)[0],
-        x=Axis(domain=(0, width), label="rounds (pulls)", whole=True),
-        y=Axis(domain=fitness_range(view, width), label="best fitness"),
+        title=texts.title,
+        about=texts.about,
+        x=Axis(domain=(0, width), label=texts.x, whole=True),
+        y=Axis(domain=fitness_range(view, width), label=texts.y),
         marks=[*lines, Rule(y=view.tau, dash="1.5 3")],
         zoom=True,
         legend=True,
@@ -66,7 +73,7 @@ def _curves(view: AllocationView, looks: dict[str, str]) -> Panel:
     )
 
 
-def _pulls(view: AllocationView) -> Panel:
+def _pulls(view: AllocationView, texts: Texts) -> Panel:
     """The share of pulls by rank of the arm and round."""
     ranks, arms = view.played[view.shown].ranks, view.arms
     cells = Cells(
@@ -74,19 +81,17 @@ def _pulls(view: AllocationView) -> Panel:
         most=min(1.0, FAIR / arms), names=("round", "rank"),
     )  # fmt: skip
     return Panel(
-        title=f"Pulls of {view.shown}",
-        about=f"dark: none; yellow: {FAIR} equal shares or more",
-        x=Axis(domain=(0, width_of(view)), label="round", whole=True),
-        y=Axis(
-            domain=(arms + 0.5, 0.5), label="rank of the arm", ticks=[(1, "best"), (arms, "worst")]
-        ),
+        title=texts.title,
+        about=texts.about,
+        x=Axis(domain=(0, width_of(view)), label=texts.x, whole=True),
+        y=Axis(domain=(arms + 0.5, 0.5), label=texts.y, ticks=[(1, "best"), (arms, "worst")]),
         marks=[cells],
         zoom=True,
         shares="rounds",
     )
 
 
-def _times(view: AllocationView, looks: dict[str, str]) -> Panel:
+def _times(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
     """Rounds to reach tau, a row per policy; a click on a row shows the pulls of its policy."""
     width, found = width_of(view), list(view.times.values())
     late = [math.isinf(each.high) or math.isinf(each.time) for each in found]
@@ -112,16 +117,16 @@ def _times(view: AllocationView, looks: dict[str, str]) -> Panel:
         ),
     ]  # fmt: skip
     return Panel(
-        title="Rounds to reach τ",
-        about=headings(view)[1],
-        x=Axis(domain=(0, 1.03 * width), label="rounds", whole=True),
+        title=texts.title,
+        about=texts.about,
+        x=Axis(domain=(0, 1.03 * width), label=texts.x, whole=True),
         y=_rows(list(looks), len(rows)),
         marks=marks,
         height=float(ROW * len(rows)),
     )
 
 
-def _effects(view: AllocationView, looks: dict[str, str]) -> Panel:
+def _effects(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
     """What the pool and the choice of each policy gain, a row each."""
     found, ends, names = list(view.effects.values()), reach(view), list(view.effects)
     rows, every = list(range(len(found))), [looks.get(name, GREY) for name in names]
@@ -140,9 +145,9 @@ def _effects(view: AllocationView, looks: dict[str, str]) -> Panel:
         ),
     ]  # fmt: skip
     return Panel(
-        title="Pool and allocation",
-        about="pool: random less single; else policy less random",
-        x=Axis(domain=(-ends, ends), label="gain in best fitness after all rounds"),
+        title=texts.title,
+        about=texts.about,
+        x=Axis(domain=(-ends, ends), label=texts.x),
         y=_rows(names, len(view.times)),
         marks=marks,
         height=float(ROW * len(view.times)),

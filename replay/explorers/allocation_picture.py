@@ -1,10 +1,10 @@
-"""The picture of the allocation explorer: curves, threshold times, pulls and effects."""
+"""The figure of the allocation explorer for paper, and the texts that it shares with its chart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,44 @@ if TYPE_CHECKING:
 
 GREY = "#8C8C8C"
 FAIR = 3
+"""An arm with so many equal shares of the pulls has the brightest colour."""
+
+
+class Texts(NamedTuple):
+    """The texts of a panel: its title, the line below it, and the labels of its axes."""
+
+    title: str
+    about: str
+    x: str
+    y: str = ""
+
+
+def texts_of(view: AllocationView) -> tuple[Texts, Texts, Texts, Texts]:
+    """The texts of curves, pulls, threshold times and effects."""
+    return (
+        Texts(
+            title="Best fitness over the arms",
+            about=f"mean; band: {view.interval} of {view.shown}, n = {view.pools.runs} runs",
+            x="rounds (pulls)",
+            y="best fitness",
+        ),
+        Texts(
+            title=f"Pulls of {view.shown}",
+            about=f"dark: none; yellow: {FAIR} equal shares or more",
+            x="round",
+            y="rank of the arm",
+        ),
+        Texts(
+            title="Rounds to reach τ",
+            about=f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
+            x="rounds",
+        ),
+        Texts(
+            title="Pool and allocation",
+            about="pool: random less single; else policy less random",
+            x="gain in best fitness after all rounds",
+        ),
+    )
 
 
 def allocation_figure(view: AllocationView, theme: Theme) -> Figure:
@@ -33,9 +71,12 @@ def allocation_figure(view: AllocationView, theme: Theme) -> Figure:
     names = list(view.played)
     colours = dict(zip(names, colours_of(names), strict=True))
     _draw_curves(axes[0], view, colours, theme)
-    _draw_pulls(axes[1], view, theme)
-    _draw_times(axes[2], view, colours, theme)
+    _draw_pulls(axes[1], view)
+    _draw_times(axes[2], view, colours)
     _draw_effects(axes[3], view, colours, theme)
+    for ax, texts in zip(axes, texts_of(view), strict=True):
+        style.label_axes(ax, theme, x=texts.x, y=texts.y)
+        style.head(ax, theme, texts.title, texts.about)
     return figure
 
 
@@ -44,8 +85,6 @@ def _draw_curves(ax: Axes, view: AllocationView, colours: dict[str, str], theme:
     ax.set_ylim(*fitness_range(view, width))
     ax.set_xlim(0, width)
     style.whole_numbers(ax)
-    style.label_axes(ax, theme, x="rounds (pulls)", y="best fitness")
-    style.head(ax, theme, "Best fitness over the arms", headings(view)[0])
     at = np.arange(1, view.rounds + 1)
     drawn: list[tuple[str, str | Line2D]] = []
     for name, colour in colours.items():
@@ -61,7 +100,7 @@ def _draw_curves(ax: Axes, view: AllocationView, colours: dict[str, str], theme:
     style.legend_of(ax, theme, drawn, loc="lower right")
 
 
-def _draw_pulls(ax: Axes, view: AllocationView, theme: Theme) -> None:
+def _draw_pulls(ax: Axes, view: AllocationView) -> None:
     ax.imshow(
         view.played[view.shown].ranks, aspect="auto", cmap="cividis", interpolation="nearest",
         vmin=0, vmax=min(1.0, FAIR / view.arms), extent=(0.5, view.rounds + 0.5, 1.0, 0.0),
@@ -72,21 +111,14 @@ def _draw_pulls(ax: Axes, view: AllocationView, theme: Theme) -> None:
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False)
     style.whole_numbers(ax)
-    style.label_axes(ax, theme, x="round", y="rank of the arm")
-    style.head(
-        ax, theme, f"Pulls of {view.shown}",
-        f"dark: none; yellow: {FAIR} equal shares or more",
-    )  # fmt: skip
 
 
-def _draw_times(ax: Axes, view: AllocationView, colours: dict[str, str], theme: Theme) -> None:
+def _draw_times(ax: Axes, view: AllocationView, colours: dict[str, str]) -> None:
     width, found = width_of(view), list(view.times.values())
     every, rows = list(colours.values()), range(len(found))
     style.label_rows(ax, [short_name(name) for name in colours])
     ax.set_xlim(0, 1.03 * width)
     style.whole_numbers(ax)
-    style.label_axes(ax, theme, x="rounds", y="")
-    style.head(ax, theme, "Rounds to reach τ", headings(view)[1])
     limits = [(min(each.low, width), min(each.high, width)) for each in found]
     _spans(ax, limits, every, 2.2, 0.6)
     ax.scatter([each.time for each in found], rows, c=every, s=32, zorder=3)
@@ -104,13 +136,6 @@ def _draw_effects(ax: Axes, view: AllocationView, colours: dict[str, str], theme
     ax.set_xlim(-end, end)
     ax.axvline(0, color=THEMES[theme].text, lw=0.8)
     ax.xaxis.set_major_locator(MaxNLocator(3))
-    style.label_axes(ax, theme, x="gain in best fitness after all rounds", y="")
-    style.head(
-        ax,
-        theme,
-        "Pool and allocation",
-        "pool: random less single; else policy less random",
-    )
     _spans(ax, [(0.0, each.value) for each in found], every, 11, 0.4)
     _spans(ax, [(each.low, each.high) for each in found], every, 2.0, 1.0)
     ax.scatter([each.value for each in found], range(len(found)), c=every, s=32, zorder=3)
@@ -134,14 +159,6 @@ def reach(view: AllocationView) -> float:
     widest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
     reach = 10.0 ** math.ceil(math.log10(max(1.2 * widest, 1e-3)))
     return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
-
-
-def headings(view: AllocationView) -> tuple[str, str]:
-    """What curves and threshold times are."""
-    return (
-        f"mean; band: {view.interval} of {view.shown}, n = {view.pools.runs} runs",
-        f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
-    )
 
 
 def short_name(name: str) -> str:
