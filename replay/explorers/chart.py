@@ -87,7 +87,20 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Points:
+class Clickable:
+    """A mark whose places (points, bars or lines) have tooltips and can be clicked.
+
+    Attributes:
+        texts: Tooltips by place.
+        keys: What a click on a place means; None: nothing.
+    """
+
+    texts: Texts | None = None
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Points(Clickable):
     """Points, with intervals as thin bars.
 
     Attributes:
@@ -100,8 +113,6 @@ class Points:
         color: One, or one by point.
         size: Radius in pixels.
         shape: A dot, an arrow to the right (what comes later), or a cross.
-        texts: Tooltips by point.
-        keys: What a click on a point means; None: nothing.
         labels: Texts beside the points.
     """
 
@@ -114,14 +125,12 @@ class Points:
     color: str | Sequence[str] = "ink"
     size: float = 4.0
     shape: Literal["dot", "later", "cross"] = "dot"
-    texts: Texts | None = None
-    keys: Keys | None = None
     labels: Texts | None = None
     kind: Literal["points"] = "points"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Bars:
+class Bars(Clickable):
     """Horizontal bars.
 
     Attributes:
@@ -131,8 +140,6 @@ class Bars:
         color: One, or one by bar.
         thickness: In units of the rows.
         opacity: From 0 to 1.
-        texts: Tooltips by bar.
-        keys: What a click on a bar means; None: nothing.
     """
 
     x0: Numbers
@@ -141,13 +148,11 @@ class Bars:
     color: str | Sequence[str] = "ink"
     thickness: float = 0.5
     opacity: float = 1.0
-    texts: Texts | None = None
-    keys: Keys | None = None
     kind: Literal["bars"] = "bars"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Polylines:
+class Polylines(Clickable):
     """Parallel coordinates: lines over the same places.
 
     Attributes:
@@ -155,16 +160,12 @@ class Polylines:
         rows: Values by line and place.
         colors: By line.
         widths: By line, in pixels.
-        texts: Tooltips by line.
-        keys: What a click on a line means; None: nothing.
     """
 
     x: Numbers
     rows: Sequence[Numbers] | NDArray[np.floating[Any]]
     colors: Sequence[str]
     widths: Sequence[float]
-    texts: Texts | None = None
-    keys: Keys | None = None
     kind: Literal["polylines"] = "polylines"
 
 
@@ -267,10 +268,10 @@ class Chart:
     def keys(self) -> dict[tuple[int, int], Keys]:
         """What clicks mean, by the numbers of panel and mark."""
         return {
-            (p, m): keys
+            (p, m): mark.keys
             for p, panel in enumerate(self.panels)
             for m, mark in enumerate(panel.marks)
-            if (keys := getattr(mark, "keys", None)) is not None
+            if isinstance(mark, Clickable) and mark.keys is not None
         }
 
 
