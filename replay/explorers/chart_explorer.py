@@ -15,7 +15,7 @@ import numpy as np
 from evo.logs.types import Fields
 from replay.explorers.chart import Chart, Keys, pack
 from replay.explorers.paper import sentence_figure
-from replay.explorers.scripts import chart_page, script
+from replay.explorers.scripts import chart_page, screen_class
 from replay.explorers.shell import Explorer
 from replay.explorers.stored import stored
 from replay.explorers.subject import Sentence, Subject
@@ -35,25 +35,20 @@ REMEMBERED = 8
 @functools.cache
 def _screen() -> Any:
     """Returns the class of the widget; None where anywidget is not installed."""
-    try:
-        import anywidget
-    except ImportError:
-        return None
-    import traitlets
+    from traitlets import Bool, Bytes, Int, List, Unicode
 
-    class ChartScreen(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = script("chart")
-        chart = traitlets.Bytes().tag(sync=True)
-        label = traitlets.Unicode().tag(sync=True)
-        source = traitlets.Unicode().tag(sync=True)
-        theme = traitlets.Unicode().tag(sync=True)
-        serial = traitlets.Int().tag(sync=True)
-        coarse = traitlets.Bool().tag(sync=True)
-        pages = traitlets.List(traitlets.Bytes()).tag(sync=True)
-        texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
-        at = traitlets.Int().tag(sync=True)
-
-    return ChartScreen
+    return screen_class(
+        "chart",
+        chart=Bytes(),
+        label=Unicode(),
+        source=Unicode(),
+        theme=Unicode(),
+        serial=Int(),
+        coarse=Bool(),
+        pages=List(Bytes()),
+        texts=List(Unicode()),
+        at=Int(),
+    )
 
 
 class ChartExplorer(Explorer):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay.explorers.rest import Rest
-from replay.explorers.scripts import encoded, script, write_page
+from replay.explorers.scripts import encoded, screen_class, script, write_page
 from replay.explorers.stored import show_live
 from replay.explorers.subject import Settings, View
 from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
@@ -91,31 +91,29 @@ class Setting:
 
 @functools.cache
 def _screen() -> Any:
-    """Returns the class of the widget; anywidget is imported where one is made."""
-    try:
-        import anywidget
-    except ImportError:
+    """Returns the class of the widget; it needs anywidget, which is imported here."""
+    from traitlets import Bytes, Float, Int, List, Unicode
+
+    made = screen_class(
+        "view",
+        data=Bytes(),
+        still=Unicode(),
+        generations=Int(),
+        children=Int(),
+        calls=Int(),
+        tau=Float(),
+        axis=Unicode(),
+        task=Unicode(),
+        model=Unicode(),
+        runs=List(Unicode()),
+    )
+    if made is None:
         raise ModuleNotFoundError(
             "the budget explorer needs anywidget: pip install 'evo-replay[notebook]'; "
             "replay.plots.heatmap draws a grid without it",
             name="anywidget",
-        ) from None
-    import traitlets
-
-    class BudgetScreen(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = script("view")
-        data = traitlets.Bytes().tag(sync=True)
-        still = traitlets.Unicode().tag(sync=True)
-        generations = traitlets.Int().tag(sync=True)
-        children = traitlets.Int().tag(sync=True)
-        calls = traitlets.Int().tag(sync=True)
-        tau = traitlets.Float().tag(sync=True)
-        axis = traitlets.Unicode().tag(sync=True)
-        task = traitlets.Unicode().tag(sync=True)
-        model = traitlets.Unicode().tag(sync=True)
-        runs = traitlets.List(traitlets.Unicode()).tag(sync=True)
-
-    return BudgetScreen
+        )
+    return made
 
 
 class Drawn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evo.logs.types import Fields, JsonObject
 from replay.explorers.run_arrays import drawing_arrays, run_arrays
 from replay.explorers.run_data import RunData, RunView
-from replay.explorers.scripts import run_page, script
+from replay.explorers.scripts import run_page, screen_class
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, View
 
@@ -21,19 +21,10 @@ if TYPE_CHECKING:
 @functools.cache
 def _screen() -> Any:
     """Returns the class of the widget; None where anywidget is not installed."""
-    try:
-        import anywidget
-    except ImportError:
-        return None
-    import traitlets
+    from traitlets import Dict, Int, List
 
-    class RunScreen(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = script("run_view")
-        run = traitlets.Dict().tag(sync=True)
-        at = traitlets.List(traitlets.Int(), allow_none=True).tag(sync=True)
-        drawing = traitlets.Dict().tag(sync=True)
-
-    return RunScreen
+    at = List(Int(), allow_none=True)
+    return screen_class("run_view", run=Dict(), at=at, drawing=Dict())
 
 
 class RunExplorer(Explorer):

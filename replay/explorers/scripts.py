@@ -12,10 +12,13 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from replay.explorers.widgets import spoken
 from replay.plots.style import THEMES, Theme
+
+if TYPE_CHECKING:
+    from traitlets import TraitType
 
 View = Literal["view", "run_view", "chart"]
 """The budgets of a task and model; a run; charts of any other explorer."""
@@ -28,6 +31,22 @@ def script(name: View) -> str:
     return "\n".join(
         (folder / f"{part}.js").read_text(encoding="utf-8") for part in ("drawing", name)
     )
+
+
+def screen_class(name: View, **traits: TraitType[Any, Any]) -> Any:
+    """Returns the class of widgets in which a view draws; None where anywidget is not installed.
+
+    Args:
+        name: The view.
+        traits: What its script and Python share.
+    """
+    try:
+        import anywidget
+    except ImportError:
+        return None
+    shared = {each: trait.tag(sync=True) for each, trait in traits.items()}
+    body = {"__module__": __name__, "_esm": script(name), **shared}
+    return type(f"Screen_{name}", (anywidget.AnyWidget,), body)
 
 
 def encoded(value: bytes | str) -> str:
