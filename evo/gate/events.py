@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt
 from evo.logs.types import JsonObject
 from evo.models.answer import fit_reason, read_json, write_json
-
-if TYPE_CHECKING:
-    import httpx2
 
 
 class Events:
@@ -32,10 +28,10 @@ class Events:
         self._asks_usage, self._hide = asks_usage, hide
         self._usage: JsonObject | None = None
 
-    def read(self, answer: httpx2.Response) -> Iterator[bytes]:
+    def read(self, answer: Iterable[bytes]) -> Iterator[bytes]:
         """Yields what the client gets."""
         rest = b""
-        for piece in answer.iter_bytes():
+        for piece in answer:
             *lines, rest = (rest + piece).split(b"\n")
             if out := b"".join(self._line(line + b"\n") for line in lines):
                 yield out

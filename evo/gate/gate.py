@@ -43,6 +43,7 @@ from evo.models.listening import (
     Listener,
     Request,
     Response,
+    any_readable,
     error_response,
     has_left,
     list_models,
@@ -51,9 +52,8 @@ from evo.models.registry import find_model
 from evo.runs.budget import check_budget
 
 if TYPE_CHECKING:
-    import httpx2
-
     from evo.models.cache import ResponseCache
+    from evo.models.network import Incoming
 
 LONGEST_NAME = 32  # characters of a key that may be a client's name
 LOOK = 0.1  # seconds between looks at whether clients are still there
@@ -123,7 +123,6 @@ class Gate(Listener):
         cache: Path | None = None,
         timeout: float = 600.0,
         seed: int | None = None,
-        transport: httpx2.BaseTransport | None = None,
         turnstile: Turnstile | None = None,
         on_passage: Callable[[Passage], None] | None = None,
     ) -> None:
@@ -141,7 +140,6 @@ class Gate(Listener):
         self._cache: ResponseCache | None = None
         self._timeout = timeout
         self._seed = seed
-        self._transport = transport
         self._turnstile, self._on_passage = turnstile, on_passage
         self._watched: dict[Flight, socket.socket] = {}
         self._client_name = functools.lru_cache(1024)(client_name)
@@ -151,7 +149,7 @@ class Gate(Listener):
         """Opens log, cache and the way to the endpoint."""
         import httpx2
 
-        from evo.models.network import open_transport, patience
+        from evo.models.network import open_transport
 
         if self.log is not None:
             self.account.open_log(self.log, opened)
@@ -163,15 +161,15 @@ class Gate(Listener):
             cache = ResponseCache.open(self._cache_path)
             self._cache = opened.enter_context(contextlib.closing(cache))
         base_url = self._endpoint.base_url
-        self._upstream = self._transport or open_transport(base_url)
-        opened.callback(self._upstream.close)
-        self._url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
-        self._headers = {
-            "authorization": f"Bearer {self._endpoint.key}",
-            "content-type": JSON,
-            "accept-encoding": "identity",
-        }
-        self._steps = patience(self._timeout).as_dict()
+        self._upstream = opened.enter_context(open_transport(base_url))
+        url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
+        self._target = url.raw_path.decode("ascii")
+        self._headers = (
+            ("host", url.netloc.decode("ascii")),
+            ("authorization", f"Bearer {self._endpoint.key}"),
+            ("content-type", JSON),
+            ("accept-encoding", "identity"),
+        )
         self._over.clear()
         watch = threading.Thread(target=self._watch, daemon=True)
         watch.start()
@@ -286,7 +284,7 @@ class Gate(Listener):
                 held.enter_context(flight)
                 answer = held.enter_context(contextlib.closing(self._ask(content)))
                 kind = _kind(answer.headers.get("content-type", JSON))
-                if answer.status_code == 200 and kind == EVENTS:
+                if answer.status == 200 and kind == EVENTS:
                     shows_usage = (asked.get("stream_options") or {}).get("include_usage") is True
                     keeps_text = self._on_passage is not None
                     reader = Events(shows_usage, started, self._endpoint.hide, keeps_text)
@@ -294,7 +292,7 @@ class Gate(Listener):
                     stream = self._pass(answer, reader, settle, flight, key, held.pop_all())
                     next(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
-                got, status = self._endpoint.hide(answer.read()), answer.status_code
+                got, status = self._endpoint.hide(answer.read()), answer.status
                 exchange = Exchange(status, answer.headers, got)
                 read = read_answer(exchange, time.monotonic() - started)
                 response = Response(status, got, kind, retry_after=read.retry_after)
@@ -319,24 +317,14 @@ class Gate(Listener):
             seed = self._seed_of(sent.number)
             self._on_passage(Passage(sent.number, asked, attempt, reply, seed))
 
-    def _ask(self, content: bytes) -> httpx2.Response:
+    def _ask(self, content: bytes) -> Incoming:
         """Sends a request and returns the endpoint's answer, whose body is still to be read."""
-        import httpx2
-
-        request = httpx2.Request(
-            "POST",
-            self._url,
-            content=content,
-            headers=self._headers,
-            extensions={"timeout": self._steps},
-        )
-        answer = self._upstream.handle_request(request)
-        answer.request = request
-        return answer
+        headers = (*self._headers, ("content-length", str(len(content))))
+        return self._upstream.send("POST", self._target, headers, content)
 
     def _pass(
         self,
-        answer: httpx2.Response,
+        answer: Incoming,
         reader: Events,
         settle: Callable[[Attempt, str | None], None],
         flight: Flight,
@@ -376,7 +364,8 @@ class Gate(Listener):
     def _watch(self) -> None:
         """Ends requests whose client has left."""
         while not self._over.wait(LOOK):
-            for flight, connection in list(self._watched.items()):
+            watched = list(self._watched.items())
+            for flight, connection in watched if any_readable(c for _, c in watched) else ():
                 if has_left(connection):
                     flight.cancel()
 

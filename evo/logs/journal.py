@@ -27,6 +27,7 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.records import SCHEMA
+from evo.logs.writes import write_at
 from evo.logs.written import WRITTEN
 
 PREFIX = b'{"crc":"'
@@ -392,10 +393,8 @@ class Writer:
             try:
                 if not self._sound:  # cutting it back had failed, too
                     os.ftruncate(self._descriptor, self._length)
-                self._sound, left = False, memoryview(lines)
-                while left:
-                    at = self._length + len(lines) - len(left)
-                    left = left[os.pwrite(self._descriptor, left, at) :]
+                self._sound = False
+                write_at(self._descriptor, lines, self._length)
                 self._length, self._sound = self._length + len(lines), True
             except OSError as error:
                 words = f"{error.strerror}; no part of the line stays, so the log can go on"

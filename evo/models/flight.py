@@ -25,12 +25,17 @@ class Flight:
         _thread.flight = None
         self._socket = None
 
+    @property
+    def left(self) -> float:
+        """Seconds left, 0 once it is over."""
+        return 0.0 if self.cancelled else max(0.0, self._deadline - time.monotonic())
+
     def board(self, used: socket.socket) -> float:
         """Notes the socket that is about to block; returns the seconds left, 0 once it is over."""
         # The socket is noted before `cancelled` is read, and `cancel` goes in the reverse order,
         # so one of the two sees the other.
         self._socket = used
-        return 0.0 if self.cancelled else max(0.0, self._deadline - time.monotonic())
+        return self.left
 
     def cancel(self) -> None:
         """Ends the request as soon as possible."""

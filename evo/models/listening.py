@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import select
 import selectors
 import socket
 import struct
@@ -395,3 +396,12 @@ def has_left(connection: socket.socket) -> bool:
         return False
     except OSError:
         return True
+
+
+def any_readable(connections: Iterable[socket.socket]) -> bool:
+    """Whether anything has arrived on any of these connections, its end included."""
+    look = select.poll()
+    for connection in connections:
+        if (descriptor := connection.fileno()) >= 0:  # else it was closed just now
+            look.register(descriptor, select.POLLIN)
+    return bool(look.poll(0))

@@ -60,13 +60,13 @@ class LibraryWire:
     ) -> None:
         import openai
 
-        from evo.models.network import EndpointClient, open_transport, patience
+        from evo.models.network import EndpointClient, open_transport
 
         self._client = openai.OpenAI(
             api_key=key,
             base_url=base_url,
             max_retries=0,
-            timeout=patience(seconds),
+            timeout=seconds,
             default_headers={"Accept-Encoding": "identity"},
             http_client=EndpointClient(transport or open_transport(base_url)),
         )

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import math
-import os
 import signal
 import socket
 import struct
@@ -32,6 +31,7 @@ from evo.gate.account import Account, Refused, cost_of_tokens
 from evo.gate.gate import Gate, client_name
 from evo.gate.log import Sent
 from evo.gate.server import OfflineServer
+from evo.logs import journal
 from evo.logs.records import Attempt, Model
 
 MESSAGES = showing(PARENTS["mmd"])
@@ -486,7 +486,7 @@ def test_a_full_disk_stops_the_gate_and_not_the_count(monkeypatch: pytest.Monkey
     ):
         assert post()[0] == 200
         with monkeypatch.context() as broken:
-            broken.setattr(os, "pwrite", full)
+            broken.setattr(journal, "write_at", full)
             assert post()[0] == 507
         assert post()[0] == 200
     assert len(upstream.seen) == len(logged(Path("g.jsonl"))["settled"]) == 2

@@ -2,15 +2,11 @@
 
 import json
 import logging
-import shutil
-import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 
 import httpx2
 import openai
@@ -242,24 +238,8 @@ def test_cancel_ends_a_call_at_once_in_every_phase(endpoint, client, phase):
         shared.call(MESSAGES, seed=1)
 
 
-@pytest.fixture
-def tls_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the program openssl to make a certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with Endpoint(context=context) as server:
-        server.script = lambda number: Answer(body=completion())
-        yield server
-
-
 def test_deadline_and_cancelling_reach_through_tls(tls_endpoint, client):
+    tls_endpoint.script = lambda number: Answer(body=completion())
     model = Model(name="m", base_url=tls_endpoint.url)
     assert client(model=model).call(MESSAGES, seed=1).reply == "hi"
     tls_endpoint.script = in_turn(Answer(body=completion(), trickle=0.5))
