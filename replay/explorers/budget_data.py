@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from replay.logs.frames import COST_COLUMNS, is_stand_in
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
-from replay.plots import hits
 from replay.plots.hits import ranged
 from replay.plots.style import number
 from replay.statistics.intervals import (
@@ -34,7 +33,6 @@ from replay.statistics.intervals import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from replay.planning.kernel import Kernel
 
@@ -69,15 +67,6 @@ class BudgetCurve:
     def columns(self, name: str) -> dict[str, FloatArray]:
         """Value and limits as columns of a table."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
-
-    def hit(self, ax: Axes, label: str) -> hits.Curve:
-        """Its tooltips on axes."""
-        bands = zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
-        texts = [
-            f"{ranged(*band)} at {number(x)}" + (", predicted" if k >= self.logged else "")
-            for k, (x, band) in enumerate(zip(self.x.tolist(), bands, strict=True))
-        ]
-        return hits.Curve(ax, self.x, self.value, texts, label)
 
     @property
     def last(self) -> str:

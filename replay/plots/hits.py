@@ -1,7 +1,7 @@
 """Where everything lies in a picture, for the mouse: marks and curves in logical pixels.
 
 A plot states in the coordinates of its axes what can be pointed at; `pack` puts it into the pixels
-of the figure as it is laid out. Keys stay in Python: the browser sends back a mark's number.
+of the figure as it is laid out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import json
 import secrets
 import struct
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +38,11 @@ class Mark:
         axes: The axes it lies in.
         box: x0, y0, x1, y1 in the coordinates of the axes; equal ends make a point.
         text: The tooltip.
-        key: What a click on it means; None: nothing.
     """
 
     axes: Axes
     box: tuple[float, float, float, float]
     text: str
-    key: Hashable = None
 
 
 @dataclass(frozen=True)
@@ -73,16 +71,10 @@ class Hits:
     Attributes:
         marks: In drawing order; of marks that overlap the smallest is hit.
         curves: Lines.
-        zoom: Axes whose x range may be dragged.
     """
 
     marks: list[Mark] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
-    zoom: list[Axes] = field(default_factory=list)
-
-    def key(self, number: int) -> Hashable:
-        """Returns what a click on a mark means, by the number that the browser sent."""
-        return self.marks[number].key if 0 <= number < len(self.marks) else None
 
 
 def hits_of(figure: Figure) -> Hits:
@@ -96,17 +88,14 @@ def forget(figure: Figure) -> None:
     vars(figure).pop("replay_hits", None)
 
 
-def mark(ax: Axes, box: tuple[float, float, float, float], text: str, key: Hashable = None) -> None:
+def mark(ax: Axes, box: tuple[float, float, float, float], text: str) -> None:
     """Say that a box of axes, or a point, can be pointed at; see `Mark`."""
-    hits_of(figure_of(ax)).marks.append(Mark(ax, box, text, key))
+    hits_of(figure_of(ax)).marks.append(Mark(ax, box, text))
 
 
 def curve(ax: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str], label: str = "") -> None:
-    """Say that a line can be pointed at and its axes zoomed; see `Curve`."""
-    found = hits_of(figure_of(ax))
-    found.curves.append(Curve(ax, x, y, texts, label))
-    if ax not in found.zoom:
-        found.zoom.append(ax)
+    """Say that a line can be pointed at; see `Curve`."""
+    hits_of(figure_of(ax)).curves.append(Curve(ax, x, y, texts, label))
 
 
 def ranged(value: float, low: float, high: float) -> str:
@@ -115,13 +104,12 @@ def ranged(value: float, low: float, high: float) -> str:
     return f"{value:.4g} [{low:.4g}, {high:.4g}]" if known else f"{value:.4g}"
 
 
-def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
+def pack(figure: Figure, hits: Hits, *, dpi: float) -> bytes:
     """Returns what the browser needs to know of a picture; see `picture.js`.
 
     Args:
         figure: As it was drawn.
         hits: What can be pointed at.
-        serial: Number of the picture, which its messages carry.
         dpi: Pixels per inch of a logical pixel's screen.
     """
     ratio = figure.dpi / dpi
@@ -143,7 +131,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
         room = REACH if mark.box[0] == mark.box[2] and mark.box[1] == mark.box[3] else 0.0
         corners = [min(xa, xb) - room, min(ya, yb) - room, max(xa, xb) + room, max(ya, yb) + room]
         floats.append(np.array(corners, dtype=np.float32))
-        marks.append({"first": first, "text": mark.text, "opens": mark.key is not None})
+        marks.append({"first": first, "text": mark.text})
         first += 4
     curves: list[dict[str, object]] = []
     for curve in hits.curves:
@@ -157,9 +145,8 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
         )
         first += 2 * len(texts)
     head = {
-        "serial": serial,
         "size": [width, height],
-        "axes": [_axes(ax, ratio, height, zoom=ax in hits.zoom) for ax in axes],
+        "axes": [_axes(ax, ratio, height) for ax in axes],
         "marks": marks,
         "curves": curves,
     }
@@ -168,7 +155,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
     return struct.pack("<I", len(body)) + body + b"".join(part.tobytes() for part in floats)
 
 
-def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, object]:
+def _axes(ax: Axes, ratio: float, height: float) -> dict[str, object]:
     """Returns the box, limits and scales of axes."""
     box = ax.bbox
     words = [ax.get_xlabel(), ax.get_ylabel()]
@@ -178,7 +165,6 @@ def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, obj
         "y": list(map(float, ax.get_ylim())),
         "log": [ax.get_xscale() == "log", ax.get_yscale() == "log"],
         "words": words if all(words) else None,
-        "zoom": zoom,
     }
 
 
@@ -199,10 +185,8 @@ def still(png: bytes, hits: bytes, label: str) -> str:
         f"const data = {json.dumps(data)};\n"
         f'const script = new Blob([bytes("{script}")], {{ type: "text/javascript" }});\n'
         "const { mount } = await import(URL.createObjectURL(script));\n"
-        "const given = {\n"
-        "  png: bytes(data.png), hits: new DataView(bytes(data.hits).buffer),\n"
-        "  label: new TextDecoder().decode(bytes(data.label)),\n"
-        "};\n"
-        f'mount(document.getElementById("{name}"), (key) => given[key], () => {{}});\n'
+        "const hits = new DataView(bytes(data.hits).buffer);\n"
+        "const label = new TextDecoder().decode(bytes(data.label));\n"
+        f'mount(document.getElementById("{name}"), bytes(data.png), hits, label);\n'
         "</script>\n"
     )

@@ -1,13 +1,10 @@
 // A picture that answers to the mouse: a PNG, and where everything lies in it.
 //
-// `mount(el, get, send)` knows nothing of Jupyter: pages and the site use this same file. get(name)
-// gives "png" and "hits" (bytes) and "label"; send(message) tells of a click on a mark, a range that
-// was dragged and a double click.
-// `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
-// in logical pixels, y downwards.
+// `mount(el, png, view, label)` shows the bytes of a PNG on a page. `view` is a DataView of what
+// `hits.pack` makes: the length of a JSON head (uint32, little endian), the head, and float32
+// coordinates in logical pixels, y downwards.
 
 function unpack(view) {
-  if (!view || view.byteLength < 4) return null;
   const length = view.getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(view.buffer, view.byteOffset + 4, length)));
   const start = view.byteOffset + 4 + length;
@@ -63,13 +60,15 @@ function curvesAt(hits, axes, x) {
   return { lines, places };
 }
 
-export function mount(el, get, send) {
+export function mount(el, png, view, label) {
   const box = document.createElement("div");
   box.className = "replay-picture";
   box.style.cssText = "position:relative;display:inline-block;max-width:100%;line-height:0;outline-offset:2px";
   const image = document.createElement("img");
   image.style.cssText = "max-width:100%;height:auto;display:block";
   image.draggable = false;
+  image.alt = label;
+  image.setAttribute("aria-label", label);
   const overlay = document.createElement("canvas");
   overlay.style.cssText = "position:absolute;left:0;top:0;width:100%;height:100%;cursor:crosshair";
   const tip = document.createElement("div");
@@ -80,16 +79,13 @@ export function mount(el, get, send) {
   box.append(image, overlay, tip);
   el.append(box);
 
-  let hits = null, waiting = null, url = "", from = null, to = null;
+  const hits = unpack(view);
   let held = null;  // the mark that was pointed at last
-  let mouse = null;  // where the mouse rests, as its last event
-  let down = [0, 0], early = null;  // early: a click on what is still being drawn in full
-  const scale = () => (hits ? image.clientWidth / hits.size[0] : 1);
-  const at = (event) => {
+  const scale = () => image.clientWidth / hits.size[0];
+  const place = (event) => {
     const bounds = image.getBoundingClientRect();
-    return [event.clientX - bounds.left, event.clientY - bounds.top];
+    return [event.clientX - bounds.left, event.clientY - bounds.top].map((each) => each / scale());
   };
-  const place = (event) => at(event).map((each) => each / scale());
   const axesAt = (x, y) => hits.axes.findIndex((axes) => inside(x, y, axes.box));
 
   function draw(paint) {
@@ -119,15 +115,9 @@ export function mount(el, get, send) {
     pen.strokeRect(x0 - 1, y0 - 1, x1 - x0 + 2, y1 - y0 + 2);
   }
   function hover(event) {
-    if (!hits) return;
     const [x, y] = place(event), number = axesAt(x, y);
     if (number < 0) { say(""); draw(); return; }
     const axes = hits.axes[number], [x0, y0, x1, y1] = axes.box;
-    if (from) {
-      to = [x, y];
-      draw((pen) => { pen.fillStyle = "#8888"; pen.fillRect(from[0], y0, x - from[0], y1 - y0); });
-      return;
-    }
     const found = markAt(hits, x, y), curves = curvesAt(hits, number, x);
     const text = found === null ? curves.lines.join("\n") : hits.marks[found].text;
     held = found ?? held;
@@ -146,44 +136,12 @@ export function mount(el, get, send) {
       : "";
     say(text || where, x, y);
   }
-  overlay.addEventListener("pointermove", (event) => { mouse = event; hover(event); });
-  overlay.addEventListener("pointerleave", () => { from = mouse = null; say(""); draw(); });
-  function click(x, y) {
-    const found = markAt(hits, x, y);
-    if (found === null || !hits.marks[found].opens) return;
-    send({ kind: "click", serial: hits.serial, mark: found });
-    box.focus({ preventScroll: true });
-  }
-  overlay.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    down = at(event); early = null;
-    if (!hits) return;
-    const [x, y] = place(event), number = axesAt(x, y);
-    if (number >= 0 && hits.axes[number].zoom) { from = [x, y, number]; to = null; }
-  });
-  overlay.addEventListener("pointerup", (event) => {
-    if (event.button) return;
-    const start = from, dragged = to, up = at(event);
-    from = to = null;
-    if (!hits) {
-      if (Math.hypot(up[0] - down[0], up[1] - down[1]) < 5) early = up;
-      return;
-    }
-    if (start && dragged && Math.abs(dragged[0] - start[0]) > 5) {
-      const axes = hits.axes[start[2]], [x0, , x1] = axes.box;
-      const ends = [start[0], dragged[0]].map((each) =>
-        valueAt(Math.min(Math.max(each, x0), x1), x0, x1, axes.x, axes.log[0]));
-      send({ kind: "zoom", serial: hits.serial, axes: start[2], x: ends.sort((a, b) => a - b) });
-      return;
-    }
-    click(...place(event));
-  });
-  overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
+  overlay.addEventListener("pointermove", hover);
+  overlay.addEventListener("pointerleave", () => { say(""); draw(); });
 
-  // Arrows go from mark to mark, and Enter clicks.
+  // Arrow keys go from mark to mark.
   const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   function step([right, down]) {
-    mouse = null;
     const [x, y] = held === null ? [0, 0] : middle(held);
     let best = held ?? 0, least = Infinity;
     if (held !== null) hits.marks.forEach((mark, number) => {
@@ -195,61 +153,20 @@ export function mount(el, get, send) {
     draw((pen) => frame(pen, held));
     say(hits.marks[held].text, ...middle(held));
   }
-  function listen() {
-    const marks = hits && hits.marks.length;
-    if (!marks) return;
+  if (hits.marks.length) {
     box.tabIndex = 0;
     box.setAttribute("role", "application");
-    box.setAttribute("aria-label", "picture; arrow keys go from mark to mark, Enter chooses one");
-    box.dataset.lmSuppressShortcuts = "true";
+    box.setAttribute("aria-label", "picture; arrow keys go from mark to mark");
   }
-  listen();
   box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (hits && hits.marks.length && ways[event.key]) step(ways[event.key]);
-    else if (hits && held !== null && event.key === "Enter") click(...middle(held));
-    else return;
-    event.preventDefault(); event.stopPropagation();
+    if (event.ctrlKey || event.metaKey || event.altKey || !hits.marks.length || !ways[event.key]) return;
+    step(ways[event.key]);
+    event.preventDefault();
+    event.stopPropagation();
   });
 
-  let shown = null;
-  function update() {
-    const png = get("png"), packed = get("hits");
-    if (!png || !png.byteLength) return;
-    waiting = packed && packed.byteLength ? unpack(packed) : null;
-    const ready = () => {  // tooltips never run ahead of the pixels
-      const text = hits && held !== null && hits.marks[held]?.text;
-      if (waiting && text) {  // the keys stay where they are
-        const same = waiting.marks.findIndex((mark) => mark.text === text);
-        held = same < 0 ? null : same;
-      }
-      hits = box.hits = waiting;
-      listen();
-      if (hits) image.style.width = `${hits.size[0]}px`;
-      draw(); say("");
-      if (mouse) hover(mouse);
-      box.dataset.serial = hits ? hits.serial : "";
-      if (hits && early) { click(early[0] / scale(), early[1] / scale()); early = null; }
-    };
-    image.alt = get("label") || "";
-    image.setAttribute("aria-label", image.alt);
-    if (png === shown) {
-      if (image.complete) ready();
-      return;
-    }
-    shown = png;
-    const old = url;
-    url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
-    image.onload = () => { ready(); if (old) URL.revokeObjectURL(old); };
-    image.src = url;
-  }
-  update();
-
-  return {
-    update,
-    close: () => {
-      if (url) URL.revokeObjectURL(url);
-      box.remove();
-    },
-  };
+  box.hits = hits;  // for tests
+  image.style.width = `${hits.size[0]}px`;
+  image.onload = () => { box.dataset.ready = "true"; };
+  image.src = URL.createObjectURL(new Blob([png], { type: "image/png" }));
 }

@@ -253,7 +253,7 @@ def race(
             words = f"{selection.labels[k]}\nround {number}: {ranged(*band)}"
             words += f", n = {count[number - 1, k]}"
             if len(selection.rounds) <= MOST_ROUNDS or number == until:
-                hits.mark(ax, box, words, (("rounds", number),))
+                hits.mark(ax, box, words)
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
         names.append(f"{wrapped(labels[k])} (n = {count[shown - 1, k]})")

@@ -116,7 +116,7 @@ def parallel_coordinates(
         )  # fmt: skip
         if top:
             ax.vlines(end + 0.4 + 0.25 * rank / best, below, above, color=colour, lw=2.2)
-        hits.mark(ax, (end, mean, end, mean), words_of(row, names), row["configuration"])
+        hits.mark(ax, (end, mean, end, mean), words_of(row, names))
     _rule(ax, [*names, "mean fitness"], colours, ink)
     style.head(ax, theme, shown.title, shown.about)
     return ax
@@ -223,7 +223,7 @@ def cost_and_fitness(
     for row in known.to_dict("records"):
         x, y = float(row[cost]), float(row["fitness"])
         text = f"{words_of(row, fields)}\n{COST_LABELS[cost]} {number(x)}"
-        hits.mark(ax, (x, y, x, y), text, row["configuration"])
+        hits.mark(ax, (x, y, x, y), text)
     ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
     if shown.ratios:
         style.ratios(ax, *shown.ratios)

@@ -195,7 +195,7 @@ def in_both_themes(figure: Figure) -> str:
         with inks:
             canvas.draw()
         png = small_png(np.asarray(canvas.buffer_rgba()))
-        hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
+        hits = pack(figure, hits_of(figure), dpi=DPI)
         parts.append(f'<div class="{theme}">{still(png, hits, label)}</div>')
     return "".join(parts)
 

@@ -280,7 +280,7 @@ def rest(page) -> None:
     page.evaluate("() => { window.stood = null; }")
     page.wait_for_function(
         """() => {
-          const boxes = [...document.querySelectorAll('.replay-picture, .replay-view')];
+          const boxes = [...document.querySelectorAll('.replay-view')];
           const serials = boxes.filter(e => e.offsetParent).map(e => e.dataset.serial || '');
           const now = serials.join();
           if (window.stood?.now !== now) window.stood = {now, since: performance.now()};

@@ -72,7 +72,7 @@ def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page
         picture.scroll_into_view_if_needed()
         lab.expect(picture).to_be_visible()
         lab.expect(page.locator(f"figure .{other} img")).to_be_hidden()
-        page.locator(f"figure .{theme} [data-serial]:not([data-serial=''])").wait_for()
+        page.locator(f"figure .{theme} [data-ready]").wait_for()
         page.mouse.move(*lab.point(page, ""))  # any mark
         lab.expect(page.locator(f"figure .{theme} [role=status]")).not_to_be_empty()
 
