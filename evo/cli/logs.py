@@ -257,9 +257,10 @@ def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
 
     Args:
         paths: Logs, folders, or journals of allocations, which stand for their arms.
-        everything: Take what is in and below a folder, journals of allocations included, each of
-            which stands for itself then.
+        everything: Take what is in and below a folder. Journals of allocations, each of which then
+            stands for itself, and the logs of engines' gates are among it.
     """
+    from evo.gate.log import ENGINE_LOG, without_engines
     from evo.logs.journal import ENDINGS
     from evo.studies.folders import ALLOCATION, EVENTS
     from evo.studies.selection.base import AGENT
@@ -275,7 +276,10 @@ def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
         others = {AGENT, EVENTS} if everything else {ALLOCATION, AGENT, EVENTS}
         for inside in (place.rglob,) if everything else (place.glob, place.rglob):
             files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
-            logs = [str(f) for f in files if f.name not in others]
+            kept = {*without_engines(files)}
+            if everything:
+                kept |= {file for file in files if file.name == ENGINE_LOG}
+            logs = [str(file) for file in files if file in kept and file.name not in others]
             if logs:
                 break
         else:
@@ -338,10 +342,11 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     """Checks every line of logs; exit code 1 if one is not sound.
 
     Args:
-        logs: Logs, journals of allocations among them, or folders: all that is below them.
+        logs: Logs of runs and gates, journals of allocations, or folders: all that is below them.
         salvage: Copy every sound line of one log to a new one, and say what is missing.
         output: Path of the new log, with --salvage.
     """
+    from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.journal import LogError
     from evo.logs.maintenance import salvage_log
     from evo.runs.verification import verify as check
@@ -362,6 +367,9 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
         try:
             if path.name == ALLOCATION:
                 print(f"{path}: sound, {len(read_journal(path).told)} rounds")
+                continue
+            if is_gate_log(path):
+                print(f"{path}: sound, {len(read_gate_log(path).passed)} requests of a gate")
                 continue
             verification = check(path)
         except LogError as error:

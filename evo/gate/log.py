@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -91,6 +91,14 @@ def is_gate_log(path: Path) -> bool:
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
     return first.startswith(PREFIX) and _FIRST in first
+
+
+def without_engines(files: Sequence[Path]) -> list[Path]:
+    """Leaves out the files of engines, whose folders lie beside the logs of their runs."""
+    known = set(files)
+    folders = [path.parent for path in files if path.name == ENGINE_LOG and path.parent.name]
+    engines = {folder for folder in folders if folder.with_name(f"{folder.name}.jsonl") in known}
+    return [path for path in files if engines.isdisjoint(path.parents)] if engines else [*files]
 
 
 def read_gate_log(path: Path) -> GateLog:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from evo.gate.log import ENGINE_LOG
+from evo.gate.log import without_engines
 from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
@@ -139,7 +139,7 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign]) -> list[P
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
     if path.is_dir():
-        inside = _without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
+        inside = without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := _of_another_tool(path, foreign)):
             for each in inside:  # what was noted as another tool's has been read now
@@ -174,14 +174,6 @@ def _of_another_tool(path: Path, foreign: list[Foreign]) -> list[Path]:
         return []
     foreign.append(read)
     return read.logs
-
-
-def _without_engines(files: Sequence[Path]) -> list[Path]:
-    """Leaves out the files of engines, whose folders lie beside the logs of their runs."""
-    known = set(files)
-    folders = [path.parent for path in files if path.name == ENGINE_LOG and path.parent.name]
-    engines = {folder for folder in folders if folder.with_name(f"{folder.name}.jsonl") in known}
-    return [path for path in files if engines.isdisjoint(path.parents)] if engines else [*files]
 
 
 def _looks_like_log(path: Path) -> bool:

@@ -288,6 +288,24 @@ def test_the_command_takes_engines(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "toy" in capsys.readouterr().out
 
 
+def test_what_an_engine_leaves_is_not_verified_but_the_log_of_its_gate_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy("single")
+    assert main(["drive", "single", "mmd", "--calls", "3", "-q", "--log-dir", str(tmp_path)]) == 0
+    (gate,) = tmp_path.rglob("gate.jsonl")
+    gate.with_name("trace.jsonl").write_text('{"iteration": 1}\n')
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3  # the arm, the journal and the gate
+    lines = gate.read_bytes().splitlines(keepends=True)
+    gate.write_bytes(
+        b"".join([lines[0], lines[1].replace(b'"number":0', b'"number":7'), *lines[2:]])
+    )
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "gate.jsonl:2" in capsys.readouterr().err
+
+
 def test_a_tool_alone_is_the_case_of_one_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
