@@ -1,7 +1,8 @@
-"""The views that the browser draws, as text: each is one module without imports.
+"""The scripts of the views that the browser draws, and the widgets and pages that run them.
 
-`drawing.js` holds what all of them share and stands before each. The same text serves widgets,
-saved pages and the site, and knows nothing of Jupyter beyond its default export.
+A script is one module without imports: `drawing.js`, which all views share, and the file of the
+view. The same text serves widgets, saved pages and the site; beyond its default export, it knows
+nothing of Jupyter.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ The same requests go, turn by turn, through the `openai` library and through Mod
 transport that answers at once); and over HTTP to the offline model straight, through a forwarder
 that does nothing but pass bytes on over connections that it keeps, and through the gate.
 
-At last 200 clients at once, in a process of their own, ask as fast as they get answers, through the
-forwarder and through the gate in turn: of the offline model in this process, and of an endpoint in
-another process that has one answer to everything, so that nothing but the way there is measured.
+Then 200 clients in a process of their own send requests at the same time, each as soon as it has an
+answer, through the forwarder and the gate in turn: first to the offline model in this process, then
+to an endpoint in another process whose answer is always the same, which measures the way alone.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def compare(ways: dict[str, Callable[[int], object]]) -> None:
 
 @contextlib.contextmanager
 def answering() -> Iterator[str]:
-    """Yields the URL of an endpoint in another process, which has one answer to everything."""
+    """Yields the URL of an endpoint in another process, whose answer is always the same."""
     body = ANSWER | {"usage": {"prompt_tokens": 900, "completion_tokens": 500}}
     command = [sys.executable, "-c", ANSWERING, json.dumps(body)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -180,7 +180,7 @@ def both(url: str) -> Iterator[dict[str, str]]:
 
 
 def load(url: str) -> None:
-    """Prints the requests a second through the forwarder and the gate, and their ratio."""
+    """Prints requests per second through the forwarder and the gate, and their ratio."""
     body = json.dumps({"model": "offline", "messages": MESSAGES, "seed": 1, "max_tokens": 4000})
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     rates: dict[str, list[float]] = {"forwarder": [], "gate": []}
@@ -192,7 +192,7 @@ def load(url: str) -> None:
                 found = subprocess.run(
                     command, input=(head + body).encode(), stdout=subprocess.PIPE, check=True
                 )
-                if turn:  # the first one warms
+                if turn:  # the first turn warms up
                     rates[name].append(float(found.stdout))
     for name, found_rates in rates.items():
         print(f"{name:10} {', '.join(f'{rate:.0f}' for rate in found_rates)} requests/s")

@@ -5,9 +5,9 @@
 On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook of its own, one
 after the other: a slider whose handler only hands over a picture made before (the floor of
 anything that asks the kernel), the budget explorer, which the browser draws while the kernel is
-busy in another cell (beside a bare input that changes one word), and the allocation explorer (K,
-for which it simulates, and c), whose numbers the kernel sends, for which also ten drags of 20
-events 40 ms apart (pictures seen).
+busy in another cell (beside a bare input that changes one word), and the allocation explorer, whose
+numbers the kernel sends (sliders K, for which it simulates, and c). The first and the last are also
+dragged ten times, with 20 events 40 ms apart (pictures seen).
 The first lines are the kernel's own share, without a browser.
 """
 
