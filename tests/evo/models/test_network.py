@@ -113,6 +113,17 @@ def test_what_is_no_whole_answer_is_an_error_and_its_connection_is_not_used_agai
         assert server.connections == 2
 
 
+@pytest.mark.parametrize("seconds", [1e-9, 1e300])
+def test_any_time_may_be_given(seconds: float) -> None:
+    with scripted(HELLO) as server, NetworkTransport(server.url) as way, Flight(seconds):
+        if seconds < 1:
+            with pytest.raises(httpx2.TimeoutException):
+                way.send("POST", "/", [], b"")
+        else:
+            with contextlib.closing(way.send("POST", "/", [], b"")) as answer:
+                assert answer.read() == b"hello"
+
+
 def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> None:
     with scripted(OK + SIZED, HELLO) as server, NetworkTransport(server.url) as way:
         ask(way)
