@@ -75,7 +75,8 @@ class Transport(httpx2.BaseTransport, ABC):
         """Sends a request; its body is read later, from the response's stream."""
         target = request.url.raw_path.decode("ascii")
         answer = self.send(request.method, target, request.headers.raw, request.read())
-        return httpx2.Response(answer.status, headers=answer.headers, stream=answer)
+        headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in answer.headers.items()]
+        return httpx2.Response(answer.status, headers=headers, stream=answer)
 
 
 class NetworkTransport(Transport):

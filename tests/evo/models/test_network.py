@@ -113,6 +113,15 @@ def test_what_is_no_whole_answer_is_an_error_and_its_connection_is_not_used_agai
         assert server.connections == 2
 
 
+def test_headers_of_any_bytes_reach_an_http_client() -> None:
+    strange = KEEP + b"Retry-After: \x85\xff\r\nX: \xc3\xa9\r\n" + SIZED
+    with scripted(strange, HELLO) as server, open_transport(server.url) as way:
+        answer = way.handle_request(httpx2.Request("POST", f"{server.url}/x", content=b"{}"))
+        with contextlib.closing(answer):
+            assert answer.read() == b"hello"
+        assert {(b"retry-after", b"\x85\xff"), (b"x", b"\xc3\xa9")} <= {*answer.headers.raw}
+
+
 @pytest.mark.parametrize("seconds", [1e-9, 1e300])
 def test_any_time_may_be_given(seconds: float) -> None:
     with scripted(HELLO) as server, NetworkTransport(server.url) as way, Flight(seconds):
