@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from evo.cli.options import Budget, Count, Flag, Port
+from evo.cli.options import Budget, Count, Flag, Port, Seed
 from evo.cli.tables import FAILURE
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def serve(
     log: Path | None = None,
     cache: Path | None = None,
     timeout: float = 600.0,
+    seed: Seed = None,
     request_log: Path | None = None,
     latency: str | None = None,
 ) -> int:
@@ -44,6 +45,7 @@ def serve(
         log: File of all calls, which goes on if it exists; a budget makes one below logs/local.
         cache: File of answers: the k-th time that a client sends a body it gets the k-th answer.
         timeout: Seconds for a whole request to the model's endpoint.
+        seed: Gives every request a seed of its own, made of this one, in place of the client's.
         request_log: The offline model's file for a JSON line per request.
         latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
     """
@@ -59,7 +61,7 @@ def serve(
     if not offline and simulated != (None, None):
         raise ValueError("--request-log and --latency go with the offline model alone")
     counted = (budget, requests_per_minute, tokens_per_minute, log, cache)
-    plain = offline and model == "offline" and not any(counted)
+    plain = offline and model == "offline" and not any(counted) and seed is None
     inner = functools.partial(OfflineServer, latency=_latency(latency), request_log=request_log)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
         server: OfflineServer | Gate
@@ -79,6 +81,7 @@ def serve(
                 log=log,
                 cache=cache,
                 timeout=timeout,
+                seed=seed,
             )
         opened.enter_context(server)
         what = "the offline model (not an LLM)" if offline else f"the model {found.name}"

@@ -263,6 +263,23 @@ def test_what_cannot_be_had_is_said_and_leaves_nothing(tmp_path: Path) -> None:
 # --- evo serve
 
 
+def test_evo_serve_gives_every_request_a_seed_if_asked() -> None:
+    def replies(*options: str) -> list[str | None]:
+        with (
+            serving(*options) as (_, url),
+            openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
+        ):
+            made = [
+                client.chat.completions.create(model="offline", messages=MESSAGES, seed=2)
+                for _ in range(4)
+            ]
+        return [completion.choices[0].message.content for completion in made]
+
+    assert replies() == [ask(MESSAGES, seed=2).text] * 4
+    assert len(set(first := replies("--seed", "7"))) > 1
+    assert replies("--seed", "7") == first
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_evo_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
