@@ -257,8 +257,8 @@ def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
 
     Args:
         paths: Logs, folders, or journals of allocations, which stand for their arms.
-        everything: Take what is in and below a folder. Journals of allocations, each of which then
-            stands for itself, and the logs of engines' gates are among it.
+        everything: Return all logs in and below a folder, journals of allocations and the logs of
+            engines' gates included; a journal then stands for itself.
     """
     from evo.gate.log import ENGINE_LOG, without_engines
     from evo.logs.journal import ENDINGS
