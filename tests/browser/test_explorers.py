@@ -108,6 +108,8 @@ def test_an_open_explorer_follows_the_page(opened):
             page.set_viewport_size({"width": width, "height": 1000})
             page.wait_for_function(FOLLOWS, arg=theme == "Dark")
             assert lab.small(page, 10.0) == []
+        # JupyterLab complains if its theme changes again before its splash screen is gone.
+        page.wait_for_selector("#jupyterlab-splash", state="detached")
 
 
 @lab.pages(*BUDGET, dark=(False,))

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from evo.sandbox import kernel, seccomp
 
-USER = 54321
+USER = 50_000 + os.getpid() % 10_000
+"""An id of its own: the limit on processes counts all processes of a user."""
 REFUSED = (
     "unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen",
     "fsmount", "mount_setattr",
