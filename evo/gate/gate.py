@@ -99,9 +99,10 @@ class Gate(Listener):
         cache: File of answers; the same body is answered from it, the k-th time that a client
             sends it with the k-th answer.
         timeout: Seconds for the whole of a forwarded request.
-        seed: Gives every forwarded request a seed of its own, made of this one and of its number,
-            in place of the client's: many tools send one seed with all of theirs, so that a model
-            that heeds it answers equal requests alike. None: the client's stands.
+        seed: With it, every forwarded request gets a seed of its own, derived from this one and
+            the request's number, in place of the client's. Many tools send the same seed with every
+            request, and a model that heeds it answers equal requests alike. None: the client's
+            seed is forwarded.
         turnstile: Where requests wait until they are granted; None: they do not wait.
         on_passage: Called with each request once it is settled, before its client has the whole
             answer.
