@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right, insort
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from replay.logs.lineage import Place
 
 LANE = 8.5  # points between programs that stand over each other
+MOST_MARKS = 1500  # programs and folds of a tree
 MOST_LINES = 60
 """Lines of a program that a figure of its own shows; what is longer is folded."""
 
@@ -49,8 +51,10 @@ def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
     height = ax.get_position().height * style.figure_of(ax).get_figheight() * 72
     for fold in range(FOLDS + 1):
         table = tree_table(log, fold=fold)
+        if len(table) > MOST_MARKS and fold < FOLDS:
+            continue
         lanes, strips = _lanes(table)
-        if np.ptp(lanes) * LANE <= height and len(table) <= 1500:
+        if np.ptp(lanes) * LANE <= height:
             break
     ink = THEMES[theme]
     generation = table["generation"].to_numpy(float)
@@ -136,6 +140,8 @@ def _lanes(table: pd.DataFrame) -> tuple[FloatArray, dict[float, tuple[float, fl
     home = table["island"].fillna(-1).to_numpy()
     first, last = table["generation"].to_numpy(float), table["last"].to_numpy(float)
     taken: dict[float, dict[int, list[tuple[float, float]]]] = {}
+    # Lanes only fill up, so that paths alike go on searching where the one before them stopped.
+    searches: dict[tuple[float, ...], Iterator[int]] = {}
     lane = np.zeros(len(table))
     where: dict[Place, int] = {}
     made_from: list[tuple[Place, ...]] = table["parents"].to_list()
@@ -147,12 +153,9 @@ def _lanes(table: pd.DataFrame) -> tuple[FloatArray, dict[float, tuple[float, fl
         parents = made_from[path[0]]
         wish = where.get(parents[0], 0) if parents else 0
         used = taken.setdefault(block, {})
-        chosen = next(
-            at
-            for at in _outwards(wish)
-            if all(end + 0.5 < a or b + 0.5 < start for a, b in used.get(at, ()))
-        )
-        used.setdefault(chosen, []).append((start, end))
+        search = searches.setdefault((block, wish, start, end), _outwards(wish))
+        chosen = next(at for at in search if _is_free(used.get(at, []), start, end))
+        insort(used.setdefault(chosen, []), (start, end))
         for row in path:
             lane[row], block_of[row] = chosen, block
             where[places[row]] = chosen
@@ -165,6 +168,15 @@ def _lanes(table: pd.DataFrame) -> tuple[FloatArray, dict[float, tuple[float, fl
         strips[block] = (foot - 0.7, foot + high - low + 0.7)
         foot += high - low + 2.0
     return lane, strips
+
+
+def _is_free(taken: list[tuple[float, float]], start: float, end: float) -> bool:
+    """Whether a span keeps clear of those of a lane, which are in order and apart."""
+    at = bisect_right(taken, (start, end))
+    before, after = taken[at - 1 : at], taken[at : at + 1]
+    return all(last + 0.5 < start for _, last in before) and all(
+        end + 0.5 < first for first, _ in after
+    )
 
 
 def _outwards(start: int) -> Iterator[int]:

@@ -276,7 +276,8 @@ def _steps(
             html = program(text)
         yield {
             "at": f"{place[0]}-{place[1]}",
-            "head": f"{in_words(place)}: fitness {known:.6g}",
+            "head": f"{in_words(place)}: "
+            + ("without a fitness" if known is None else f"fitness {known:.6g}"),
             "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
             "lines": lines,
             "html": html,

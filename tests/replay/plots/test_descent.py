@@ -1,8 +1,11 @@
 """The tree of a run and the blame of its best program, as figures and in reports."""
 
+import itertools
+import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from looks import complaints
 from matplotlib.text import Text
@@ -12,6 +15,7 @@ import replay
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay import plots
+from replay.plots import descent
 from replay.plots.medium import LEAST_SIZE
 from replay.plots.style import figure_of
 
@@ -99,3 +103,24 @@ def test_both_stay_legible_in_a_column_of_a_paper() -> None:
     for draw in (plots.tree, plots.blame):
         shown = [text for text in plots.paper(draw, log).findobj(Text) if text.get_text()]
         assert min(text.get_fontsize() for text in shown) >= LEAST_SIZE
+
+
+def test_lanes_hold_paths_that_keep_apart_and_lie_near_their_parents() -> None:
+    """A star of 20,000 children takes no longer per child than one of 2,000."""
+    table = replay.tree(read_log(SAMPLES / ISLANDS))
+    lanes, _ = descent._lanes(table)
+    spans = {}
+    for lane, first, last in zip(lanes, table["generation"], table["last"], strict=True):
+        spans.setdefault(lane, []).append((first, last))
+    for taken in spans.values():
+        assert all(a[1] < b[0] for a, b in itertools.pairwise(sorted(taken)))
+    seconds = []
+    for count in (2_000, 20_000):
+        star = pd.concat([table.iloc[[0]], table.iloc[[1]].loc[[1] * count]], ignore_index=True)
+        star.loc[1:, "index"] = range(count)
+        star["best_line"] = [True] + [False] * count
+        began = time.process_time()
+        lanes, _ = descent._lanes(star)
+        seconds.append(time.process_time() - began)
+        assert np.ptp(lanes[1:]) + 1 == len(set(lanes[1:].tolist())) == count
+    assert seconds[1] < 40 * seconds[0]

@@ -117,3 +117,25 @@ def test_odd_and_compact_logs_have_pages_and_damaged_ones_are_refused(tmp_path, 
     assert capsys.readouterr().out == f"page: {tmp_path / 'other' / 'index.html'}\n"
     (tmp_path / "file").write_text("")
     assert main(["site", str(odd[-1]), "-o", str(tmp_path / "file")]) == 2
+
+
+def test_a_best_child_without_a_fitness_has_a_page(tmp_path):
+    """As logs of other tools may state; the same log is reported and browsed."""
+    lines = [
+        msgspec.structs.replace(line, best=(line.generation, 0), improved=True)
+        if isinstance(line, Generation)
+        else line
+        for line in sample_lines(generations=2)
+        if not isinstance(line, Child) or line.index
+    ]
+    first = msgspec.structs.replace(lines[0], source="elsewhere")
+    failed = [sample_child(generation, 0, None) for generation in (1, 2)]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(map(encode_line, [first, *lines[1:3], *failed, *lines[3:]])))
+    replay.site(path, tmp_path / "site")
+    steps = data_of(tmp_path / "site", 0)["steps"]
+    assert [step["head"][-17:] for step in steps] == ["without a fitness"] * 2
+    assert main(["report", str(path)]) == 0
+    browser = replay.browse(path)
+    assert "error" in browser.words
+    browser.close()
