@@ -61,6 +61,7 @@ ROWS = {
             "plugins",
             "logs",
             "values",
+            "capture",
             "tasks",
             "searches",
             "prompt",
@@ -89,6 +90,7 @@ ROWS = {
 
 ONLY = {
     "evo.logs": set(),
+    "evo.capture": {"logs"},
     "evo.tasks": {"logs"},
     "evo.searches": {"logs"},
     "evo.prompt": {"logs", "tasks"},
@@ -104,7 +106,7 @@ ONLY = {
 }
 """Folders that keep to some of those before them, besides the loose modules of `ANYWHERE`."""
 
-ANYWHERE = {"neighbours", "keyed", "plugins", "values", "warmup"}
+ANYWHERE = {"capture", "neighbours", "keyed", "plugins", "values", "warmup"}
 
 
 def room(name: str) -> str:

@@ -14,7 +14,6 @@ import base64
 import functools
 import gzip
 import os
-import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from evo.logs import examples
+from evo.logs.keys import holds_key
 from evo.logs.records import Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.plugins import meant
@@ -49,23 +49,7 @@ _LOG = b'{"crc":"'  # how every line of a log and of a journal begins
 _KEY_NAMES = ("*.env", "*.key", "*.pem", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credential*",
               "*secret*", "*password*", "*api_key*", "*apikey*", "*.netrc", "dotenv*",
               "keys.[jty]*")  # fmt: skip
-_NAMED = (
-    r"""(?:api[_-]?key|secret|passw(?:or)?d|credential|(?:private|access|auth)[_-]?key"""
-    r"""|(?:auth|access|bearer|refresh)[_-]?token|\btoken)["']?\s*[:=]\s*"""
-)
-_PLACEHOLDER = (
-    r"""(?!["']?(?:[$<{*]|none\b|null\b|true\b|false\b|your|xxx|changeme|dummy|empty\b|os\.))"""
-)
-_KEY = re.compile(
-    r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_\w{20,}|\bhf_\w{20,}"
-    r"|\bxox[a-z]-[\w-]{10,}|\bAIza[\w-]{30,}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,200}\.eyJ[\w-]{10}|://[^\s:/@]{1,80}:[^\s:/@]{1,80}@"
-    rf"|{_NAMED}{_PLACEHOLDER}\\?[\"'][^\"'\s]{{8,}}[\"']",
-    re.IGNORECASE,
-)
-_UNQUOTED = re.compile(rf"{_NAMED}(?=[A-Za-z/+_.-]*\d)[\w/+.-]{{16,}}", re.IGNORECASE)
 _CODE = frozenset({".py", ".pyi", ".c", ".cpp", ".h", ".jl", ".r", ".rs"})  # names, not values
-_SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}", re.IGNORECASE)
 _SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
 _TASK_TOML = examples.minimal(examples.TASK_TOML)
 
@@ -380,6 +364,5 @@ def _holds_key(path: Path, content: bytes) -> bool:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return bool(_KEY.search(content.replace(b"\0", b"").decode("latin-1")))
-    found = _KEY.search(text) or (kind not in _CODE and _UNQUOTED.search(text))
-    return bool(found or (kind in _SETTINGS and _SETTING.search(text)))
+        return holds_key(content.replace(b"\0", b"").decode("latin-1"))
+    return holds_key(text, code=kind in _CODE, settings=kind in _SETTINGS)
