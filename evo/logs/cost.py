@@ -17,8 +17,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from evo.logs.records import Attempt, Header, Model, Sampling
 
@@ -33,6 +35,9 @@ TIMEOUT_RULES: tuple[TimeoutRule, ...] = ("worst_case", "exclude", "bounded")
 
 MOST_TOKENS = 1e15
 """No attempt has so many tokens: a count from here on is none."""
+
+RATES = ("active_parameters", "input_price", "cached_price", "output_price")
+"""Fields of a model by which costs are counted; an attempt keeps those it was made at."""
 
 LIMITS_OF_REPLIES = ("max_tokens", "max_completion_tokens")
 """Fields of a request that bound its reply; an endpoint heeds one of them."""
@@ -179,6 +184,18 @@ def cost_of_attempts(
     Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
     """
     attempts = tuple(attempts)
+    if any(attempt.rates for attempt in attempts):
+        parts = [
+            cost_of_attempts(
+                [msgspec.structs.replace(attempt, rates={})],
+                msgspec.structs.replace(model, **attempt.rates),
+                sampling,
+                rule=rule,
+                bounded_completion=bounded_completion,
+            )
+            for attempt in attempts
+        ]
+        return replace(sum(parts, Cost()), calls=1)
     counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
     known = [tokens for tokens in counted if tokens is not None]
     prompt, cached, completion = (

@@ -34,7 +34,8 @@ class Attempt(Record, frozen=True, kw_only=True):
     """One HTTP request of a call; `usage` and `finish_reason` are the endpoint's, verbatim.
 
     `timeout`: the client gave up waiting; `latency` in seconds is without queueing, None where an
-    import does not say; `cached`: it cost nothing; not `sent`: there was no connection.
+    import does not say; `cached`: it cost nothing; not `sent`: there was no connection. `rates` are
+    the fields of the model by which its cost is counted, where they were not the header's.
     """
 
     status: Literal["ok", "timeout", "error"]
@@ -45,6 +46,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     error: str | None = None
     cached: bool = False
     sent: bool = True
+    rates: dict[str, float | None] = {}
 
 
 class Instance(Record, frozen=True, kw_only=True):

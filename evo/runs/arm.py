@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from evo.filters.registry import filters_of
+from evo.logs.cost import RATES
 from evo.logs.journal import LogError, Writer
 from evo.logs.log import Log
 from evo.logs.records import (
@@ -25,6 +26,7 @@ from evo.logs.records import (
     Initial,
     InstanceCall,
     Line,
+    Reply,
     Tick,
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
@@ -104,8 +106,11 @@ class Arm:
             LogError: The log is compact and cannot go on.
         """
         state = self.state
-        for line in [] if log is None else lines_of(log):
-            state.take(line)
+        if log is not None:  # what a call costs is fixed when it is made: see `_with_rates`
+            models = {name: getattr(log.header, name) for name in ("model", "models", "critic")}
+            state.header = msgspec.structs.replace(state.header, **models)
+            for logged in lines_of(log):
+                state.take(logged)
         begun = bool(state.archive)
         self._enter(state.generation + 1 if begun else 0)
         if not begun:
@@ -161,6 +166,7 @@ class Arm:
         """Appends lines to the log at once, folds them into the state, and calls who listens."""
         lines: list[Line] = [line, *more, *(self._tick() if isinstance(line, Child) else ())]
         with self._logging:
+            lines = [self._with_rates(each) for each in lines]
             self._writer.append(*lines)
             for each in lines:
                 self.state.take(each)
@@ -176,6 +182,21 @@ class Arm:
                 self._tell("end", line)
             case CriticCall() | InstanceCall():
                 self._resources.tally.add(line.attempts, self.header.asked_by(line))
+
+    def _with_rates(self, line: Line) -> Line:
+        """Returns a line whose calls keep their prices, if these are no longer the header's."""
+        if not isinstance(line, Child | InstanceCall | Reply):
+            return line
+        now, logged = (each.asked_by(line).model for each in (self.header, self.state.header))
+        rates = {n: getattr(now, n) for n in RATES if getattr(now, n) != getattr(logged, n)}
+        if isinstance(line, Child):  # a reply of an earlier session has its own
+            known = self.state.replies.get((line.generation, line.index, line.draft))
+            if known is not None:
+                return msgspec.structs.replace(line, attempts=known.attempts)
+        if not rates:
+            return line
+        attempts = (msgspec.structs.replace(each, rates=rates) for each in line.attempts)
+        return msgspec.structs.replace(line, attempts=tuple(attempts))
 
     def _tick(self) -> list[Tick]:
         """Returns the time of the generation under way, at most once a second."""

@@ -11,9 +11,11 @@ from evo.logs.cost import (
     MOST_TOKENS,
     TimeoutRule,
     assumed_completion,
+    cost_of_attempts,
     flops_of_tokens,
     is_turned_away,
     longest_reply,
+    median_limited_completion,
     price_of_tokens,
 )
 from evo.logs.records import CriticCall, Model, Sampling
@@ -84,7 +86,22 @@ class Calls:
             its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
             theirs = self._costs(timeouts, critic.model, critic.sampling)
             found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
+        self._add_rates(found, timeouts)
         return {name: np.where(self.inherited, 0.0, values) for name, values in found.items()}
+
+    def _add_rates(self, found: dict[str, Floats], timeouts: TimeoutRule) -> None:
+        """Counts the calls that were made at other prices than the header's."""
+        owners = np.repeat(np.arange(len(self.made)), self.per_call).tolist()
+        rated = {owner for owner, a in zip(owners, self.attempts, strict=True) if a.rates}
+        middle = median_limited_completion(self.attempts) if timeouts == "bounded" else None
+        for place in rated:
+            call = self.made[place]
+            of = self.run.header.asked_by(call)
+            cost = cost_of_attempts(
+                call.attempts, of.model, of.sampling, rule=timeouts, bounded_completion=middle
+            )
+            for unit, amount in (("flops", cost.flops), ("dollars", cost.dollars)):
+                found[unit][place] = np.nan if amount is None else amount
 
     def _costs(self, timeouts: TimeoutRule, model: Model, sampling: Sampling) -> dict[str, Floats]:
         """Tokens, FLOPs and dollars of each call as if all went to one model."""
