@@ -142,19 +142,29 @@ def read_failure(error: BaseException, latency: float) -> Answer:
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Returns the seconds that an endpoint asks to wait; None if it does not say."""
+    """Returns the seconds that an endpoint asks to wait; None if it does not say.
+
+    A date is compared with the answer's own `Date`, since the two clocks may differ; an answer
+    without one with `now`, by default this machine's clock.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             if 0 <= (value := float(headers.get(name, "nan"))) < math.inf:
                 return min(value / unit, _LONGEST_WAIT)
         except ValueError:  # a date
             continue
+    if (until := _date(headers.get("retry-after", ""))) is None:
+        return None
+    answered = _date(headers.get("date", "")) or now or datetime.now(UTC)
+    return min(max(0.0, (until - answered).total_seconds()), _LONGEST_WAIT)
+
+
+def _date(text: str) -> datetime | None:
     try:
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return min(max(0.0, (date - (now or datetime.now(UTC))).total_seconds()), _LONGEST_WAIT)
+        date = parsedate_to_datetime(text)
     except (ValueError, OverflowError, TypeError):  # no date, or one of no calendar
         return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _error_of(content: bytes) -> tuple[str | None, str]:

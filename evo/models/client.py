@@ -7,11 +7,13 @@ Every HTTP request is one recorded attempt. Real endpoints are reached through t
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import ipaddress
 import json
 import os
 import random
+import re
 import threading
 import time
 import warnings
@@ -125,10 +127,20 @@ class Endpoint:
 
     def hide(self, words: bytes) -> bytes:
         """Returns an endpoint's words without the key, which some quote."""
-        key = self.key.encode()
-        for secret in () if key == b"none" else (key, key.replace(b"/", b"\\/")):
-            words = words.replace(secret, b"[key]")
-        return words
+        if self.key == "none":
+            return words
+        for coding in ("ascii", "utf-16-le", "utf-16-be"):
+            words = words.replace(self.key.encode(coding), b"[key]")
+        return self._spelt.sub(b"[key]", words) if b"\\" in words or b"%" in words else words
+
+    @functools.cached_property
+    def _spelt(self) -> re.Pattern[bytes]:
+        """Matches the key however JSON, JSON within JSON or an address spells its characters."""
+        ways = (
+            rf"(?:\\{{0,8}}{re.escape(c)}|(?i:\\{{1,8}}u00{ord(c):02x}|%{ord(c):02x}))"
+            for c in self.key
+        )
+        return re.compile("".join(ways).encode())
 
     def without_key(self, attempt: Attempt) -> Attempt:
         """Returns an attempt as a record may hold it: an error on one line, not endless."""
@@ -364,12 +376,15 @@ class ModelClient:
         )
 
     def _pause(self, seed: int, number: int, asked: float | None) -> None:
-        """Waits before the next attempt, as asked or with jitter keyed by (seed, number)."""
+        """Backs off before the next attempt, with jitter keyed by (seed, number).
+
+        It waits as long as the endpoint asks if that is longer, and a little more, so that not all
+        calls come back at once.
+        """
         jitter = random.Random(f"{seed}/{number}").random()
-        if asked is None:
-            seconds = jitter * min(LONGEST_BACK_OFF, self._back_off * 2**number)
-        else:  # a little later than asked, so that not all come back at once
-            seconds = min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter)
+        seconds = jitter * min(LONGEST_BACK_OFF, self._back_off * 2**number)
+        if asked is not None:
+            seconds = max(seconds, min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter))
         if self._cancelled.wait(seconds):
             raise CallCancelled("the call was cancelled")
 

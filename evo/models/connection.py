@@ -49,6 +49,7 @@ class _Socket:
         self._socket = connected
         self._secure = isinstance(connected, ssl.SSLSocket)
         self._unsent: list[bytes] = []
+        self.incoming: _Incoming | None = None
         connected.settimeout(None)
 
     def sendall(self, data: bytes) -> None:
@@ -77,7 +78,8 @@ class _Socket:
 
     def makefile(self, mode: str) -> io.BufferedReader:
         """Returns a file to read an answer from."""
-        return io.BufferedReader(_Reader(self))
+        self.incoming = _Incoming(_Reader(self))
+        return self.incoming
 
     def close(self) -> None:
         """Does nothing."""
@@ -121,12 +123,27 @@ class _Reader(io.RawIOBase):
 
     def __init__(self, source: _Socket) -> None:
         self._source = source
+        self.over = False
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Buffer, /) -> int:
-        return self._source.receive_into(memoryview(buffer))
+    def readinto(self, buffer: Buffer, /) -> int | None:
+        return None if self.over else self._source.receive_into(memoryview(buffer))
+
+
+class _Incoming(io.BufferedReader):
+    """One answer's bytes; `more` tells, once it is closed, whether others came behind them."""
+
+    def __init__(self, raw: _Reader) -> None:
+        super().__init__(raw)
+        self._reader, self.more = raw, False
+
+    def close(self) -> None:
+        if not self.closed:
+            self._reader.over = True
+            self.more = bool(self.peek())
+        super().close()
 
 
 class Connection(http.client.HTTPConnection):
@@ -167,7 +184,13 @@ class Connection(http.client.HTTPConnection):
         for name, value in headers:
             self.putheader(name, value)
         self.endheaders(content)
-        return self.getresponse()
+        answer = self.getresponse()
+        while 100 <= answer.status < 200:  # `http.client` skips no informational answer but 100
+            if answer.status == 101:
+                raise http.client.HTTPException("it switches protocols, which was not asked for")
+            answer.headers = None  # type: ignore[assignment]  # so that `begin` reads the next
+            answer.begin()
+        return answer
 
     def body(self, answer: http.client.HTTPResponse) -> Iterator[bytes]:
         """Yields the body of an answer as it arrives."""
@@ -179,6 +202,12 @@ class Connection(http.client.HTTPConnection):
         except ERRORS as error:
             self.close()  # no other answer can be read from it
             raise translated(error) from error
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is open and nothing has come behind the answer that was read."""
+        arrived = None if self.socket is None else self.socket.incoming
+        return self.sock is not None and arrived is not None and not arrived.more
 
     @property
     def stale(self) -> bool:

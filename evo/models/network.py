@@ -140,9 +140,9 @@ class NetworkTransport(Transport):
 
     def _give_back(self, connection: Connection, answer: http.client.HTTPResponse) -> None:
         """Keeps a connection whose answer was read to its end, unless it was the last."""
-        whole = (answer.isclosed() or answer.length == 0) and connection.sock is not None
+        whole = (answer.isclosed() or answer.length == 0) and not answer.will_close
         answer.close()
-        if whole and not self._over:
+        if whole and connection.clean and not self._over:
             connection.used = time.monotonic()
             self._idle.append(connection)
         else:

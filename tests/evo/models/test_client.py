@@ -186,9 +186,28 @@ def test_the_time_to_wait_is_read_in_every_form():
     assert retry_after({"retry-after": "9"}) == 9
     assert retry_after({"retry-after": later}, now=now) == 90
     assert retry_after({"retry-after": earlier}, now=now) == 0
+    # The answer's own clock counts, whatever this machine's says.
+    assert retry_after({"retry-after": later, "date": earlier}, now=now) > 90
+    assert retry_after({"retry-after": later, "date": "what?"}, now=now) == 90
     for nonsense in ("soon", "-3", "nan", "inf", ""):
         assert retry_after({"retry-after": nonsense}, now=now) is None
     assert retry_after({}) is None
+
+
+@pytest.mark.parametrize("asked", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "-1"])
+def test_a_short_or_past_retry_after_does_not_end_the_back_off(
+    client: Callable[..., ModelClient], endpoint: Endpoint, asked: str
+) -> None:
+    began, overloaded = time.monotonic(), 0.4
+    late = Answer(503, headers={"retry-after": asked})
+
+    def script(_: int) -> Answer:
+        return Answer(body=completion()) if time.monotonic() - began > overloaded else late
+
+    endpoint.script = script
+    caller = client(back_off=0.1, retries=6)
+    calls = together(16, lambda seed: caller.call(MESSAGES, seed=seed))
+    assert [call.reply for call in calls] == ["hi"] * 16
 
 
 def test_pauses_are_as_asked_or_double_at_most_and_keyed_by_the_seed(endpoint, client, monkeypatch):
@@ -205,7 +224,8 @@ def test_pauses_are_as_asked_or_double_at_most_and_keyed_by_the_seed(endpoint, c
     doubled = [low / high for low, high in zip(pauses(0.3), pauses(100.0), strict=True)]
     assert doubled == pytest.approx([0.01, 0.02, 0.04, 0.08, 0.16])
     endpoint.script = lambda _: Answer(429, headers={"retry-after-ms": "10"})
-    assert all(0.01 <= pause <= 0.011 for pause in pauses(8.0))
+    assert all(0.01 <= pause <= 0.011 for pause in pauses(1e-4))
+    assert pauses(8.0) == [max(0.01, pause) for pause in once]
 
 
 # --- cancelling, threads

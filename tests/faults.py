@@ -1,0 +1,195 @@
+"""An endpoint on raw sockets that answers wrongly, each reply holding the text that was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+OK = b"HTTP/1.1 200 OK\r\n"
+LATER = 0.3  # seconds
+
+
+def completion(text: str) -> bytes:
+    """The body of a reply."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+    choice["finish_reason"] = "stop"
+    return json.dumps({"object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+
+def whole(text: str, *headers: bytes) -> bytes:
+    """A correct answer."""
+    body = completion(text)
+    lines = [b"Content-Length: %d" % len(body), *headers]
+    return OK + b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def chunked(text: str, trailers: bytes = b"", size: str = "{:x}") -> bytes:
+    body = completion(text)
+    sized = size.format(len(body)).encode()
+    return (
+        OK + b"Transfer-Encoding: chunked\r\n\r\n"
+        + sized + b"\r\n" + body + b"\r\n0\r\n" + trailers + b"\r\n"
+    )  # fmt: skip
+
+
+def with_head(text: str, *lines: bytes) -> bytes:
+    return OK + b"\r\n".join(lines) + b"\r\n\r\n" + completion(text)
+
+
+def size_of(text: str) -> int:
+    return len(completion(text))
+
+
+Send = Callable[[bytes], None]
+Fault = Callable[[str, Send], None]
+"""Answers one request, whose text is given; the connection is closed if it raises OSError."""
+
+
+def at_once(answer: Callable[[str], bytes]) -> Fault:
+    return lambda text, send: send(answer(text))
+
+
+def later(first: bytes) -> Fault:
+    def answer(text: str, send: Send) -> None:
+        send(first)
+        time.sleep(LATER)
+        send(whole(text))
+
+    return answer
+
+
+def second_late(text: str, send: Send) -> None:
+    send(whole(text))
+    time.sleep(0.05)
+    send(whole("nobody asked"))
+
+
+def cut(text: str, send: Send) -> None:
+    send(whole(text)[:-9])
+    raise OSError
+
+
+def until_the_end(text: str, send: Send) -> None:
+    send(with_head(text, b"Connection: close"))
+    raise OSError
+
+
+def drip(data: Callable[[str], bytes]) -> Fault:
+    def answer(text: str, send: Send) -> None:
+        for byte in data(text):
+            send(bytes([byte]))
+            time.sleep(0.5)
+
+    return answer
+
+
+def drip_of_body(text: str, send: Send) -> None:
+    send(whole(text)[:-20])
+    drip(lambda t: b" " * 20)(text, send)
+
+
+def silent(text: str, send: Send) -> None:
+    time.sleep(60)
+
+
+RIGHT: dict[str, Fault] = {
+    "100 before": at_once(lambda t: b"HTTP/1.1 100 Continue\r\n\r\n" + whole(t)),
+    "two 100 before": at_once(lambda t: 2 * b"HTTP/1.1 100 Continue\r\n\r\n" + whole(t)),
+    "102 before": at_once(lambda t: b"HTTP/1.1 102 Processing\r\n\r\n" + whole(t)),
+    "103 before": at_once(lambda t: b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + whole(t)),
+    "100 long before": later(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "102 long before": later(b"HTTP/1.1 102 Processing\r\n\r\n"),
+    "103 long before": later(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    "102 and 103 long before": later(
+        b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"
+    ),
+    "trailers": at_once(lambda t: chunked(t, b"X: y\r\nZ: w\r\n")),
+    "extensions of a chunk": at_once(lambda t: chunked(t, size="{:x};a=b")),
+    "until the connection ends": until_the_end,
+}
+"""Answers that are right, however odd."""
+
+WRONG: dict[str, Fault] = {
+    "101 unasked": at_once(lambda t: b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"),
+    "101 unasked, the answer later": later(b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"),
+    "length too short": at_once(lambda t: with_head(t, b"Content-Length: %d" % (size_of(t) - 9))),
+    "two lengths": at_once(
+        lambda t: with_head(t, b"Content-Length: %d" % size_of(t), b"Content-Length: 9")
+    ),
+    "two lengths in one line": at_once(
+        lambda t: with_head(t, b"Content-Length: %d, 9" % size_of(t))
+    ),
+    "a length and chunks": at_once(
+        lambda t: chunked(t).replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n", 1)
+    ),
+    "a length with a sign": at_once(lambda t: with_head(t, b"Content-Length: +%d" % size_of(t))),
+    "a length below 0": at_once(lambda t: with_head(t, b"Content-Length: -1")),
+    "a chunk's size with 0x": at_once(lambda t: chunked(t, size="0x{:x}")),
+    "a header without a colon": at_once(
+        lambda t: with_head(t, b"Content-Length: %d" % size_of(t), b"what")
+    ),
+    "closed midway": cut,
+    "1 MB of headers": at_once(lambda t: OK + b"X: " + b"y" * (1 << 20) + b"\r\n\r\n"),
+    "20,000 headers": at_once(lambda t: OK + 20_000 * b"X: y\r\n" + b"\r\n"),
+    "no HTTP": at_once(lambda t: b"what?\r\n\r\n"),
+}
+"""Answers that are none."""
+
+ENDLESS: dict[str, Fault] = {
+    "silence": silent,
+    "a drip of the head": drip(whole),
+    "a drip of the body": drip_of_body,
+}
+"""Answers that do not end within a deadline of a few seconds."""
+
+
+@dataclass
+class RawServer:
+    """Answers the first request of each text in `faulty` by a fault, all others rightly."""
+
+    fault: Fault
+    faulty: set[str]
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def serve(self, listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            file = connection.makefile("rb")
+            while True:
+                length = 0
+                while line := file.readline().strip().lower():
+                    if line.startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                if not length:
+                    return
+                text = json.loads(file.read(length))["messages"][-1]["content"]
+                self.asked.append(text)
+                if text in self.faulty:
+                    self.faulty.remove(text)
+                    self.fault(text, connection.sendall)
+                else:
+                    connection.sendall(whole(text))
+
+
+@contextlib.contextmanager
+def faulty(fault: Fault, *texts: str) -> Iterator[RawServer]:
+    """A server that answers some texts wrongly the first time."""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        server = RawServer(fault, set(texts), url=url)
+        threading.Thread(target=server.serve, args=(listening,), daemon=True).start()
+        yield server
+        with contextlib.suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
