@@ -197,7 +197,10 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
 
 class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
-    """A process began to write this log, with a goal; `model` None: the header's."""
+    """A process began to write this log, with a goal; `model` None: the header's.
+
+    `max_concurrent` and the rates are those that it works with, set one by one or by a `preset`.
+    """
 
     generations: Int | None
     started: str
@@ -208,6 +211,9 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     model: Model | None = None
     target: float | None = None
     patience: Int | None = None
+    preset: str | None = None
+    requests_per_minute: Int | None = None
+    tokens_per_minute: Int | None = None
 
 
 class Made(Record, frozen=True, kw_only=True):

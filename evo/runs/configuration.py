@@ -29,6 +29,7 @@ from evo.logs.records import (
     Header,
     Model,
     Sampling,
+    Session,
     TaskRecord,
 )
 from evo.logs.words import EDITS
@@ -360,11 +361,20 @@ def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def settings_of(options: Mapping[str, object]) -> Settings:
-    """Returns the settings among some options, given one by one or as `settings`."""
+def settings_of(options: Mapping[str, object], before: Iterable[Session] = ()) -> Settings:
+    """Returns the settings among some options, given one by one or as `settings`.
+
+    Calls in flight and rates that are not given stay as they were in the sessions before; of
+    several logs the smallest count, since all of them share one session now.
+    """
     given = options_in(FieldOptions, options)
     settings = options.get("settings")
     if settings is None:
+        sessions = [] if given.get("preset") is not None else list(before)
+        for name in ("max_concurrent", "requests_per_minute", "tokens_per_minute", "preset"):
+            stated = [value for each in sessions if (value := getattr(each, name)) is not None]
+            if stated and given.get(name) is None:
+                given[name] = min(stated)
         return Settings(**given)  # type: ignore[arg-type]  # None is replaced
     if not isinstance(settings, Settings):
         raise TypeError(f"settings: expected evo.Settings, got {settings!r}")

@@ -303,10 +303,14 @@ def _untested(state: State) -> bool:
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:
     """Returns the line that records which process continues a log, and to which goal, if any."""
+    settings = resources.settings
     return Session(
         generations=goal.generations if goal else None,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        max_concurrent=resources.settings.max_concurrent,
+        max_concurrent=settings.max_concurrent,
+        preset=settings.preset,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
         protections=resources.evaluator.protections,
         versions=software_versions(),
         platform=f"{platform.system()} {platform.machine()}",

@@ -251,7 +251,8 @@ def resume_many(
 ) -> Logs:
     """Continues several logs, as `resume` does one.
 
-    Of `generations`, `target` and `patience`, those that are not given stay as they were.
+    What is not given stays as it was, as for `resume`; all logs share the smallest of the numbers
+    of calls in flight, and of the rates, with which they were made.
 
     Args:
         paths: Logs that are not compact.
@@ -276,9 +277,11 @@ def prepare_resume(
         if name in ConfigurationOptions.__annotations__:
             raise TypeError(f"{name!r} is part of the run's identity and cannot change")
     check_names(ResumeOptions, options)
-    jobs = [_resume_job(path, options, model, search) for path in paths]
+    logs = [read_log(path) for path in paths]
+    jobs = [_resume_job(log, options, model, search) for log in logs]
+    settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
-    return prepare_jobs(jobs, settings_of(options), budget, f"{label}{len(jobs)} runs")
+    return prepare_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
 
 
 @lists_options(ResumeOptions, optional=["generations"])
@@ -294,7 +297,8 @@ def resume(
 
     Its calls go where the registry points for the model of that name. If the log names any other
     endpoint, key, id or extra fields, nothing is called unless `model` is given. Of `generations`,
-    `target` and `patience`, those that are not given stay as they were in the last session.
+    `target`, `patience`, `max_concurrent`, the rates and the preset, those that are not given stay
+    as they were in the last session; a preset that is given replaces the logged numbers.
 
     Args:
         path: A log that is not compact.
@@ -373,10 +377,10 @@ def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool)
 
 
 def _resume_job(
-    path: Place, options: GoalOptions, model: str | Model | None, search: Search | None
+    log: Log, options: GoalOptions, model: str | Model | None, search: Search | None
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
-    log = read_log(path)
+    path = log.path
     if log.header.compact:
         raise LogError(f"{path}: a compact log holds no programs and cannot go on")
     if log.header.source != "evo":
@@ -392,7 +396,7 @@ def _resume_job(
             f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
         )
     header = known_search(own_models(log.header, path, model), search)
-    return Job(Path(path), header, goal, named=model is not None)
+    return Job(path, header, goal, named=model is not None)
 
 
 @lists_options(EvaluateOptions)

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import evo
+from evo.cli.entry import main
 from evo.logs.journal import LogBusyError, Writer, encode_line, write_new
 from evo.logs.log import kept_value, read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
@@ -236,3 +237,37 @@ def test_work_in_the_background_keeps_the_context_that_it_began_in() -> None:
     cell.set("second")
     gate.set()
     assert handle.wait(30) == "first"
+
+
+def test_a_resumed_run_works_as_it_did_unless_told_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    evo.run("mmd", generations=1, children=2, max_concurrent=3, tokens_per_minute=10**6,
+            preset="conservative", log=path, **QUIET)  # fmt: skip
+
+    def worked(**told: Any) -> tuple[object, ...]:
+        log = evo.resume(path, generations=len(evo.read_log(path).generations) + 1, **told, **QUIET)
+        last = log.sessions[-1]
+        rates = (last.requests_per_minute, last.tokens_per_minute)
+        return last.max_concurrent, *rates, last.preset
+
+    assert worked() == (3, 2000, 10**6, "conservative")
+    assert worked(max_concurrent=4) == (4, 2000, 10**6, "conservative")
+    assert worked() == (4, 2000, 10**6, "conservative")
+    assert worked(preset="balanced") == (10, 3500, None, "balanced")
+    whole = evo.Settings(max_concurrent=2, progress=False, workers=1)
+    log = evo.resume(path, generations=8, settings=whole)
+    assert (log.sessions[-1].max_concurrent, log.sessions[-1].preset) == (2, None)
+
+
+def test_logs_that_are_resumed_together_keep_to_the_smallest_of_their_numbers(
+    tmp_path: Path,
+) -> None:
+    paths = [tmp_path / f"{seed}.jsonl" for seed in range(3)]
+    for seed, path in enumerate(paths):
+        evo.run("mmd", generations=1, children=2, max_concurrent=3 + seed, seed=seed, log=path,
+                requests_per_minute=None if seed == 0 else 900 + seed, **QUIET)  # fmt: skip
+    command = ["resume", *map(str, paths), "-T", "2", "-q"]
+    assert main(command) == 0
+    for path in paths:
+        last = evo.read_log(path).sessions[-1]
+        assert (last.max_concurrent, last.requests_per_minute) == (3, 901)
