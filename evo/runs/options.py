@@ -264,7 +264,7 @@ class EventOptions(TypedDict, total=False):
 
     on_event: Annotated[
         "Callable[[Event], object] | None",
-        Option("Callback for every `Event` once it is logged; an exception in it ends the run."),
+        Option("Callback for every `Event` once it is logged; it neither slows nor ends the run."),
     ]
 
 

@@ -21,6 +21,7 @@ from evo.models.client import (
 )
 from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
+from evo.runs.delivery import Delivery
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
 from evo.runs.settings import Event, Settings
@@ -58,7 +59,10 @@ class Resources:
     threads: Threads = field(default_factory=Threads)
     _callers: dict[str, Caller] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _telling: threading.Lock = field(default_factory=threading.Lock)
+    _delivery: Delivery[Event] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_delivery", Delivery(self.settings.on_event))
 
     def caller(self, of: Header | CriticRecord) -> Caller:
         """Returns the client of a model and sampling, shared by all runs of these."""
@@ -80,13 +84,8 @@ class Resources:
         return client if how.cache is None else CachedClient.at(Path(how.cache), client)
 
     def tell(self, event: Event) -> None:
-        """Calls the session's listener, if there is one, with one event at a time.
-
-        The lock is this session's own, so that a listener may start another run with a listener.
-        """
-        if self.settings.on_event is not None:
-            with self._telling:
-                self.settings.on_event(event)
+        """Delivers an event to the session's listener, if there is one."""
+        self._delivery.put(event)
 
     def scorer(
         self, header: Header, on_call: Callable[[CriticCall], None], known: Known
@@ -121,6 +120,7 @@ class Resources:
             caller.close()
         self.threads.close()
         self.evaluator.close()
+        self._delivery.close()
 
 
 @contextlib.contextmanager

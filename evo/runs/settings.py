@@ -88,8 +88,8 @@ class Settings:
         requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
             limit.
         tokens_per_minute: Of prompts and replies, likewise; None: no limit.
-        on_event: Called with every `Event`, one at a time, in the thread that made it; an
-            exception ends the session, which can be resumed.
+        on_event: Called with every `Event`, one at a time and in order, on a thread of its own: it
+            neither slows nor ends the run. What it raises is a warning, the first time.
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made

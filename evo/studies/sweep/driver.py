@@ -342,7 +342,7 @@ def prepare_sweep(
             time); what earlier sessions spent counts. Runs come out as if served one after
             another (default: as before, or no limit).
         log_dir: Folder of the sweep (default: a new one in logs/local).
-        on_event: Called with every event, see `evo.studies.sweep.events`.
+        on_event: Called with every event, see `evo.studies.sweep.events`, as `evo.run` calls it.
         base: Further fields of all configurations, such as {"limits.seconds": 5}.
         generations: T, unless the space has it (default: 8).
         arms: K of allocations, unless the space has it (default: 10).

@@ -20,6 +20,7 @@ import msgspec
 
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
+from evo.runs.delivery import Delivery
 from evo.studies.folders import EVENTS
 from evo.studies.sweep.strategies import Trial
 
@@ -145,7 +146,7 @@ class EventLog:
         self.path = folder / EVENTS
         self.events: list[SweepEvent] = []
         self.state = SweepState()
-        self._on_event = on_event
+        self._delivery = Delivery(on_event)
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
         self.refresh()
@@ -161,9 +162,12 @@ class EventLog:
 
     @contextlib.contextmanager
     def claimed(self) -> Generator[None]:
-        """Lets this process alone write; LogBusyError where another one does."""
+        """Lets this process alone write; LogBusyError where another one does.
+
+        At the end all events have been delivered.
+        """
         self.path.touch()
-        with Writer.claim(self.path) as self._writer:
+        with contextlib.closing(self._delivery), Writer.claim(self.path) as self._writer:
             self.refresh()
             self._writer.cut(self._reader.length)
             yield
@@ -174,5 +178,4 @@ class EventLog:
         with self._lock:
             self._writer.append(SweepEvent(event=event, time=time.time(), worker=worker, **fields))
             for each in self.refresh():
-                if self._on_event is not None:
-                    self._on_event(each)
+                self._delivery.put(each)

@@ -16,6 +16,7 @@ import evo
 import evo.runs.planning
 from evo.logs.journal import LogBusyError, LogError, Writer
 from evo.models.client import EndpointDown, EndpointRefused
+from evo.runs import delivery
 from evo.runs.ask import child_seed
 from evo.runs.loop import fitness_of
 from evo.searches.base import choose
@@ -330,14 +331,46 @@ def test_events_are_told_once_they_are_logged(tmp_path: Path) -> None:
         assert mine[-2].record == log.generations[-1]
 
 
-def test_what_a_listener_raises_ends_the_run_resumably(tmp_path: Path) -> None:
-    def refuse(event: evo.Event) -> None:
-        if event.kind == "child":
-            raise RuntimeError("no more")
+def test_a_listener_that_raises_is_warned_of_once_and_hears_the_rest(tmp_path: Path) -> None:
+    heard: list[str] = []
 
-    path = tmp_path / "a.jsonl"
-    with pytest.raises(RuntimeError, match="no more"):
-        evo.run("mmd", generations=2, children=2, log=path, on_event=refuse, **QUIET)
-    log = evo.resume(path, generations=2, **QUIET)
-    whole = evo.run("mmd", generations=2, children=2, log=tmp_path / "b.jsonl", **QUIET)
-    assert timeless(log.children) == timeless(whole.children)
+    def refuse(event: evo.Event) -> None:
+        heard.append(event.kind)
+        raise SystemExit("no more")
+
+    with pytest.warns(UserWarning, match=r"on_event: raised SystemExit\('no more'\)") as warned:
+        log = evo.run("mmd", generations=2, children=2, log=tmp_path / "a.jsonl", on_event=refuse,
+                      **QUIET)  # fmt: skip
+    assert len(warned) == 1
+    assert heard == ["start", *(["child"] * 2 + ["generation"]) * 2, "end"]
+    assert log.ended
+    assert log.finished
+
+
+def test_a_slow_listener_slows_no_run_and_hears_everything(tmp_path: Path) -> None:
+    path, released, heard = tmp_path / "a.jsonl", threading.Event(), list[str]()
+
+    def wait(event: evo.Event) -> None:
+        assert released.wait(60)
+        heard.append(event.kind)
+
+    handle = evo.start("mmd", generations=2, children=2, log=path, on_event=wait, **QUIET)
+    while not (path.exists() and evo.read_log(path).ended):
+        time.sleep(0.02)
+    assert not heard
+    assert handle.running
+    released.set()
+    handle.wait(60)
+    assert len(heard) == 8
+
+
+def test_a_listener_that_never_returns_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "PATIENCE", 0.3)
+    released = threading.Event()
+    with pytest.warns(UserWarning, match="on_event: has not returned"):
+        log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl",
+                      on_event=lambda event: released.wait(60), **QUIET)  # fmt: skip
+    released.set()
+    assert log.finished

@@ -459,6 +459,20 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys)
     assert "unknown field `spaces` (known: task, space" in capsys.readouterr().err
 
 
+def test_a_listener_neither_ends_nor_slows_a_sweep(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    def refuse(event: SweepEvent) -> None:
+        heard.append(event.event)
+        raise RuntimeError("no more")
+
+    with pytest.warns(UserWarning, match="on_event: raised RuntimeError") as warned:
+        sweep = evo.sweep({"generations": [1, 2]}, log_dir=tmp_path / "s", on_event=refuse, **ONE)
+    assert len(warned) == 1
+    assert sweep.summary.completed == 2
+    assert heard == [event.event for event in EventLog(tmp_path / "s").events]
+
+
 def test_ctrl_c_pauses(tmp_path: Path) -> None:
     def interrupt(event: SweepEvent) -> None:
         if event.event == "run_started":
