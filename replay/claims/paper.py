@@ -33,7 +33,7 @@ import pandas as pd
 from evo.logs.types import JsonObject
 from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_above_best
 from replay.claims.judging import judge_pools
-from replay.logs.frames import distinct_runs, run_lengths
+from replay.logs.frames import counted_once, distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
 from replay.simulation.pools import Pools
 from replay.statistics.resampling import holm
@@ -82,7 +82,8 @@ def ledger(
 
     rows: list[Row] = []
     for source, logs in sources.items():
-        frame = distinct_runs(logs if isinstance(logs, pd.DataFrame) else load(logs))
+        frame = logs if isinstance(logs, pd.DataFrame) else load(logs)
+        frame = counted_once(distinct_runs(frame), stacklevel=2)
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
         for (task, model), part in frame.groupby(["task", "model"], sort=False):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
-from replay.logs.frames import fitness_matrix, run_lengths
+from replay.logs.frames import (
+    ReplayWarning,
+    fitness_matrix,
+    repeats_note,
+    run_lengths,
+    split_repeats,
+)
 from replay.statistics.intervals import NOTHING, FloatArray
 
 _SAME = ("task", "model", "children", "search")
@@ -69,19 +76,22 @@ class Sides:
 def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Sides:
     """The runs of two sides at a common budget, see `replay.judge`."""
     parts = [_part(frame, side) for side in (a, b)]
-    if len({part["task"].iloc[0] for part, _ in parts}) > 1:
+    if left := sum(repeats for _, _, repeats in parts):
+        runs = left + sum(part["run"].nunique() for part, *_ in parts)
+        warnings.warn(repeats_note(left, runs), ReplayWarning, stacklevel=3)
+    if len({part["task"].iloc[0] for part, *_ in parts}) > 1:
         raise ValueError("expected runs of one task on both sides, got two")
-    sizes = [int(part["children"].iloc[0]) for part, _ in parts]
+    sizes = [int(part["children"].iloc[0]) for part, *_ in parts]
     budget = calls or min(
-        int(run_lengths(part).min()) * N for (part, _), N in zip(parts, sizes, strict=True)
+        int(run_lengths(part).min()) * N for (part, *_), N in zip(parts, sizes, strict=True)
     )
-    depths = [depth or budget // N for (_, depth), N in zip(parts, sizes, strict=True)]
-    ends = [_ends(part, depth) for (part, _), depth in zip(parts, depths, strict=True)]
+    depths = [depth or budget // N for (_, depth, _), N in zip(parts, sizes, strict=True)]
+    ends = [_ends(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
     return _matched(ends[0], ends[1], (depths[0], depths[1]))
 
 
-def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None]:
-    """The rows of one side, and the depth at which it wants to be compared."""
+def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, int]:
+    """The rows of one side, the depth at which it wants to be compared, and repeats left out."""
     wanted = dict(side)
     depth = wanted.pop("generations", None)
     if unknown := sorted(set(wanted) - set(frame.columns)):
@@ -98,7 +108,8 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None]:
         if column in part and part[column].nunique(dropna=False) > 1:
             found = sorted(map(str, part[column].unique()))
             raise ValueError(f"expected runs of one {column} in {dict(side)!r}, got {found}")
-    return part, None if depth is None else int(depth)
+    part, repeats = split_repeats(part)
+    return part, None if depth is None else int(depth), repeats
 
 
 def _ends(part: pd.DataFrame, depth: int) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
+from replay.logs.frames import counted_once
 from replay.plots.style import Theme
 from replay.simulation.arms import default_arms
 
@@ -47,6 +48,7 @@ class Allocations:
     """All that the explorer needs of a frame: the pools of its tasks, models and N."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
+        frame = counted_once(frame, stacklevel=3)
         self._pools: dict[tuple[str, str, int], RunsAsArms] = {}
         reason: object = "there are no runs"
         for names, part in frame.groupby(list(KEY), sort=False) if len(frame) else ():

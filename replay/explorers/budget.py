@@ -26,6 +26,7 @@ from replay.explorers.drawn import Drawing, Drawn
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, call
 from replay.explorers.widgets import naming
+from replay.logs.frames import counted_once
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Budgets:
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
         if "generation" not in frame or not (frame["generation"] > 0).any():
             raise ValueError("no run has a complete generation yet: there is no split to show")
+        frame = counted_once(frame, stacklevel=3)
         self._children = children
         self._parts = {
             (str(task), str(model)): part

@@ -18,6 +18,7 @@ from replay.explorers.shell import Explorer
 from replay.explorers.stored import show_live
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
+from replay.logs.frames import counted_once
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ def explore(
                 "Selection": functools.partial(explore_selection, frame, theme=theme),
             }
         )
+
+    frame = counted_once(frame, stacklevel=2)
 
     def show(split: Split) -> None:
         """Open the split in the picture of all of them."""

@@ -76,6 +76,7 @@ def load_allocation(
         header=header,
         root=header,
         forked_from="",
+        repeat_of="",
         copy=-1,
         generation=np.arange(len(frame)),
         source=str(path),

@@ -8,11 +8,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -66,8 +66,20 @@ def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     named = known["run"].astype(str).where(~twice, known[keys].astype(str).agg("#".join, axis=1))
     new = frame[["run", *keys]].merge(known.assign(named=named), how="left", on=["run", *keys])
-    run = new["named"].where(new["named"].notna(), new["run"])
-    return frame.assign(run=run.to_numpy())
+    run = new["named"].where(new["named"].notna(), new["run"]).to_numpy()
+    if "repeat_of" in frame:
+        frame = frame.assign(repeat_of=_renamed_originals(frame, run))
+    return frame.assign(run=run)
+
+
+def _renamed_originals(frame: pd.DataFrame, run: NDArray[np.object_]) -> pd.Series[str]:
+    """Column `repeat_of` with the new names of the runs, of runs of one name that with its seed."""
+    new = dict(zip(zip(frame["run"], frame["seed"], strict=True), run, strict=True))
+    named = [
+        new.get((of, seed), of)
+        for of, seed in zip(frame["repeat_of"].fillna(""), frame["seed"], strict=True)
+    ]
+    return pd.Series(named, index=frame.index)
 
 
 def _one_path_each(frame: pd.DataFrame) -> pd.DataFrame:
@@ -90,21 +102,67 @@ def _one_path_each(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[~(frame.duplicated(places, keep="last") & logged)]
 
 
+def split_repeats(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Returns the rows that count, and the number of runs that were left out as repeats.
+
+    A repeat counts where the run that it repeats is not in the frame; of several such repeats of
+    one run the longest does.
+    """
+    if "repeat_of" not in frame or not frame["repeat_of"].fillna("").astype(bool).any():
+        return frame, 0
+    depth = "generations" if "generations" in frame else "generation"
+    runs = frame.groupby("run", sort=False).agg(of=("repeat_of", "first"), depth=(depth, "max"))
+    is_repeat = runs["of"].fillna("") != ""
+    ordered = runs.assign(
+        is_repeat=is_repeat, group=runs["of"].where(is_repeat, runs.index)
+    ).sort_values(["is_repeat", "depth"], ascending=[True, False], kind="stable")
+    left = ordered.index[ordered["is_repeat"] & ordered["group"].duplicated()]
+    return frame[~frame["run"].isin(left)], len(left)
+
+
+def counted_once(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+    """A frame without the runs that repeat others in it.
+
+    Args:
+        frame: As from `load` or `children`.
+        stacklevel: Frames between this function and the code that the warning is shown for.
+
+    Warns:
+        ReplayWarning: Runs were left out; says how many.
+    """
+    kept, left = split_repeats(frame)
+    if left:
+        warnings.warn(
+            repeats_note(left, frame["run"].nunique()), ReplayWarning, stacklevel=stacklevel + 1
+        )
+    return kept
+
+
+def repeats_note(left: int, runs: int) -> str:
+    """What to say where so many of the runs were left out as repeats."""
+    return (
+        f"{left} of {runs} runs repeat others here (same configuration, seed and children; see the "
+        "column repeat_of) and are counted once"
+    )
+
+
 def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
     """A frame of runs that are independent of each other, for intervals over whole runs.
 
     A fork shares generations with the run that it left, and a rescored log is the same run as its
     original: beside others they would count a run twice, so they are left out with a warning. A
     frame of forks alone was selected as such and is returned whole, with a warning that intervals
-    hold given the states that were forked.
+    hold given the states that were forked. Runs that repeat others count once.
 
     Args:
         frame: As from `load`.
         stacklevel: Frames between this function and the code that the warning is shown for.
 
     Warns:
-        ReplayWarning: The frame holds forks, or logs that were rescored beside their originals.
+        ReplayWarning: The frame holds forks, logs that were rescored beside their originals, or
+            runs that repeat others.
     """
+    frame = counted_once(frame, stacklevel=stacklevel)
 
     def warn(message: str) -> None:
         warnings.warn(message, ReplayWarning, stacklevel=stacklevel + 1)
@@ -179,16 +237,26 @@ COST_COLUMNS = {
 """Units of cost and their columns in a frame of `load`."""
 
 
-def fitness_matrix(frame: pd.DataFrame) -> Floats:
+def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
     """Returns best fitness so far by run and generation.
 
     Args:
         frame: As from `load`.
+        repeats: Whether runs that repeat others here (column `repeat_of`) have rows of their own.
 
     Returns:
         Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
+
+    Warns:
+        ReplayWarning: Runs were left out, since they repeat others.
     """
-    return matrix_of(distinct_runs(frame), "best_fitness")
+    return matrix_of(_distinct(frame, repeats), "best_fitness")
+
+
+def _distinct(frame: pd.DataFrame, repeats: bool) -> pd.DataFrame:
+    """Distinct runs for a public function, with or without those that repeat others."""
+    frame = distinct_runs(frame)
+    return frame if repeats else counted_once(frame, stacklevel=3)
 
 
 def is_stand_in(model: object) -> bool:
@@ -196,17 +264,18 @@ def is_stand_in(model: object) -> bool:
     return str(model) in OFFLINE_MODELS
 
 
-def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
+def cost_matrices(frame: pd.DataFrame, *, repeats: bool = False) -> dict[str, Floats]:
     """Returns what each generation cost, by unit, in the shape of `fitness_matrix`.
 
     Args:
         frame: As from `load`.
+        repeats: Whether runs that repeat others here have rows of their own.
 
     Returns:
         For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
         unknown and after a run's end.
     """
-    frame = distinct_runs(frame)
+    frame = _distinct(frame, repeats)
     return {
         unit: matrix_of(frame, column) for unit, column in COST_COLUMNS.items() if column in frame
     }

@@ -42,6 +42,7 @@ def identity(calls: Calls) -> Rows:
         "copy": fork.copy if fork else -1,
         "root": calls.rescores or (fork.root[:12] if fork else run.key),
         "rescored": calls.rescores is not None,
+        "repeat_of": "",
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
 
@@ -70,6 +71,11 @@ def programs_of(header: Header) -> str:
     fork = (header.fork.through, header.fork.copy) if header.fork else None
     search = (getattr(header, name) for name in _SETTINGS if name not in _EVALUATION)
     return repr((header.task.hash, header.model.id, header.children, header.seed, fork, *search))
+
+
+def evaluation_of(header: Header) -> str:
+    """The fields that decide how programs were evaluated."""
+    return repr([getattr(header, name) for name in _EVALUATION])
 
 
 def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:

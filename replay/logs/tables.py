@@ -21,6 +21,7 @@ from evo.logs.log import Log
 from replay.logs import cache as store
 from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
+from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     Rows,
     attempt_rows,
@@ -64,7 +65,9 @@ def load(
         run is known by), forked_from (hash of what a fork shares with the run that it left; empty
         for others), copy (its number, else -1), root (hash of the header of the run that it began
         with, its own for others), rescored (whether it evaluates the programs of another log again
-        that is read here too: it is the same run and cost nothing), mixed (first generation that
+        that is read here too: it is the same run and cost nothing), repeat_of (name of the run
+        here that holds the same configuration, seed and children, as where a cell was run twice;
+        empty for runs that count), mixed (first generation that
         may hold programs of other runs; NaN: none), protocol and condition, generation,
         best_fitness (so far), and of that alone generation_best, n_calls (those of evaluations,
         critics and other drafts too, as below; generation 0 has no others, and what a fork
@@ -96,7 +99,8 @@ def children(
 
     Returns:
         Columns run, task, model, seed, children (N), search, header, forked_from, copy, root,
-        rescored, mixed, generation, index, status (None where another tool does not say), fitness
+        rescored, repeat_of, mixed, generation, index, status (None where another tool does not
+        say), fitness
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
@@ -262,6 +266,7 @@ def _collect(
     prepare_pictures()
     rescored: list[tuple[int, LeanRun]] = []
     originals: dict[str, LeanRun] = {}
+    lines: list[Lines] = []
     with uncollected():
         for path in shown:
             try:
@@ -276,9 +281,15 @@ def _collect(
             else:
                 originals.setdefault(programs_of(run.header), run)
             parts.append(make(Calls(run)))
+            lines.append(lines_of(run))
         for place, run in rescored:  # what their originals are is known now
             if original := originals.get(programs_of(run.header)):
                 parts[place] = make(Calls(run, of=original.key))
+    repeats = repeats_of(lines)
+    for run_lines, part in zip(lines, parts, strict=True):
+        for rows in part:
+            if "repeat_of" in rows:
+                rows["repeat_of"] = repeats.get(run_lines.name, "")
     if not parts:
         raise LogError(
             f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"

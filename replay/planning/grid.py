@@ -140,7 +140,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
             f"expected a frame as replay.load makes it, but it has no column {missing!r}; "
             f"it has {sorted(frame.columns)!r}"
         )
-    frame = distinct_runs(independent_runs(frame, stacklevel=4))
+    frame = independent_runs(distinct_runs(frame), stacklevel=4)
     if frame.empty:
         raise ValueError("expected at least one run, got an empty frame")
     if frame["run"].isna().any():

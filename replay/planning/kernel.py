@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.logs.frames import Brief, require_greedy
+from replay.logs.frames import Brief, counted_once, require_greedy
 from replay.planning.grid import FloatArray, IntArray, best_known
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a fitness among the {len(children)} children or their parents, got none"
         )
     task, model = names[0]
-    children = _without_repeats(children)
+    children = _without_inherited(counted_once(children, stacklevel=3))
     visits = _visits(children, best)
     runs = children.groupby("run", sort=False)[["children", "generation"]].max()
     better, steps = _estimate(visits, np.ones(len(runs)), SLOPE)
@@ -259,7 +259,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
     )  # fmt: skip
 
 
-def _without_repeats(children: pd.DataFrame) -> pd.DataFrame:
+def _without_inherited(children: pd.DataFrame) -> pd.DataFrame:
     """Leaves out what forks inherited of a run that is there itself, or in another fork."""
     if "inherited" not in children or not children["inherited"].any():
         return children

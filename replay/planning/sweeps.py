@@ -43,6 +43,7 @@ from evo.studies.sweep.design import read_design
 from evo.studies.sweep.events import EventLog, RunKey, SweepState
 from evo.studies.sweep.fields import GENERATIONS, ROUNDS, canonical
 from evo.studies.sweep.summary import measure
+from replay.logs.frames import counted_once
 from replay.statistics.intervals import interval as interval_of
 
 Missing = Literal["drop", "stop"]
@@ -279,7 +280,7 @@ MEASURES = frozenset(
     | {"n_calls", "n_ok", "n_attempts", "n_without_usage", "flops", "dollars", "seconds"}
     | {"prompt_tokens", "cached_tokens", "completion_tokens", "tokens", "call_seconds"}
     | {"evaluation_seconds", "source", "log", "path", "hash", "id"}
-    | {"header", "forked_from", "copy", "root", "rescored", "mixed"}
+    | {"header", "forked_from", "copy", "root", "rescored", "repeat_of", "mixed"}
 )
 """Columns that describe a run or how it went, and so tell no configurations apart."""
 
@@ -385,7 +386,7 @@ def _samples(
                 f"expected rewards of shape (configurations, samples), got shape {matrix.shape!r}"
             )
         return matrix, np.full(len(matrix), matrix.shape[1]), {}, []  # no costs, no fields
-    frame = data
+    frame = counted_once(data, stacklevel=3)
     value = value or ("best_fitness" if "best_fitness" in frame else "fitness")
     if fields is None and "fields" in frame.attrs:  # a sweep's
         frame = frame[frame["status"].isin(["completed", "failed"])]

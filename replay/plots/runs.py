@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from replay.logs.frames import is_stand_in
+from replay.logs.frames import counted_once, is_stand_in
 from replay.plots import hits, style
 from replay.plots.constructions import Construction, construct
 from replay.plots.strips import Strips, axes_for, strips_for
@@ -74,6 +74,7 @@ def trajectories(
     else:
         keys = [by] if isinstance(by, str) else list(by)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
+    frame = counted_once(frame, stacklevel=2)
     if frame["best_fitness"].isna().all():
         return style.sentence(ax, theme, "No run has a program that is ok.")
     parts = list(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
@@ -153,6 +154,7 @@ def worth(
         ValueError: There are no forks, or forks of several states.
     """
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
+    frame = counted_once(frame, stacklevel=2)
     forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])
     if (states := forks["forked_from"].nunique()) != 1:
         raise ValueError(f"expected forks of one state (column forked_from), got {states} states")

@@ -13,7 +13,7 @@ import pandas as pd
 from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in
 from replay.logs.costs import REPORTED
-from replay.logs.frames import FAILURES
+from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.arms import POOL_RULE, more_runs
@@ -48,13 +48,15 @@ class Group:
         task: Name of the task.
         model: Name of the model.
         is_llm: Whether the model is an LLM.
-        tables: The rows of these runs in the tables of `replay.load_tables`.
+        tables: The rows of these runs in the tables of `replay.load_tables`, without repeats.
+        repeats: Number of runs that were left out, since they repeat others.
     """
 
     task: str
     model: str
     is_llm: bool
     tables: Tables
+    repeats: int = 0
 
     @property
     def title(self) -> str:
@@ -100,11 +102,12 @@ def groups(tables: Tables) -> list[Group]:
         ['min_max_distance']
     """
     found = []
-    for (task, model), runs in tables.runs.groupby(["task", "model"], sort=False):
+    for (task, model), part in tables.runs.groupby(["task", "model"], sort=False):
+        runs, repeats = split_repeats(part)
         names = set(runs["run"])
         others = (table[table["run"].isin(names)] for table in tables[1:])
         is_llm = bool(runs["is_llm"].all())
-        found.append(Group(str(task), str(model), is_llm, Tables(runs, *others)))
+        found.append(Group(str(task), str(model), is_llm, Tables(runs, *others), repeats))
     return found
 
 
@@ -385,13 +388,8 @@ def _notes(group: Group) -> Iterator[str]:
             f"{rescored} of {len(runs)} runs are rescored logs of others here: intervals are over "
             "the originals, with the mean of both; their calls are counted once"
         )
-    known = runs[(runs["seed"] >= 0) & (runs["forked_from"] == "") & ~runs["rescored"]]
-    twice = int(known.duplicated(["children", "seed", "configuration"]).sum())
-    if twice:
-        yield (
-            f"{twice} of {len(runs)} runs repeat the configuration, N and seed of another: they "
-            "are the same run, and intervals that count them twice are too narrow"
-        )
+    if group.repeats:
+        yield repeats_note(group.repeats, len(runs) + group.repeats)
     for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):
         lost = sorted(set(part["lost"]))
         yield f"imported from {tool}, which does not hold: {lost[0]}"

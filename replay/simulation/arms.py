@@ -169,13 +169,15 @@ def pool_of(
 ) -> tuple[Floats, Ints]:
     """Runs of one task, model and N as arms: best fitness by generation, and their lengths.
 
-    `what` names their purpose. Forks are left out, with a warning, unless lengths are
-    given. Of each run `lengths` generations are used; None: all up to the one from which it took
-    programs of other runs (column `mixed`), with a warning.
+    `what` names their purpose. Forks and repeats of other runs are left out, with a warning, unless
+    lengths are given. Of each run `lengths` generations are used; None: all up to the one from
+    which it took programs of other runs (column `mixed`), with a warning.
     """
-    frame = distinct_runs(independent_runs(frame, stacklevel=4) if lengths is None else frame)
+    frame = distinct_runs(frame)
+    if lengths is None:
+        frame = independent_runs(frame, stacklevel=4)
     one_family(frame, what)
-    fitness, own = fitness_matrix(frame), run_lengths(frame)
+    fitness, own = fitness_matrix(frame, repeats=True), run_lengths(frame)
     if lengths is None and "mixed" in frame:
         mixed = frame.groupby("run", sort=False)["mixed"].first().to_numpy(np.float64)
         alone = np.fmin(own, np.maximum(mixed - 1, 0)).astype(own.dtype)

@@ -305,7 +305,7 @@ def test_runs_of_the_same_name_stay_apart(tmp_path):
     compact(tmp_path / "x" / "a.jsonl", tmp_path / "x" / "a.jsonl.gz")
     names = name_runs(find_logs(tmp_path))
     assert set(names.values()) == {"x/a.jsonl", "x/a.jsonl.gz", "y/a.jsonl"}
-    assert replay.fitness_matrix(replay.load(tmp_path)).shape == (3, 4)
+    assert replay.fitness_matrix(replay.load(tmp_path), repeats=True).shape == (3, 4)
     assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
 
 
