@@ -64,6 +64,9 @@ from .studies.allocation.driver import (
 from .studies.allocation.driver import (
     start_allocation as start_allocation,
 )
+from .studies.comparison import Comparison as Comparison
+from .studies.comparison import compare_engines as compare_engines
+from .studies.comparison import load_comparison as load_comparison
 from .studies.selection import SELECTORS as SELECTORS
 from .studies.selection.driver import (
     select_best as select_best,

@@ -54,6 +54,7 @@ COMMANDS = {
     "Serve": {
         "serve": "evo.cli.serving:serve",
         "drive": "evo.cli.studies:drive",
+        "compare": "evo.cli.studies:compare",
         "bench": "evo.cli.serving:bench",
     },
 }
@@ -66,6 +67,7 @@ GOES_ON = {
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
     "drive": "stopped; the same command goes on where it was, as far as the engine can",
+    "compare": "stopped; the same command goes on where it was",
     "select": "stopped; `evo select` with the same arguments and --log-dir goes on",
     "sweep": "paused; the same command goes on where it was",
 }

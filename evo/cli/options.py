@@ -123,6 +123,11 @@ def assignments(texts: Sequence[str]) -> dict[str, object]:
     return pairs(texts, "NAME=VALUE", literal)
 
 
+def paths(texts: Sequence[str]) -> dict[str, str]:
+    """Parses NAME=PATH, each name once."""
+    return pairs(texts, "NAME=PATH", str)
+
+
 def literal(text: str) -> object:
     """Parses a JSON value; anything else is returned as text."""
     try:
@@ -177,6 +182,7 @@ if TYPE_CHECKING:
     Parameters = dict[str, float] | None
     Assignments = dict[str, object] | None
     Budget = dict[str, float] | None
+    Pythons = dict[str, str] | None
     Seeds = tuple[int, ...] | None
 else:
     Arms = many(lambda texts: [arm(text) for text in texts], "--arm", metavar="NAME=VALUE,...")
@@ -188,6 +194,7 @@ else:
     Budget = many(limits, metavar="UNIT=NUMBER")
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
     Assignments = many(assignments, metavar="NAME=VALUE")
+    Pythons = many(paths, metavar="ENGINE=PATH")
     Seeds = one(seed_list, metavar="SEEDS")
 
 Flag = Annotated[bool, Parameter(negative=())]

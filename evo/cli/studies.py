@@ -22,6 +22,7 @@ from evo.cli.options import (
     Needed,
     Number,
     Parameters,
+    Pythons,
     SearchSetOptions,
     Seed,
     Seeds,
@@ -335,6 +336,80 @@ def drive(
         (log.header.seed, len(log.outcomes), f"{log.trajectory[-1]:.5g}", log.path) for log in logs
     ]
     print(table(rows, ("seed", "calls", "best fitness", "log")))
+    return 0
+
+
+def compare(
+    tasks: Annotated[list[str], Parameter(name="TASK", negative=())] | None = None,
+    *,
+    engines: str = "ours,openevolve,shinka,gepa",
+    budget: Budget = None,
+    runs: Count = 8,
+    seed: Seed = 40,
+    model: str = "offline",
+    children: Annotated[Count, Parameter(name=FLAGS["children"])] = 4,
+    search: str = "greedy",
+    temperature: Number = None,
+    max_tokens: Count = None,
+    evaluation_timeout: Number = None,
+    python: Pythons = None,
+    protocol: Path | None = None,
+    log_dir: Path = Path("logs/local/compare"),
+    quiet: Annotated[Flag, Parameter(name=("-q", "--quiet"))] = False,
+) -> int:
+    """Runs several tools on the same tasks: one model, one gate, one evaluator, one budget.
+
+    Every run starts from the task's initial program and asks for whole programs. The same command
+    goes on where it was interrupted.
+
+    Args:
+        tasks: Names (cp, mmd, ht, ...; see `evo tasks`) or folders.
+        engines: Comma-separated: ours (a search of this project), openevolve, shinka, gepa, or
+            engines of installed packages.
+        budget: Calls of each run, such as calls=32.
+        runs: Runs of each tool on each task.
+        seed: Of the first run; the next have the next seeds.
+        model: One of `evo models`.
+        children: Children of a generation (N) of ours.
+        search: Search of ours.
+        temperature: Of every call (default: each tool's own).
+        max_tokens: Longest reply of every call (default: each tool's own).
+        evaluation_timeout: Seconds for the evaluation of one program (default: the task's).
+        python: ENGINE=PATH, the Python in whose environment an engine is installed; several are
+            allowed.
+        protocol: TOML file that states all of this instead; its hash is written into every log.
+        log_dir: Folder for the logs.
+        quiet: Show no progress bars.
+    """
+    from evo.studies.comparison import Comparison, compare_engines, load_comparison
+
+    if protocol is not None:
+        if tasks:
+            raise ValueError("expected tasks or --protocol, which names them; got both")
+        comparison = load_comparison(protocol)
+    else:
+        limits = dict(budget or {})
+        if not tasks or limits.keys() != {"calls"}:
+            raise ValueError("expected one or more tasks and --budget calls=NUMBER")
+        comparison = Comparison(
+            tasks=tuple(tasks), engines=tuple(filter(None, engines.split(","))),
+            calls=int(limits["calls"]), runs=runs or 8, seed=40 if seed is None else seed, model=model,
+            children=children or 4, search=search, temperature=temperature,
+            max_tokens=max_tokens, evaluation_timeout=evaluation_timeout,
+        )  # fmt: skip
+    done = compare_engines(comparison, pythons=python, log_dir=log_dir, progress=not quiet)
+    rows = [
+        (
+            each.task,
+            each.engine,
+            each.seed,
+            len(each.log.outcomes),
+            f"{each.log.trajectory[-1]:.5g}",
+        )
+        for each in done
+    ]
+    print(table(rows, ("task", "tool", "seed", "calls", "best fitness")))
+    print(f"replay report {quote(str(log_dir))}")
     return 0
 
 

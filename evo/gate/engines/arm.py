@@ -172,7 +172,8 @@ class EngineArm(Arm):
         job = Job(
             folder=self.folder, python=driven.python, task=driven.task, model=gate.model.name,
             endpoint=gate.url, judge=judge.url, calls=driven.calls,
-            children=header.children, seed=header.seed,
+            children=header.children, seed=header.seed, sampling=header.sampling,
+            full_rewrites=driven.full_rewrites,
         )  # fmt: skip
         # Nothing of this process's environment reaches the engine but where things are.
         environment = {n: os.environ[n] for n in ("PATH", "HOME", "TMPDIR") if n in os.environ}
@@ -270,7 +271,7 @@ class EngineArm(Arm):
         if self._last == digest:
             return None
         self._last = digest
-        waiting = [number for number, call in self._calls.items() if not call.lost]
+        waiting = [n for n, call in self._calls.items() if not call.lost and call.passage.reply]
         if not waiting or not self._driven.engine.overlaps:
             return max(waiting, default=None)
         lines = _lines(program)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.logs.records import Evaluation
+from evo.logs.records import Evaluation, Sampling
 from evo.models.listening import Listener, Request, Response, error_response
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
@@ -33,6 +33,8 @@ class Job:
         calls: The most calls that it can be granted.
         children: Calls that a pull grants.
         seed: Of the run.
+        sampling: What to ask the model with; None in it: as the engine does by default.
+        full_rewrites: Whether replies should be whole programs, whatever the engine's default is.
     """
 
     folder: Path
@@ -44,6 +46,8 @@ class Job:
     calls: int
     children: int
     seed: int
+    sampling: Sampling
+    full_rewrites: bool
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,13 @@ def judge(program_path):
         return json.load(answer)
 '''
 """A module for the engine's own Python, with the URL of the judge to be filled in."""
+
+
+def known_sampling(sampling: Sampling) -> dict[str, float | int]:
+    """Returns the fields of a sampling that are set, by their names in a request."""
+    fields = msgspec.to_builtins(sampling)
+    names = ("temperature", "top_p", "max_tokens")
+    return {name: fields[name] for name in names if fields.get(name) is not None}
 
 
 def in_block(program: str) -> str:

@@ -1,11 +1,11 @@
-"""OpenEvolve: one iteration is one call, in its default mode of SEARCH/REPLACE blocks."""
+"""OpenEvolve: one iteration is one call, by default for SEARCH/REPLACE blocks."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from evo.gate.engines.job import FOREVER, Engine, Job, in_block
+from evo.gate.engines.job import FOREVER, Engine, Job, in_block, known_sampling
 
 _EVALUATOR = """\
 from judging import judge
@@ -36,7 +36,9 @@ def prepare(job: Job) -> list[str]:
             "api_key": f"openevolve-s{job.seed}",
             "primary_model": job.model,
             "timeout": FOREVER,
+            **known_sampling(job.sampling),
         },
+        "diff_based_evolution": not job.full_rewrites,
         "evaluator": {"timeout": FOREVER},
     }
     (job.folder / "initial_program.py").write_text(in_block(job.task.initial_program))

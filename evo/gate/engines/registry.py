@@ -10,12 +10,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from evo.gate.engines import openevolve, shinka
+from evo.gate.engines import gepa, openevolve, shinka
 from evo.gate.engines.job import Engine
 from evo.plugins import Registry, meant, plugged_in
 
 ENGINES: Registry[Engine] = Registry(
-    "engine", {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE)}
+    "engine", {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE, gepa.ENGINE)}
 )
 """Name -> engine."""
 

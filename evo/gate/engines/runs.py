@@ -22,9 +22,11 @@ PATIENCE = 300.0
 
 HEEDED = (
     *("model", "children", "seed", "limits", "evaluation_timeout", "min_improvement", "draws"),
-    *("protocol", "condition"),
+    *("protocol", "condition", "temperature", "top_p", "max_tokens"),
 )
 """Fields of `make_header` that mean something for the run of an engine."""
+
+_SAMPLING = ("temperature", "top_p", "max_tokens")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class EngineRun:
         python: The Python in whose environment the engine is installed.
         calls: The most calls that it can be granted.
         patience: Seconds without any sign of life after which it is taken to hang.
+        full_rewrites: Whether replies should be whole programs, whatever the engine's default is.
     """
 
     header: Header
@@ -46,6 +49,7 @@ class EngineRun:
     python: str
     calls: int
     patience: float = PATIENCE
+    full_rewrites: bool = False
 
 
 def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> EngineRun:
@@ -53,8 +57,10 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
 
     Args:
         task: The task.
-        fields: `engine`, a name; optionally `python`, `patience` and fields of `make_header`.
-        common: Fields that all runs share; those that mean nothing for an engine are left out.
+        fields: `engine`, a name; optionally `python`, `patience`, `full_rewrites`, a sampling
+            (`temperature`, `top_p`, `max_tokens`) and fields of `make_header`.
+        common: Fields that all runs share; those that mean nothing for an engine are left out, and
+            so is their sampling, since an engine has settings of its own.
         pulls: The most generations that it can be asked for.
 
     Raises:
@@ -64,10 +70,12 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
     own = dict(fields)
     engine = find_engine(own.pop("engine"))
     python, patience = own.pop("python", sys.executable), own.pop("patience", PATIENCE)
+    full_rewrites = bool(own.pop("full_rewrites", False))
     if strange := own.keys() - set(HEEDED):
         raise ValueError(
             f"arm of engine {engine.name}: {sorted(strange)[0]!r} means nothing for an engine, "
-            f"which has settings of its own; expected engine, python, patience, {', '.join(HEEDED)}"
+            f"which has settings of its own; expected engine, python, patience, "
+            f"full_rewrites, {', '.join(HEEDED)}"
         )
     if task.record.evolves != "python" or task.record.asks_model:
         raise EngineError(f"{task.name}: engines expect a task whose programs are Python")
@@ -76,14 +84,16 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
     # The link that an environment's Python is must not be followed: it names the environment.
     place = str(Path(os.fspath(python)).absolute())
     check_installed(Path(place), engine)
-    shared = {name: value for name, value in common.items() if name in HEEDED}
+    shared = {n: v for n, v in common.items() if n in HEEDED and n not in _SAMPLING}
+    sampling = {name: own.get(name) for name in _SAMPLING}
     header = msgspec.structs.replace(
         make_header(task, **{**shared, **own}),
         source=engine.name,
-        sampling=Sampling(temperature=None, top_p=None, max_tokens=None),
+        sampling=Sampling(**sampling),
         prompt_version=0,
-        lost="the engine's own settings and database, which lie in the folder beside the log",
+        lost="the engine's own settings and database, which lie in the folder beside the log"
+        + ("; replies are whole programs" if full_rewrites else ""),
     )
     find_endpoint(header.model)
     calls = min(pulls * header.children, 10**9)
-    return EngineRun(header, task, engine, place, calls, float(patience))
+    return EngineRun(header, task, engine, place, calls, float(patience), full_rewrites)

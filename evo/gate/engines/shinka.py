@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from evo.gate.engines.job import FOREVER, Engine, Job, in_block
+from evo.gate.engines.job import FOREVER, Engine, Job, in_block, known_sampling
 
 _EVALUATE = """\
 import argparse
@@ -61,7 +61,7 @@ runner.run()
 
 def prepare(job: Job) -> list[str]:
     """Writes program, evaluator and a script, which goes on from its own database, if any."""
-    evolution = {
+    evolution: dict[str, object] = {
         "num_generations": job.calls + 1,  # the gate ends it: a generation takes a call or more
         "llm_models": [f"local/{job.model}@{job.endpoint}"],
         "embedding_model": None,
@@ -69,6 +69,12 @@ def prepare(job: Job) -> list[str]:
         "task_sys_msg": job.task.statement,
         "results_dir": "out",
     }
+    known = known_sampling(job.sampling)
+    asked = {"temperature": "temperatures", "max_tokens": "max_tokens"}
+    if chosen := {asked[name]: value for name, value in known.items() if name in asked}:
+        evolution["llm_kwargs"] = {"temperatures": [0.0, 0.5, 1.0], "max_tokens": 16384, **chosen}
+    if job.full_rewrites:
+        evolution |= {"patch_types": ["full"], "patch_type_probs": [1.0]}
     settings = {"seed": job.seed, "timeout": FOREVER, "evolution": evolution}
     (job.folder / "initial.py").write_text(in_block(job.task.initial_program))
     (job.folder / "evaluate.py").write_text(_EVALUATE)

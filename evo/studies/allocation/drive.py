@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from evo.gate.engines.registry import EngineError, find_engine
 from evo.logs.journal import file_name
@@ -28,6 +29,7 @@ def drive(
     model: str | Model = "offline",
     log_dir: str | os.PathLike[str] = LOCAL,
     progress: bool = True,
+    **settings: Any,
 ) -> list[Log]:
     """Runs another tool at a budget of calls, on one of our tasks.
 
@@ -43,6 +45,8 @@ def drive(
         model: Name in the registry, or a Model; the engine knows it by its name.
         log_dir: Gets for each run a folder with its log and the engine's own files.
         progress: Whether to show progress bars.
+        **settings: Further fields of the arm, such as `temperature`, `max_tokens`,
+            `full_rewrites` or `evaluation_timeout`; see `evo.gate.engines.runs.engine_run`.
 
     Returns:
         The log of each run; its header's `source` is the engine's name.
@@ -57,7 +61,7 @@ def drive(
         folder = Path(log_dir) / f"{known.name}-{file_name(loaded.name)}-s{seed}"
         log = _complete(folder, calls)
         if log is None:
-            arm = {"engine": known.name, "python": python, "seed": seed}
+            arm = {"engine": known.name, "python": python, "seed": seed, **settings}
             allocation = allocate_live(
                 loaded, "round_robin", arms=[arm], rounds=calls, children=1, model=model,
                 log_dir=folder, progress=progress,
