@@ -393,8 +393,8 @@ def compare(
             raise ValueError("expected one or more tasks and --budget calls=NUMBER")
         comparison = Comparison(
             tasks=tuple(tasks), engines=tuple(filter(None, engines.split(","))),
-            calls=int(limits["calls"]), runs=runs or 8, seed=40 if seed is None else seed, model=model,
-            children=children or 4, search=search, temperature=temperature,
+            calls=int(limits["calls"]), runs=runs or 8, seed=40 if seed is None else seed,
+            model=model, children=children or 4, search=search, temperature=temperature,
             max_tokens=max_tokens, evaluation_timeout=evaluation_timeout,
         )  # fmt: skip
     done = compare_engines(comparison, pythons=python, log_dir=log_dir, progress=not quiet)

@@ -143,8 +143,8 @@ def compare_engines(
         on_run: Called with each run once it is complete.
 
     Returns:
-        All runs, in the order in which they were made. `replay.compare(replay.load(...),
-        by="source")` judges them.
+        All runs, in the order in which they were made. `replay.compare(replay.load(log_dir),
+        by="search")` judges them: an engine is named where a search of ours is.
 
     Raises:
         EngineError: An engine is unknown, not installed, or made no call.

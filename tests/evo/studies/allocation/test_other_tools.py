@@ -1,4 +1,4 @@
-"""OpenEvolve and ShinkaEvolve as arms: the gate's count is their own, and so are their programs.
+"""OpenEvolve, ShinkaEvolve, GEPA as arms: the gate counts their calls; programs are their own.
 
 They run where EVO_TEST_OTHER_TOOLS is 1, or the folder to keep their environments in.
 """
@@ -20,7 +20,7 @@ from evo.gate.log import read_gate_log
 from evo.runs.verification import verify
 
 WANTED = os.environ.get("EVO_TEST_OTHER_TOOLS", "")
-VERSIONS = {"openevolve": "0.4.0", "shinka-evolve": "0.0.7"}
+VERSIONS = {"openevolve": "0.4.0", "shinka-evolve": "0.0.7", "gepa": "0.1.4"}
 CALLS = 64
 
 
@@ -48,6 +48,7 @@ def test_a_bandit_spends_one_budget_over_other_tools_and_ours(tmp_path):
     arms = [
         {"engine": "openevolve", "python": environment("openevolve")},
         {"engine": "shinka", "python": environment("shinka-evolve")},
+        {"engine": "gepa", "python": environment("gepa")},
         {"search": "greedy"},
         {"search": "islands"},
     ]
@@ -61,10 +62,11 @@ def test_a_bandit_spends_one_budget_over_other_tools_and_ours(tmp_path):
         assert verify(log.path).faults == ()
         assert counts[k] == 4 * (done.pulls == k).sum()
         assert log.ends[-1].reason == "completed"
-        if k < 2:
+        if k < 3:
             sent = read_gate_log(tmp_path / f"arm-{k:02}" / "gate.jsonl").passed
             assert [each.sent.number for each in sent] == list(range(counts[k]))
             assert any(child.evaluation.status == "ok" for child in log.children)
+            assert any(child.parents for child in log.children)
     check_openevolve(done.arms[0], tmp_path / "arm-00" / "out")
     check_shinka(done.arms[1], tmp_path / "arm-01" / "out")
 
