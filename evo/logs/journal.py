@@ -405,6 +405,30 @@ class Writer:
                         os.ftruncate(self._descriptor, self._length)
                         self._sound = True
 
+    def check_in_place(self) -> None:
+        """Raises LogError, with where the lines are, if the path names another file by now."""
+        with self._lock:
+            own = os.fstat(self._descriptor)
+            with suppress(OSError):
+                if os.path.samestat(own, self.path.stat()):
+                    return
+            lines = self._lines_elsewhere(own)
+        raise LogError(
+            f"{self.path}: was moved, deleted or replaced by another file while it was written; "
+            f"what this session has logged is in {lines}: move it back and go on with that"
+        )
+
+    def _lines_elsewhere(self, own: os.stat_result) -> Path:
+        """Returns the path where the file is now; if it has none, its lines are written to one."""
+        with suppress(OSError):
+            moved = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
+            if os.path.samestat(own, moved.stat()):
+                return moved
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        target = unused(self.path.parent, f"{self.path.stem}-kept", ".jsonl")
+        write_new(target, os.pread(self._descriptor, self._length, 0))
+        return target
+
     def sync(self) -> None:
         """Asks the operating system to put everything on the disk."""
         with self._lock:

@@ -217,7 +217,11 @@ class Arm:
     def _enter(
         self, generation: int, on_child: Callable[[Child], None] = lambda child: None
     ) -> None:
-        """Prepares the steps of a generation, whose configuration may differ in a fork."""
+        """Prepares the steps of a generation, whose configuration may differ in a fork.
+
+        LogError: The log's path names another file by now.
+        """
+        self._writer.check_in_place()
         self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
         header = self.header.under(generation)
         if self.instances is not None:

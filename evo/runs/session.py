@@ -199,6 +199,7 @@ class _Run:
             if self.turns is not None and arm.kept:
                 self.turns.keep(self.place, arm.kept)
             self._advance(arm)
+            writer.check_in_place()
         return Brought(job, read_log(job.path), self.end)
 
     def _advance(self, arm: Arm) -> None:

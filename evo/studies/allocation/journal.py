@@ -158,6 +158,7 @@ class JournalWatcher:
 
     def asked(self, round_index: int, arm: Ints) -> None:
         """The policy picked an arm."""
+        self._writer.check_in_place()
         picked = int(arm[0])
         logged = self._journal.asked.get(round_index)
         if logged is None:

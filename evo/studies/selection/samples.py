@@ -213,6 +213,7 @@ class ProblemSamples(Choices):
         """Asks the problems of one configuration; none once a stop was asked for."""
         k, last = places[-1]
         header, writer, evaluator = self._texts[k]
+        writer.check_in_place()
         text = header.task.files[header.task.program_file]
         try:
             tried = evaluator.attempt(text, [self.sampled[i] for _, i in places], header.limits)
@@ -331,6 +332,7 @@ class RowSamples(Choices):
     def _sample(self, k: int, i: int) -> Sample:
         row = self.sampled[i]
         if (line := self._known.get((k, row))) is None:
+            self._writer.check_in_place()
             began = time.monotonic()
             result = self._agent(self._rows[row], **self.values[k])
             if inspect.iscoroutine(result):

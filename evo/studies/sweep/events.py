@@ -176,6 +176,7 @@ class EventLog:
         """Writes an event; it has left this process when this returns."""
         worker = f"{socket.gethostname()}:{os.getpid()}"
         with self._lock:
+            self._writer.check_in_place()
             self._writer.append(SweepEvent(event=event, time=time.time(), worker=worker, **fields))
             for each in self.refresh():
                 self._delivery.put(each)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import contextvars
+import itertools
+import re
+import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from evo_runs import timeless
 
 import evo
 from evo.cli.entry import main
-from evo.logs.journal import LogBusyError, Writer, encode_line, write_new
+from evo.logs.journal import LogBusyError, LogError, Writer, encode_line, write_new
 from evo.logs.log import kept_value, read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.logs.stopping import StopRequests, stop_file
-from evo.models.client import EndpointMissing
+from evo.models.client import Call, EndpointMissing, ModelClient
 from evo.runs.configuration import default_path, differences, find_run, make_header
 from evo.runs.evaluate import Draws, Evaluate, plain
 from evo.runs.handle import Control, Prepared, begin
 from evo.runs.playback import keep_best_value
 from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal
+from evo.studies.folders import ALLOCATION
 
 QUIET = {"progress": False, "workers": 1}
 
@@ -271,3 +277,59 @@ def test_logs_that_are_resumed_together_keep_to_the_smallest_of_their_numbers(
     for path in paths:
         last = evo.read_log(path).sessions[-1]
         assert (last.max_concurrent, last.requests_per_minute) == (3, 901)
+
+
+def replaced(path: Path) -> None:
+    """What an editor does: another file takes the name."""
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.jsonl"))
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def begun_anew(path: Path) -> None:
+    shutil.copy(path.parent.parent / "another.jsonl", path.with_name("other"))
+    path.with_name("other").replace(path)
+
+
+@pytest.mark.parametrize("change", [replaced, moved, deleted, begun_anew])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_log_that_is_replaced_ends_its_run_and_loses_nothing(
+    change: Callable[[Path], None], last: bool, tmp_path: Path
+) -> None:
+    path, calls = tmp_path / "run" / "a.jsonl", itertools.count(1)
+    whole = evo.run("mmd", generations=4, children=2, seed=3, log=tmp_path / "whole.jsonl", **QUIET)
+    evo.run("mmd", generations=1, children=1, seed=9, log=tmp_path / "another.jsonl", **QUIET)
+
+    def changing(client: ModelClient, *arguments: Any, **named: Any) -> Call:
+        if next(calls) == (8 if last else 3):
+            change(path)
+        return ask(client, *arguments, **named)
+
+    ask = ModelClient.call
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModelClient, "call", changing)
+        with pytest.raises(LogError, match="was moved, deleted or replaced") as raised:
+            evo.run("mmd", generations=4, children=2, seed=3, log=path, max_concurrent=1, **QUIET)
+    assert next(calls) == (9 if last else 5)  # nothing is asked beyond the generation
+    where = re.search(r"has logged is in (.*?): move", str(raised.value))
+    assert where is not None
+    kept = evo.resume(where[1], **QUIET)
+    assert timeless(kept.children) == timeless(whole.children)
+
+
+def test_a_journal_that_is_replaced_ends_its_allocation(tmp_path: Path) -> None:
+    def replace(event: evo.Event) -> None:
+        if event.kind == "generation":
+            replaced(tmp_path / ALLOCATION)
+
+    with pytest.raises(LogError, match=f"{ALLOCATION}: was moved, deleted or replaced"):
+        evo.allocate_live("mmd", "random", arms=2, rounds=500, children=1, log_dir=tmp_path,
+                          on_event=replace, max_concurrent=1, **QUIET)  # fmt: skip
