@@ -16,7 +16,7 @@ import stat
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from shlex import quote
@@ -26,6 +26,7 @@ import msgspec
 
 from evo.logs import examples
 from evo.logs.caps import above, cap
+from evo.logs.decompression import DamagedGzip, decompressed
 from evo.logs.records import SCHEMA
 from evo.logs.writes import write_at
 from evo.logs.written import WRITTEN
@@ -35,11 +36,8 @@ BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the che
 ENDINGS = (".jsonl", ".jsonl.gz")
 _GZIP = b"\x1f\x8b"
 _PIECE = 4 << 20  # bytes that are read at a time
-_MEMBER = 1 << 9  # compressed bytes of a gzip member that are fed at first
-_FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_ZEROS = re.compile(rb"\0*")
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -233,44 +231,11 @@ def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
             if not packed:
                 yield from blocks
             elif not start:  # compressed logs are finished: nothing is ever added
-                yield from _decompressed(path, blocks, size)
+                yield from decompressed(blocks, size, _PIECE)
+    except DamagedGzip as error:
+        raise LogError(f"{path}: {error}") from None
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-
-
-def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yields the content of a gzip file in small pieces."""
-    most = cap("EVO_MAX_LOG_MB") << 20
-    dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
-    unpack, fed, total, ready = zlib.decompressobj(31), _PIECE, 0, bytearray()
-    try:
-        for block in blocks:
-            at, view = 0, memoryview(block)
-            while at < len(block):
-                if unpack.eof:  # zeros may follow, or a further member
-                    zeros = _ZEROS.match(block, at)
-                    at = zeros.end() if zeros else at
-                    if at == len(block):
-                        break
-                    unpack, fed = zlib.decompressobj(31), _MEMBER
-                # What follows the end of a member is copied, so each but the first is fed little
-                # at first: the time must not grow with the square of the number of members.
-                given = view[at : at + fed]
-                piece = unpack.decompress(given, _PIECE)
-                at += len(given) - len(unpack.unused_data if unpack.eof else unpack.unconsumed_tail)
-                fed, total = 2 * fed, total + len(piece)
-                if total > most or total > dense:
-                    variable = "EVO_MAX_LOG_MB" if total > most else "EVO_MAX_RATIO"
-                    raise LogError(f"{path}: {above(variable)}")
-                ready += piece
-                if len(ready) >= _PIECE:
-                    yield bytes(ready)
-                    ready.clear()
-        yield bytes(ready)
-    except zlib.error as error:
-        raise LogError(f"{path}: damaged gzip file: {error}") from None
-    if not unpack.eof:
-        raise LogError(f"{path}: damaged gzip file: it ends too early")
 
 
 def read_bytes(path: Path) -> bytes:

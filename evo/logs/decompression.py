@@ -1,0 +1,61 @@
+"""Decompresses the members of a gzip file in linear time and within the caps on its size."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+
+from evo.logs.caps import above, cap
+
+_MEMBER = 1 << 9  # compressed bytes of a gzip member that are fed at first
+_FREE = 16 << 20  # decompressed bytes that no ratio is asked of
+_ZEROS = re.compile(rb"\0*")
+
+
+class DamagedGzip(ValueError):  # noqa: N818 - what the file is
+    """The file cannot be decompressed; the message says why."""
+
+
+def decompressed(blocks: Iterable[bytes], size: int, piece_size: int) -> Iterator[bytes]:
+    """Yields the content of a gzip file in small pieces.
+
+    Args:
+        blocks: What the file holds.
+        size: Its length, bytes.
+        piece_size: Bytes of a piece, about.
+
+    Raises:
+        DamagedGzip: It is damaged, ends too early, or is beyond a cap.
+    """
+    most = cap("EVO_MAX_LOG_MB") << 20
+    dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
+    unpack, fed, total, ready = zlib.decompressobj(31), piece_size, 0, bytearray()
+    try:
+        for block in blocks:
+            at, view = 0, memoryview(block)
+            while at < len(block):
+                if unpack.eof:  # zeros may follow, or a further member
+                    zeros = _ZEROS.match(block, at)
+                    at = zeros.end() if zeros else at
+                    if at == len(block):
+                        break
+                    unpack, fed = zlib.decompressobj(31), _MEMBER
+                # What follows the end of a member is copied, so each but the first is fed little
+                # at first: the time must not grow with the square of the number of members.
+                given = view[at : at + fed]
+                piece = unpack.decompress(given, piece_size)
+                at += len(given) - len(unpack.unused_data if unpack.eof else unpack.unconsumed_tail)
+                fed, total = 2 * fed, total + len(piece)
+                if total > most or total > dense:
+                    variable = "EVO_MAX_LOG_MB" if total > most else "EVO_MAX_RATIO"
+                    raise DamagedGzip(above(variable))
+                ready += piece
+                if len(ready) >= piece_size:
+                    yield bytes(ready)
+                    ready.clear()
+        yield bytes(ready)
+    except zlib.error as error:
+        raise DamagedGzip(f"damaged gzip file: {error}") from None
+    if not unpack.eof:
+        raise DamagedGzip("damaged gzip file: it ends too early")
