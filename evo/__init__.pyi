@@ -23,17 +23,16 @@ from .logs.stopping import stop as stop
 from .models.critics import Critic as Critic
 from .runs.agreement import Agreement as Agreement
 from .runs.agreement import check_critic as check_critic
+from .runs.checking import Check as Check
 from .runs.concurrency import ConcurrencyPlan as ConcurrencyPlan
 from .runs.concurrency import plan_concurrency as plan_concurrency
 from .runs.fork import fork as fork
 from .runs.handle import Handle as Handle
+from .runs.judge import evaluate as evaluate
 from .runs.playback import rerun as rerun
 from .runs.playback import rescore as rescore
 from .runs.settings import Event as Event
 from .runs.settings import Settings as Settings
-from .runs.verbs import (
-    evaluate as evaluate,
-)
 from .runs.verbs import (
     resume as resume,
 )
@@ -79,6 +78,7 @@ from .studies.sweep.driver import start_sweep as start_sweep
 from .studies.sweep.driver import sweep as sweep
 from .studies.sweep.summary import Sweep as Sweep
 from .tasks.folder import TaskError as TaskError
+from .tasks.functions import task as task
 from .tasks.task import Task as Task
 from .tasks.task import load_task as load_task
 

@@ -12,7 +12,7 @@ from evo.models.registry import ModelError, find_model
 from evo.studies.protocol import ProtocolError, load_protocol
 from evo.studies.sweep.design import make_design, read_toml
 from evo.tasks.folder import TaskError
-from evo.tasks.task import read_instances
+from evo.tasks.instances import read_instances
 from replay.importers import detect, table
 from replay.importers.foreign import LogFormatError
 

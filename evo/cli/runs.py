@@ -289,7 +289,7 @@ def evaluate(
         prompt: Show the messages that ask for a rewrite of the program, too.
     """
     from evo.prompt import build_messages
-    from evo.runs.verbs import evaluate as evaluate_program
+    from evo.runs.judge import evaluate as evaluate_program
     from evo.tasks.task import load_task
 
     loaded = load_task(task)

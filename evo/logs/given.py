@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal, SupportsFloat
 
 import msgspec
@@ -56,12 +57,13 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
 
 
-class TaskRecord(Record, frozen=True, kw_only=True):
+class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
     `hash` is the SHA-256 (hex) over all below but the file of notes, which changes no fitness;
     `files` are text by relative path, `encoded` others in base64, too large ones `omitted`; else as
-    the keys of task.toml (`folder.TaskConfig`).
+    the keys of task.toml (`folder.TaskConfig`, where `column` is called `prompt`). An evaluator
+    that runs in the caller's process, isolation `here`, goes along in memory (`function`).
     """
 
     name: str
@@ -83,6 +85,22 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     critic: str = ""
     rubric: str = ""
     notes_file: str = ""
+    scores: Literal["unit", "any"] = "unit"
+    missing: float | None = None
+    column: str = ""
+    given_text: bool = False  # whether an evaluator in this process is given what evolves
+
+    @property
+    def function(self) -> Callable[..., object] | None:
+        """The function that evaluates in this process; None: there is none, or it is not here."""
+        found: Callable[..., object] | None = self.__dict__.get("function")
+        return found
+
+    def evaluated_by(self, function: Callable[..., object]) -> TaskRecord:
+        """Returns this task with the function that evaluates in this process."""
+        found = msgspec.structs.replace(self)
+        found.__dict__["function"] = function
+        return found
 
     @property
     def judged(self) -> TaskRecord:
@@ -95,7 +113,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     @property
     def asks_model(self) -> bool:
         """Whether an evaluation asks the model: a text is tried on the instances of a data set."""
-        return bool(self.instances_file) and self.evolves == "text"
+        return bool(self.instances_file) and self.evolves == "text" and not self.given_text
 
 
 class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

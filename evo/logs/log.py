@@ -70,6 +70,11 @@ class Best:
     index: int
     value: object = None
 
+    @property
+    def fitness(self) -> float | None:
+        """The fitness of its evaluation."""
+        return self.evaluation.fitness
+
 
 class Log:
     """The content of a log file at the time of reading.

@@ -50,7 +50,11 @@ class Attempt(Record, frozen=True, kw_only=True):
 
 
 class Instance(Record, frozen=True, kw_only=True):
-    """Outcome on one instance of a data set; a `score`, in [0, 1], counts as 0 where it is None."""
+    """Outcome on one instance of a data set.
+
+    The `score` is in [0, 1] unless the task says otherwise. Where it is None it counts as 0; one
+    that is not `ok` and has a score has what the task counts for it.
+    """
 
     id: str
     status: Status
@@ -121,6 +125,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
             them is `model`. Empty: all children are asked of that.
         edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
+        asks: The model that is asked instances under a text; None: the run's own.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
@@ -147,6 +152,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     inspirations: Int = 0
     drafts: Int = 1
     critic: CriticRecord | None = None
+    asks: AskedModel | None = None
     batches: Int = 0
     draws: Int = 1
     confirm: Int = 0
@@ -177,13 +183,15 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
                 return msgspec.structs.replace(self, model=each.model, sampling=each.sampling)
         return self
 
-    def asked_by(self, call: object) -> Header | CriticRecord:
-        """Returns this with the model that a call of the run asked, or the critic if it asked it.
+    def asked_by(self, call: object) -> Header | CriticRecord | AskedModel:
+        """Returns this with the model that a call of the run asked, or what else was asked.
 
         A call names its model only where the run has several.
         """
         if isinstance(call, CriticCall) and self.critic is not None:
             return self.critic
+        if self.asks is not None and type(call) is InstanceCall:
+            return self.asks
         return self.asking(getattr(call, "model", ""))
 
     def under(self, generation: int) -> Header:

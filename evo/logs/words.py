@@ -14,7 +14,7 @@ than `timeout`, that of time; `partial`: it was tried on some instances only, an
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-Isolation = Literal["separate", "shared"]
+Isolation = Literal["separate", "shared", "here"]
 """`separate`: the evaluator scores a returned value in a process that never saw the program.
 `shared`: the evaluator imports the program itself, both in the same sandbox."""
 

@@ -107,7 +107,10 @@ def own_models(header: Header, path: object, given: str | Model | None = None) -
     models = tuple(
         msgspec.structs.replace(each, model=own_model(each.model, path)) for each in header.models
     )
-    own = msgspec.structs.replace(own, models=models)
+    asks = header.asks
+    if asks is not None:
+        asks = msgspec.structs.replace(asks, model=own_model(asks.model, path))
+    own = msgspec.structs.replace(own, models=models, asks=asks)
     if (critic := header.critic) is None:
         return own
     try:

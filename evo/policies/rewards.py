@@ -210,7 +210,11 @@ def default_reward(task: TaskRecord) -> str:
     """
     config = task.files.get("task.toml", "")
     declared = msgspec.toml.decode(config).get("scale") if config else None
-    unit = declared == "unit" or bool(task.instances_file) or task.name in UNIT_SCALE
+    unit = (
+        declared == "unit"
+        or (bool(task.instances_file) and task.scores == "unit")
+        or task.name in UNIT_SCALE
+    )
     return "best_fitness" if unit else "rank"
 
 

@@ -14,7 +14,8 @@ from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.options import SessionOptions, check_names, lists_options
 from evo.runs.resources import open_resources
-from evo.tasks.task import Task, load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import Task, load_task
 
 LEAST = 5
 """Right and wrong replies that an interval needs, each."""

@@ -25,8 +25,10 @@ from evo.logs.records import (
     Header,
     Initial,
     InstanceCall,
+    Limits,
     Line,
     Reply,
+    TaskRecord,
     Tick,
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
@@ -35,6 +37,7 @@ from evo.runs.accept import Confirm
 from evo.runs.ask import Asks, Drafts, OneCall
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
+    Draw,
     Draws,
     Evaluate,
     check_initial,
@@ -42,15 +45,16 @@ from evo.runs.evaluate import (
     final_report,
     plain,
 )
+from evo.runs.judge import draw_of
 from evo.runs.loop import Steps, advance
 from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
-from evo.runs.state import State, lines_of
+from evo.runs.state import State, lines_of, program_digest
 from evo.runs.workers import Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.task import calls_of_evaluation, checks_of
+from evo.tasks.instances import calls_of_evaluation, checks_of
 
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
 
@@ -81,6 +85,7 @@ class Arm:
         self.planner = Planner(str(self.path), played=resources.only is not None)
         self.kept: dict[str, float] = {}
         self.instances: InstanceEvaluator | None = None
+        self._played: dict[bytes, Evaluation] = {}
         self._under: Header | None = None
         self._writer, self._resources = writer, resources
         self._workers = Workers(resources, self.path)
@@ -136,6 +141,11 @@ class Arm:
             )
         check_initial(task.name, initial)
         played = self._resources.only is not None
+        if initial.notes and not (played or self.header.feedback):
+            self._resources.tell_once(
+                f"{task.name}: its evaluations bring notes; feedback=True (--feedback) shows them "
+                "to the model"
+            )
         second = None if played else check_noise(self.draws, program, initial)
         self.log(Initial(evaluation=plain(initial), value=initial.value, second=second))
 
@@ -144,6 +154,19 @@ class Arm:
         self.planner.logged = log.plans
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
         self.state.replies.update(log.replies)
+        if self.header.task.isolation == "here" and log.initial is not None:
+            task = self.header.task
+            first = task.files[task.program_file]
+            made = [(first, log.initial.evaluation)]
+            made += [(child.program or "", child.evaluation) for child in log.children]
+            self._played = {program_digest(text): found for text, found in made if text}
+
+    def _play_evaluation(
+        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+    ) -> Evaluation:
+        """Returns the logged evaluation of a program that was evaluated in the user's process."""
+        missing = Evaluation(status="error", error="the log holds no evaluation of this program")
+        return self._played.get(program_digest(program), missing)
 
     def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> None:
         """Makes the next generation and logs it.
@@ -229,11 +252,11 @@ class Arm:
         if header == self._under:
             return
         self._under, resources, state = header, self._resources, self.state
-        draw = resources.evaluator.evaluate
-        if header.task.instances_file:
-            self.instances = InstanceEvaluator(header, resources, self.log, state.known)
+        draw: Draw = self._play_evaluation
+        if not self._played:
+            draw, self.instances = draw_of(header, resources, self.log, state.known)
+        if self.instances is not None:
             self.instances.generation = generation
-            draw = self.instances.evaluate
         self.draws = Draws(header, draw)
         self._evaluate = Evaluate(self.draws)
         one = OneCall(header, resources.caller, resources.tally, self.log)

@@ -26,6 +26,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import (
     SCHEMA,
     AskedModel,
+    CriticRecord,
     Header,
     Model,
     Sampling,
@@ -103,12 +104,7 @@ def make_header(
     scored, critic = loaded.record.score == "critic", None
     if scored or given["critic"] is not None:
         critic = critic_record(given["critic"], loaded.record)
-    if given["edits"] not in EDITS:
-        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {given['edits']!r}")
-    if drafts > 1 and critic is None:
-        raise ValueError(
-            f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
-        )
+    _check_replies(given, critic)
     return Header(
         schema=SCHEMA,
         task=loaded.record,
@@ -127,6 +123,7 @@ def make_header(
         statement=given["statement"],
         feedback=feedback,
         inspirations=at_least("inspirations", given["inspirations"], 0),
+        asks=_asked_model(loaded, sampling),
         batches=batches,
         drafts=drafts,
         critic=critic if drafts > 1 or scored else None,
@@ -137,6 +134,16 @@ def make_header(
         condition=given["condition"],
         versions=software_versions(),
     )
+
+
+def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> None:
+    """Raises ValueError where replies are to be what they cannot be."""
+    if given["edits"] not in EDITS:
+        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {given['edits']!r}")
+    if (drafts := given["drafts"]) > 1 and critic is None:
+        raise ValueError(
+            f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
+        )
 
 
 def _prompt_version(given: ConfigurationOptions, task: Task, *, searched: bool) -> int:
@@ -189,6 +196,18 @@ def _asked_models(
     return tuple(found)
 
 
+def _asked_model(task: Task, sampling: Callable[[Model], Sampling]) -> AskedModel | None:
+    """Returns the model that a task has asked instances, if it is not the run's own."""
+    from evo.models.registry import find_model
+
+    if task.asks is None:
+        return None
+    if isinstance(task.asks, AskedModel):
+        return task.asks
+    model = find_model(task.asks)  # type: ignore[arg-type]  # it says what it expects
+    return AskedModel(model=model, sampling=sampling(model))
+
+
 def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, int, int]:
     """Returns draws, confirm and batches; raises where they are out of range or do not apply."""
     draws, confirm = at_least("draws", given["draws"], 1), at_least("confirm", given["confirm"], 0)
@@ -199,6 +218,13 @@ def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, 
         raise ValueError("confirm: expected 0 or at least 2 draws, since one has no spread, got 1")
     if task.record.asks_model and (draws, confirm) != (1, 0):
         raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
+    if batches and task.record.scores == "any":
+        raise ValueError("batches: these need scores between 0 and 1, and this task's may be any")
+    if confirm and task.record.isolation == "here":
+        raise ValueError(
+            "confirm: an evaluator in this process is not played again, so its tests cannot be; "
+            "give draws="
+        )
     if batches and not task.record.asks_model:
         raise ValueError(f"batches: texts on a data set have instances, {task.name} has none")
     return draws, confirm, batches
@@ -218,6 +244,7 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
     if not header.models or changes.get("model") is not None:
         known |= {"models": None, "model_policy": "ucb1"}
     made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
+    made = msgspec.structs.replace(made, asks=header.asks)
     if header.feedback and made.feedback:  # what an older log's prompts leave out stays out
         version = min(made.prompt_version, header.prompt_version)
         made = msgspec.structs.replace(made, prompt_version=version)
@@ -323,7 +350,12 @@ def identity(header: Header) -> Header:
 
 def as_begun(header: Header, log: Log | None) -> Header:
     """Returns the header of a run that continues a log, with the task that the log holds."""
-    return header if log is None else msgspec.structs.replace(header, task=log.header.task)
+    if log is None:
+        return header
+    task = log.header.task
+    if header.task.function is not None:
+        task = task.evaluated_by(header.task.function)
+    return msgspec.structs.replace(header, task=task)
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
@@ -334,7 +366,12 @@ def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
     models = tuple(
         msgspec.structs.replace(each, model=change(each.model)) for each in header.models
     )
-    return msgspec.structs.replace(header, model=change(header.model), models=models, critic=critic)
+    asks = header.asks
+    if asks is not None:
+        asks = msgspec.structs.replace(asks, model=change(asks.model))
+    return msgspec.structs.replace(
+        header, model=change(header.model), models=models, critic=critic, asks=asks
+    )
 
 
 def differences(one: Header, other: Header) -> list[str]:

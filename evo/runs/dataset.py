@@ -49,9 +49,10 @@ from evo.logs.types import JsonObject
 from evo.models.client import CallCancelled
 from evo.models.critics import Known, Scorer, Triple, known_of
 from evo.runs.batches import batch_order, batch_sizes, certify, dropped
+from evo.runs.here import Here, scores_here, value_of
 from evo.runs.resources import Resources
-from evo.runs.scoring import INVALID, program_source, scoring_task
-from evo.tasks.task import read_instances
+from evo.runs.scoring import is_strict, program_source, scoring_task
+from evo.tasks.instances import read_instances
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -95,13 +96,19 @@ class InstanceEvaluator:
     ) -> None:
         self.generation, self._known = 0, {} if known is None else known
         self._header, self._sandbox = header, resources.evaluator.evaluate
-        self._caller, self._stopping = resources.caller(header), resources.control.stopping
+        self._caller, self._stopping = (
+            resources.caller(header.asks or header),
+            resources.control.stopping,
+        )
         self._instances = read_instances(header.task)
         self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
         self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
         scored = header.task.score == "critic"
         self._scorer = resources.scorer(header, on_call, self._known) if scored else None
-        self._scoring = header.task if self._scorer else scoring_task(header.task)
+        self._scoring = header.task if self._scorer else scoring_task(header.task, self._instances)
+        self._here: Here | None = None
+        if header.task.isolation == "here":
+            self._here = Here(header.task, resources.settings.workers)
         self._on_call = on_call
         self._workers = min(len(self._instances), resources.settings.max_concurrent)
         # Two texts at a time keep the slots busy; more would only finish later.
@@ -124,14 +131,34 @@ class InstanceEvaluator:
             if all(call.reply is None for call in asked):
                 scored = Evaluation(status="no_reply", error=last_error(asked))
         else:
-            source = program_source(task, program, self._instances, draw=draw, seed=seed)
-            more = {"draw": draw, "seed": seed} if draw else {}
-            scored = self._sandbox(self._scoring, source, limits, **more)
-            found = {i: self._instance(i, scored) for i in range(len(self._instances))}
+            scored = self._scored(task, program, limits, draw, seed)
+            places = self._search if task.evolves == "text" else range(len(self._instances))
+            found = {i: self._instance(i, scored) for i in places}
         evaluation = scored
         if scored.status == "ok":
-            evaluation = msgspec.structs.replace(self._sum(found), notes=scored.notes)
+            evaluation = msgspec.structs.replace(
+                self._sum(found, _means(scored)), notes=scored.notes
+            )
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
+
+    def _scored(
+        self, task: TaskRecord, program: str, limits: Limits, draw: int, seed: int
+    ) -> Evaluation:
+        """Runs a program on every instance, and scores what it returns, here or in the sandbox."""
+        key = f"{task.hash}/{seed}/{draw}/{program}"
+        if self._here is not None and task.given_text:
+            everywhere = range(len(self._instances)) if task.evolves == "python" else self._search
+            given: dict[int, object] = dict.fromkeys(everywhere, program)
+            return scores_here(self._here, task, given, key, limits, self._at_once)
+        source = program_source(task, program, self._instances, draw=draw, seed=seed)
+        more = {"draw": draw, "seed": seed} if draw else {}
+        scored = self._sandbox(self._scoring, source, limits, **more)
+        if self._here is None or scored.status != "ok":
+            return scored
+        outcomes = value_of(scored)
+        assert isinstance(outcomes, list)
+        given = {i: value for i, (word, value) in enumerate(outcomes) if word == "ok"}
+        return scores_here(self._here, task, given, key, limits, self._at_once)
 
     def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:
         """Tries a text on some of the instances; what was asked before is not asked again."""
@@ -209,7 +236,13 @@ class InstanceEvaluator:
             outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
             for call in answered:
                 outcomes[call.index] = ("ok", call.reply)
-            scored = self._sandbox(self._scoring, json.dumps(outcomes), limits)
+            if self._here is None:
+                scored = self._sandbox(self._scoring, json.dumps(outcomes), limits)
+            else:
+                given: dict[int, object] = {call.index: call.reply for call in answered}
+                task = self._header.task
+                luck = f"{task.hash}/{text}"
+                scored = scores_here(self._here, task, given, luck, limits, self._at_once)
         else:
             score = functools.partial(self._score, self._scorer, text.strip())
             scores = dict[str, float]()
@@ -270,38 +303,52 @@ class InstanceEvaluator:
         self._on_call(call)
         return call
 
-    def _sum(self, found: Mapping[int, Instance]) -> Evaluation:
+    def _sum(self, found: Mapping[int, Instance], metrics: Mapping[str, float] = {}) -> Evaluation:
         """Makes the evaluation out of how it went on each instance."""
+        task = self._header.task
         instances = [found[place] for place in self._search]
-        checked = [found[place].score or 0.0 for place in self.check if place in found]
+        held = [found[place] for place in self.check if place in found]
+        if is_strict(task) and any(each.status != "ok" for each in held):
+            held = []  # a row without a score counts as nothing that is known
+        checked = [each.score or 0.0 for each in held]
         private = {"check_fitness": sum(checked) / len(checked)} if checked else {}
-        scores = [each.score for each in instances if each.score is not None]
         unscored = [each.status for each in instances if each.status != "ok"]
         note = None
         if unscored:
             words = ", ".join(f"{unscored.count(s)} {s}" for s in dict.fromkeys(unscored))
             note = f"no score on {len(unscored)} of {len(instances)} instances: {words}"
-        if not scores:
-            return Evaluation(status=unscored[0], error=note, instances=tuple(instances))
-        total = sum(scores)
+        if len(unscored) == len(instances) or (unscored and is_strict(task)):
+            lost = set(unscored) == {"no_reply"} and len(unscored) < len(instances)
+            status = "error" if lost else unscored[0]
+            return Evaluation(status=status, error=note, instances=tuple(instances))
+        total = sum(each.score or 0.0 for each in instances)
         fitness = total / len(instances)
         return Evaluation(
             status="ok",
             fitness=fitness,
-            metrics={"objective": total, "strict_fitness": fitness, **private},
-            error=note and f"{note}; each counts as 0",
+            metrics={"objective": total, "strict_fitness": fitness, **metrics, **private},
+            error=note and f"{note}; each counts as {task.missing or 0:g}",
             instances=tuple(instances),
         )
 
     def _instance(self, place: int, scored: Evaluation, *, lost: bool = False) -> Instance:
         """Returns the result of one instance out of the sandbox's result for all."""
         number, id_ = scored.metrics.get(str(place)), self._instances[place]["id"]
-        if number is not None and number >= 0:
+        if number is not None:
             return Instance(id=id_, status="ok", score=number)
-        if number == INVALID:
-            return Instance(id=id_, status="invalid")
+        missing = self._header.task.missing
+        if f"{place} invalid" in scored.metrics:
+            return Instance(id=id_, status="invalid", score=missing)
         failed = "error" if scored.status in ("ok", None) else scored.status
-        return Instance(id=id_, status="no_reply" if lost else failed)
+        if f"{place} timeout" in scored.metrics:
+            failed = "timeout"
+        return Instance(id=id_, status="no_reply" if lost else failed, score=missing)
+
+
+def _means(scored: Evaluation) -> dict[str, float]:
+    """Returns the evaluator's other metrics, as means over the instances."""
+    found = scored.metrics.items()
+    return {name[5:]: value for name, value in found if name.startswith("mean ")}
 
 
 def _scores_of(

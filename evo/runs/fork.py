@@ -31,7 +31,7 @@ from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
 from evo.runs.settings import Settings, at_least
 from evo.runs.verbs import found_job, prepare_jobs
-from evo.tasks.task import Task
+from evo.tasks.task import Task, load_task, with_function
 
 Place = str | os.PathLike[str]
 
@@ -59,7 +59,8 @@ def fork(
         log: A run's log with its programs, or a path of one.
         at: The last generation that is shared; 0 shares the initial program alone.
         copies: Number of copies of the state, at least 1.
-        task: Of a log that was imported: its programs are evaluated on this task.
+        task: Of a log that was imported: its programs are evaluated on this task. Of one whose
+            evaluator is a function of this process: the task that has it.
         log_dir: Folder for the forks' logs (default: a folder of their own beside the log, named
             after it: run-40-forks for run-40.jsonl).
         resume: Continue equal forks in the folder, and start only those that are missing.
@@ -111,10 +112,13 @@ def prepare_fork(
             f"forked at {at}"
         )
     if parent.header.source == "evo":
-        if task is not None:
+        if task is not None and parent.header.task.isolation != "here":
             raise ValueError("task: the log has its own; a fork keeps it")
         lines = lines_through(parent, at, parent.children)
         header = changed(parent.header.under(at + 1), parent, **changes)
+        if task is not None:
+            own_task = with_function(header.task, load_task(task))
+            header = msgspec.structs.replace(header, task=own_task)
     else:
         if task is None or "model" not in changes:
             raise ValueError(

@@ -27,7 +27,7 @@ from evo.runs.mixture import with_models
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
 from evo.searches.registry import search_of
-from evo.tasks.task import read_instances
+from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
 
 Requests = Sequence[tuple[tuple[Place, ...], str]]

@@ -21,13 +21,14 @@ from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
 from evo.runs.configuration import software_versions
-from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Draws, plain
+from evo.runs.judge import draw_of
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
 from evo.runs.settings import Settings, at_least
 from evo.sandbox import Evaluator
 from evo.searches.base import choose
+from evo.tasks.task import Task, with_function
 
 TOLERANCE = 1e-9
 
@@ -204,6 +205,7 @@ def rescore(
     evaluation_timeout: float | None = None,
     draws: int | None = None,
     workers: int | None = None,
+    task: Task | None = None,
     log: str | os.PathLike[str] | None = None,
 ) -> Log:
     """Evaluates a log's programs again and writes a new log with what comes out.
@@ -217,6 +219,7 @@ def rescore(
         evaluation_timeout: Seconds; replaces that limit alone.
         draws: Draws whose mean is a program's fitness; None: the log's.
         workers: Evaluations at a time; None: one per core.
+        task: The task of the log, if its evaluator is a function of this process.
         log: Path of the new log; None: beside the old one, named `.rescored.jsonl`.
 
     Raises:
@@ -234,8 +237,9 @@ def rescore(
     if header.task.asks_model and draws > 1:
         raise ValueError("draws: a text's evaluation makes calls and has one draw")
     header = msgspec.structs.replace(
-        header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}"
-    )
+        header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}",
+        task=with_function(header.task, task),
+    )  # fmt: skip
     lines = evaluated_again(logged, header, metric=metric, workers=workers)
     lines[1:1] = _asked(logged)
     write_new(target, b"".join(encode_line(line) for line in lines))
@@ -252,10 +256,9 @@ def evaluated_again(
     model = RecordedModel((), model=header.model, sampling=header.sampling)
     settings = Settings(max_concurrent=8, workers=workers)
     with open_resources(settings, only=model) as resources:
-        draw = resources.evaluator.evaluate
-        if header.task.instances_file:
-            known = known_of([*logged.instance_calls, *logged.critic_calls])
-            draw = InstanceEvaluator(header, resources, known=known).evaluate
+        draw, _ = draw_of(
+            header, resources, known=known_of([*logged.instance_calls, *logged.critic_calls])
+        )
         draws = Draws(header, draw)
 
         def evaluate(program: str) -> Evaluation:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from evo.logs.cost import cost_of_attempts
-from evo.logs.records import Attempt, CriticRecord, Header, Outcome
+from evo.logs.records import AskedModel, Attempt, CriticRecord, Header, Outcome
 from evo.models.limits import Load
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Tally:
         self._began = time.monotonic()
         self._lock = threading.Lock()
 
-    def add(self, attempts: Sequence[Attempt], of: Header | CriticRecord) -> None:
+    def add(self, attempts: Sequence[Attempt], of: Header | CriticRecord | AskedModel) -> None:
         """Adds one call, of a run's model or of its critic."""
         cost = cost_of_attempts(attempts, of.model, of.sampling, rule="exclude")
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evo.logs.records import CriticCall, CriticRecord, Header
+from evo.logs.records import AskedModel, CriticCall, CriticRecord, Header
 from evo.models.cache import CachedClient
 from evo.models.client import (
     Caller,
@@ -58,13 +59,14 @@ class Resources:
     tally: Tally = field(default_factory=Tally)
     threads: Threads = field(default_factory=Threads)
     _callers: dict[str, Caller] = field(default_factory=dict)
+    _said: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _delivery: Delivery[Event] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_delivery", Delivery(self.settings.on_event))
 
-    def caller(self, of: Header | CriticRecord) -> Caller:
+    def caller(self, of: Header | CriticRecord | AskedModel) -> Caller:
         """Returns the client of a model and sampling, shared by all runs of these."""
         if self.only is not None:
             return self.only
@@ -75,7 +77,7 @@ class Resources:
                 self.control.heed(self.control.ended, self._callers[key].cancel)
             return self._callers[key]
 
-    def _open(self, of: Header | CriticRecord) -> Caller:
+    def _open(self, of: Header | CriticRecord | AskedModel) -> Caller:
         """Returns a client, behind the cache if there is one; nothing is sent yet."""
         how = self.settings
         client = ModelClient(
@@ -86,6 +88,16 @@ class Resources:
     def tell(self, event: Event) -> None:
         """Delivers an event to the session's listener, if there is one."""
         self._delivery.put(event)
+
+    def tell_once(self, words: str) -> None:
+        """Shows a line to the user, once in a session, where progress is shown."""
+        with self._lock:
+            new = words not in self._said
+            self._said.add(words)
+        if new and self.settings.progress:
+            from tqdm import tqdm
+
+            tqdm.write(words, file=sys.stderr)
 
     def scorer(
         self, header: Header, on_call: Callable[[CriticCall], None], known: Known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import json
 from collections.abc import Mapping, Sequence
 
@@ -9,41 +11,20 @@ import msgspec
 
 from evo.logs.records import TaskRecord
 
-INVALID, FAILED = -1.0, -2.0  # how the evaluator's process marks an instance without a score
-
 SCORING = """
 
 def _evo_scores(score=score):
     import json
 
+    from evo.sandbox.scores import score_instances
+
     with open({file!r}, encoding="utf-8") as file:
         instances = [json.loads(line) for line in file if line.strip()]
-
-    def one(value, instance, found):
-        try:
-            number = float(score(value, instance))
-        except ValueError:
-            return {invalid}
-        except Exception as error:
-            found.append(error)
-            return {failed}
-        if not 0 <= number <= 1:
-            found.append(TypeError(f"score(value, instance): expected 0 to 1, got {{number!r}}"))
-            return {failed}
-        return number
 
     def scores(outcomes):
         if isinstance(outcomes, str):
             outcomes = json.loads(outcomes)
-        found = []
-        numbers = {{
-            str(place): one(outcome[1], instance, found)
-            for place, (outcome, instance) in enumerate(zip(outcomes, instances, strict=True))
-            if outcome[0] == "ok"
-        }}
-        if found and len(found) == len(numbers):
-            raise found[0]
-        return {{"fitness": 0.0, **numbers}}
+        return score_instances(score, outcomes, instances, unit={unit!r}, strict={strict!r})
 
     return scores
 
@@ -105,7 +86,51 @@ def evo_on_instances():
         raise errors[0]
     return outcomes
 """
-"""What a program's source is followed by."""
+"""What a program's source is followed by. It keys the program's randomness, so it stays as it is,
+and what came later has texts of its own, the next ones."""
+
+CALLED = """
+
+def evo_called():
+    function = next((f for f in map(globals().get, {entry!r}) if callable(f)), None)
+    if function is None:
+        raise NameError("the program defines no function " + " or ".join({entry!r}))
+    harness = {harness!r}
+    if not harness:
+        return function
+    beside = {{"__name__": "harness"}}
+    exec(compile(harness, "harness.py", "exec"), beside)
+    return lambda *value: beside["harness"](function, *value)
+"""
+"""The program's function, in the hands of a harness if it has one."""
+
+ON_ALL = """
+
+def evo_on_instances():
+    import json
+
+    called, outcomes, errors = evo_called(), [], []
+    for place, value in enumerate(json.loads({inputs!r})):
+        try:
+            outcomes.append(["ok", called(value)])
+        except Exception as error:
+            if place in {strict!r}:
+                error.add_note(f"on the input of instance {{place + 1}}")
+                raise
+            errors.append(error)
+            outcomes.append(["error", None])
+    if len(errors) == len(outcomes):
+        raise errors[0]
+    return outcomes
+"""
+"""What that is followed by where there are instances."""
+
+ALONE = """
+
+def evo_alone():
+    return evo_called()()
+"""
+"""What that is followed by where there are none, and a harness."""
 
 
 ON_LUCK = """
@@ -134,18 +159,32 @@ evo_on_luck()
 """What comes before that in draws from 1 on: an instance's luck is that of no other."""
 
 
-def scoring_task(task: TaskRecord) -> TaskRecord:
+def is_strict(task: TaskRecord) -> bool:
+    """Whether one instance without a score leaves a program without a fitness."""
+    return task.scores == "any" and task.missing is None
+
+
+def strict_places(task: TaskRecord, instances: Sequence[Mapping[str, object]]) -> list[int]:
+    """Returns the positions of instances each of which must have a score."""
+    return [i for i, each in enumerate(instances) if is_strict(task) and not each.get("check")]
+
+
+def scoring_task(task: TaskRecord, instances: Sequence[Mapping[str, object]]) -> TaskRecord:
     """Returns the task whose `score` takes what came of all instances."""
-    source = task.files[task.evaluator_file].rstrip() + "\n"
-    source += SCORING.format(file=task.instances_file, invalid=INVALID, failed=FAILED)
-    if task.notes_file and not task.asks_model:
-        module = task.notes_file.removesuffix(".py")
-        source += NOTING.format(file=task.instances_file, module=module)
+    files = dict(task.files)
+    if task.isolation == "separate":
+        source = task.files[task.evaluator_file].rstrip() + "\n"
+        source += SCORING.format(
+            file=task.instances_file,
+            unit=task.scores == "unit",
+            strict=strict_places(task, instances),
+        )
+        if task.notes_file and not task.asks_model:
+            module = task.notes_file.removesuffix(".py")
+            source += NOTING.format(file=task.instances_file, module=module)
+        files[task.evaluator_file] = source
     return msgspec.structs.replace(
-        task,
-        files={**task.files, task.evaluator_file: source},
-        hash=f"{task.hash} on instances",
-        entry=("evo_on_instances",),
+        task, files=files, hash=f"{task.hash} on instances", entry=("evo_on_instances",)
     )
 
 
@@ -158,8 +197,31 @@ def program_source(
     seed: int,
 ) -> str:
     """Returns what runs a program on every instance, on its own luck from draw 1 on."""
-    inputs = json.dumps([instance["input"] for instance in instances])
     harness = task.files[task.harness_file] if task.harness_file else ""
     luck = ON_LUCK.format(entry=task.entry, luck=f"{task.hash}/{seed}/{draw}") if draw else ""
-    running = RUNNING.format(entry=task.entry, inputs=inputs)
-    return f"{program.rstrip()}\n\n{harness}{luck}{running}"
+    inputs = json.dumps([instance["input"] for instance in instances])
+    apart, strict = is_apart(harness), strict_places(task, instances)
+    if not apart and not strict:
+        running = harness + luck + RUNNING.format(entry=task.entry, inputs=inputs)
+    else:
+        called = CALLED.format(entry=task.entry, harness=harness if apart else "")
+        running = ("" if apart else harness) + luck + called
+        running += ON_ALL.format(inputs=inputs, strict=strict) if instances else ALONE
+    return f"{program.rstrip()}\n\n{running}"
+
+
+@functools.lru_cache(64)
+def is_apart(harness: str) -> bool:
+    """Whether a harness is a module with a function `harness(function, input)`.
+
+    Another one is run after the program, as if it stood below it, and may define the entry.
+    """
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == "harness"
+        for node in ast.parse(harness).body
+    )
+
+
+def alone_task(task: TaskRecord) -> TaskRecord:
+    """Returns a task without a data set whose programs are called by its harness."""
+    return msgspec.structs.replace(task, hash=f"{task.hash} by harness", entry=("evo_alone",))

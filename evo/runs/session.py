@@ -17,7 +17,7 @@ from evo import parallel
 from evo.logs.cost import cost_of_tokens, longest_reply
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
-from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
+from evo.logs.records import AskedModel, CriticRecord, End, EndReason, Header, Made, Session
 from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.critics import rubrics_of
@@ -31,7 +31,8 @@ from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.task import EvaluatorFailed, calls_of_evaluation, checks_of
+from evo.tasks.instances import calls_of_evaluation, checks_of
+from evo.tasks.task import EvaluatorFailed
 
 
 @dataclass(frozen=True)
@@ -270,21 +271,22 @@ def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
         other = _most_of_call(header.asking(each.model.name), retries)
         own = {unit: max(most, other[unit]) for unit, most in own.items()}
     children, drafts = header.children, header.drafts
+    instance = _most_of_call(header.asks, retries) if header.asks else own
 
-    def total(calls: int, scores: int) -> dict[str, float]:
-        counts = ((calls, own), (scores * rubrics, critic))
+    def total(calls: int, scores: int, children: int = 0) -> dict[str, float]:
+        counts = ((children, own), (calls, instance), (scores * rubrics, critic))
         return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
 
     return Worst(
         initial=total(asked, scored),
-        generation=total(children * (drafts + asked), children * (chosen + scored)),
+        generation=total(children * asked, children * (chosen + scored), children * drafts),
         generations=generations,
         final=total(held, held if scored else 0),
         shared=header.fork.at + 1 if header.fork else 0,
     )
 
 
-def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, float]:
+def _most_of_call(of: Header | CriticRecord | AskedModel | None, retries: int) -> dict[str, float]:
     if of is None:
         return {}
     model, attempts = of.model, 1 + retries

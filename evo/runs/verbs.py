@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack
 
-from evo.logs.caps import with_seconds
+import msgspec
+
 from evo.logs.journal import LogError, check_folder, check_free
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
-from evo.logs.records import Evaluation, Header, Model
-from evo.models.critics import Critic
+from evo.logs.records import Header, Model
 from evo.models.registry import own_models
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
@@ -25,11 +25,9 @@ from evo.runs.configuration import (
     seeds_of,
     settings_of,
 )
-from evo.runs.dataset import InstanceEvaluator
 from evo.runs.handle import Control, Handle, Prepared, begin
 from evo.runs.options import (
     ConfigurationOptions,
-    EvaluateOptions,
     GoalOptions,
     GridConfiguration,
     GridOptions,
@@ -46,7 +44,7 @@ from evo.runs.session import Brought, Job, bring
 from evo.runs.settings import Goal, Settings, at_least
 from evo.searches import Search
 from evo.searches.registry import known_search
-from evo.tasks.task import Task, load_task
+from evo.tasks.task import Task, load_task, with_function
 
 Place = str | os.PathLike[str]
 Result = TypeVar("Result")
@@ -246,6 +244,7 @@ def resume_many(
     *,
     model: str | Model | None = None,
     search: Search | None = None,
+    task: Task | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ResumeOptions],
 ) -> Logs:
@@ -258,10 +257,13 @@ def resume_many(
         paths: Logs that are not compact.
         model: The model to call: a name in the registry, or a Model (default: the logged name).
         search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
+        task: The log's task, if its evaluator is a function of this process.
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
         **options: Listed below.
     """
-    return prepare_resume(paths, model=model, search=search, budget=budget, **options).do()
+    return prepare_resume(
+        paths, model=model, search=search, task=task, budget=budget, **options
+    ).do()
 
 
 def prepare_resume(
@@ -269,6 +271,7 @@ def prepare_resume(
     *,
     model: str | Model | None = None,
     search: Search | None = None,
+    task: Task | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ResumeOptions],
 ) -> Prepared[Logs]:
@@ -278,7 +281,7 @@ def prepare_resume(
             raise TypeError(f"{name!r} is part of the run's identity and cannot change")
     check_names(ResumeOptions, options)
     logs = [read_log(path) for path in paths]
-    jobs = [_resume_job(log, options, model, search) for log in logs]
+    jobs = [_resume_job(log, options, model, search, task) for log in logs]
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
     return prepare_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
@@ -290,6 +293,7 @@ def resume(
     *,
     model: str | Model | None = None,
     search: Search | None = None,
+    task: Task | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ResumeOptions],
 ) -> Log:
@@ -304,6 +308,7 @@ def resume(
         path: A log that is not compact.
         model: The model to call: a name in the registry, or a Model (default: the logged name).
         search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
+        task: The log's task, if its evaluator is a function of this process.
         budget: Limits by unit of all that the log holds and what is added, as for `run`.
         **options: Listed below.
 
@@ -311,7 +316,9 @@ def resume(
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    return prepare_resume([path], model=model, search=search, budget=budget, **options).do()[0]
+    return prepare_resume(
+        [path], model=model, search=search, task=task, budget=budget, **options
+    ).do()[0]
 
 
 def prepare_jobs(
@@ -377,7 +384,11 @@ def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool)
 
 
 def _resume_job(
-    log: Log, options: GoalOptions, model: str | Model | None, search: Search | None
+    log: Log,
+    options: GoalOptions,
+    model: str | Model | None,
+    search: Search | None,
+    task: Task | None,
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     path = log.path
@@ -396,43 +407,5 @@ def _resume_job(
             f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
         )
     header = known_search(own_models(log.header, path, model), search)
+    header = msgspec.structs.replace(header, task=with_function(header.task, task))
     return Job(path, header, goal, named=model is not None)
-
-
-@lists_options(EvaluateOptions)
-def evaluate(
-    task: Place | Task,
-    program: str,
-    *,
-    timeout: float | None = None,
-    model: str | Model = "offline",
-    critic: str | Model | Critic | None = None,
-    **options: Unpack[EvaluateOptions],
-) -> Evaluation:
-    """Evaluates one program in the sandbox.
-
-    Args:
-        task: Name, alias, folder or Task.
-        program: Source text, or the text that evolves.
-        timeout: Seconds that the evaluation may take (default: the task's limit).
-        model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
-        critic: What scores the replies of tasks that ask for a critic (default: the task's own).
-        **options: Listed below.
-
-    Raises:
-        EndpointError: The model does not answer, or refuses.
-    """
-    from evo import sandbox
-
-    if not isinstance(program, str):
-        raise TypeError(f"program: expected source text, got {program!r}")
-    check_names(EvaluateOptions, options)
-    settings = settings_of(options)
-    loaded = load_task(task)
-    limits = with_seconds(loaded.limits, timeout)
-    if not loaded.record.instances_file:
-        return sandbox.evaluate(loaded.record, program, limits)
-    header = make_header(loaded, model=model, critic=critic, limits=limits)
-    with open_resources(settings) as resources:
-        evaluator = InstanceEvaluator(header, resources)
-        return evaluator.evaluate(loaded.record, program, limits)

@@ -30,15 +30,15 @@ from types import ModuleType
 from typing import TypeGuard
 
 import msgspec
-import numpy as np
 
 from evo.logs.caps import CAPS
-from evo.logs.fitting import MOST_NOTES, fit_text, fit_value
+from evo.logs.fitting import fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, receive, send
 from evo.sandbox.outcome import describe, failed, printable
 from evo.sandbox.purity import for_subprocesses, seed_everything
+from evo.sandbox.scores import WrongScore, as_float, notes_text, read_score
 from evo.tasks.folder import writes_results
 
 _SCORE = msgspec.msgpack.Decoder(Score)
@@ -201,48 +201,26 @@ def _score(
         return failed(f"{EVALUATOR_FAILED}: {describe(error, 'it')}")
     if notes is not None and not scored.notes:
         with suppress(Exception):
-            scored = msgspec.structs.replace(scored, notes=_words(notes(value)))
+            scored = msgspec.structs.replace(scored, notes=notes_text(notes(value)))
     return scored if scored.status == "error" else msgspec.structs.replace(scored, value=kept)
 
 
 def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
     """Returns what `score` reports about a value."""
     try:
-        result = score(value)
+        fitness, metrics, notes = read_score(score(value))
     except ValueError as error:
         return failed(str(error), "invalid")
-    if not isinstance(result, dict) or "fitness" not in result:
-        words = f"score(value) must return a dict with the key 'fitness', got {result!r}"
-        return failed(f"{EVALUATOR_FAILED}: {words}")
-    metrics: dict[str, float] = {}
-    for name, number in result.items():
-        if name == "notes" and isinstance(number, str):
-            continue
-        if not isinstance(number, Real | np.bool):
-            words = f"score(value) must return numbers, got {name!r}: {number!r}"
-            return failed(f"{EVALUATOR_FAILED}: {words}")
-        metrics[printable(str(name))] = value = _as_float(number)
-        if not math.isfinite(value):
-            return failed(f"{name} is not finite: {value!r}", "invalid")
-    words = _words(result.get("notes"))
-    return Evaluation(status="ok", fitness=metrics.pop("fitness"), metrics=metrics, notes=words)
-
-
-def _words(given: object) -> str:
-    """An evaluator's notes: a text, or several by name."""
-    if isinstance(given, bytes):
-        given = given.decode("utf-8", "replace")
-    if isinstance(given, Mapping):
-        texts = {str(name): _words(text) for name, text in given.items()}
-        given = "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
-    return fit_text(given.strip(), MOST_NOTES) if isinstance(given, str) else ""
+    except WrongScore as error:
+        return failed(f"{EVALUATOR_FAILED}: {error}")
+    return Evaluation(status="ok", fitness=fitness, metrics=metrics, notes=notes)
 
 
 def _notes_in(result: object, metrics: Mapping[str, object]) -> str:
     """The words beside an evaluator's metrics, whatever its convention calls them."""
     artifacts = getattr(result, "artifacts", None) or metrics.get("artifacts")
     others = (metrics.get(name) for name in ("text_feedback", "notes"))
-    return next(filter(None, map(_words, (artifacts, *others))), "")
+    return next(filter(None, map(notes_text, (artifacts, *others))), "")
 
 
 def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
@@ -269,7 +247,9 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
             words = str(
                 correct.get("error") or "the evaluator reports that the program is not correct"
             )
-            notes = _words(_read_json(place).get("text_feedback")) if os.path.exists(place) else ""
+            notes = (
+                notes_text(_read_json(place).get("text_feedback")) if os.path.exists(place) else ""
+            )
             return msgspec.structs.replace(failed(words, "invalid"), notes=notes)
         metrics = _read_json(place)
         public = metrics.get("public")
@@ -322,7 +302,7 @@ def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
         return failed(reason or "the evaluator timed out", "timeout")
     if reason:
         return failed(reason)
-    numbers = {printable(str(n)): _as_float(v) for n, v in metrics.items() if _is_number(v)}
+    numbers = {printable(str(n)): as_float(v) for n, v in metrics.items() if _is_number(v)}
     if "combined_score" in numbers:
         return Evaluation(status="ok", fitness=numbers.pop("combined_score"), metrics=numbers)
     if "combined_score" in metrics:
@@ -338,14 +318,6 @@ def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
 
 def _is_number(value: object) -> TypeGuard[Real]:
     return isinstance(value, Real) and type(value).__name__ not in ("bool", "bool_")
-
-
-def _as_float(value: Real | np.bool) -> float:
-    """The number as a float; beyond the largest float it is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return -math.inf if str(value).startswith("-") else math.inf
 
 
 def _stand_in_for_openevolve() -> None:

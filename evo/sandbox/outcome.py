@@ -104,7 +104,7 @@ def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes |
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return failed(f"the program sent no well-formed value: {error}")
         if isinstance(returned, bytes):
-            its_own = isolation == "separate"
+            its_own = isolation != "shared"
         else:
             its_own = returned.status in (*_FAILED, *(("ok",) if isolation == "shared" else ()))
         if not its_own:

@@ -87,6 +87,13 @@ class TaskConfig(
         harness: File that is run after the program and may define the entry (with instances).
         scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
         private: Metrics that no prompt, policy or search may see.
+        scores: `unit` if scores on instances lie between 0 and 1 and one that is missing counts as
+            0; `any` if they are any numbers.
+        missing: What an instance without a score counts, where scores are any numbers; without it
+            a program that fails on one has no fitness.
+        prompt: The name of what a model is asked or a program is given in the rows of the data set,
+            where it is not `prompt` or `input`.
+        asks: Name of the model that is asked instances under a text; that of the run if missing.
         score: `critic` if a model scores the replies on instances; there is no evaluator then.
         critic: Name of that model, unless a run names another.
         rubric: What it is asked to look at.
@@ -110,6 +117,10 @@ class TaskConfig(
     harness: str | None = None
     scale: Literal["unit"] | None = None
     private: tuple[str, ...] = ()
+    scores: Literal["unit", "any"] = "unit"
+    missing: float | None = None
+    prompt: str = ""
+    asks: str = ""
     score: Literal["evaluator", "critic"] = "evaluator"
     critic: str = ""
     rubric: str = ""

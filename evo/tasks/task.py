@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import functools
-import json
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
-from evo.logs.records import Isolation, Limits, TaskRecord
-from evo.logs.types import JsonObject
+from evo.logs.records import Evaluation, Isolation, Limits, TaskRecord
 from evo.plugins import meant, plugged_in
 from evo.tasks.folder import (
     FILE_CAP,
@@ -27,11 +29,24 @@ from evo.tasks.folder import (
     read_folder,
     relative,
 )
+from evo.tasks.instances import read_instances
+
+if TYPE_CHECKING:
+    from evo import Check
 
 SHIPPED = Path(__file__).with_name("shipped")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
-_KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml states them
+_KEPT = (
+    "entry",
+    "picture",
+    "private",
+    "scores",
+    "missing",
+    "score",
+    "critic",
+    "rubric",
+)  # as task.toml states them
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 NOTES_FILE = "evaluator_notes.py"
 """File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
@@ -51,11 +66,14 @@ class Task:
         limits: Default limits of an evaluation.
         references: Fitness of textbook rules and of the best known, by name; a task that comes
             from a log has none.
+        asks: The model that is asked instances under a text: a name, or whatever a run takes as
+            its model; None: that of the run.
     """
 
     record: TaskRecord
     limits: Limits
     references: Mapping[str, float] = field(default_factory=dict)
+    asks: object = None
 
     @property
     def name(self) -> str:
@@ -71,6 +89,67 @@ class Task:
     def initial_program(self) -> str:
         """Source text of generation 0."""
         return self.record.files[self.record.program_file]
+
+    def evaluate(self, program: object = None, model: object = None) -> Evaluation:
+        """Evaluates a program, by default the initial one, as `evo.evaluate` does.
+
+        Args:
+            program: Source text, or the text that evolves; a function is its source.
+            model: What answers where a text is evaluated on a data set (default: the offline
+                model).
+        """
+        import evo
+
+        if program is not None and not isinstance(program, str):
+            from evo.capture import capture
+
+            program = capture(program).text
+        text = self.initial_program if program is None else program
+        asked = {} if model is None else {"model": model}
+        return evo.evaluate(self, text, **asked)  # type: ignore[arg-type]  # it says what it takes
+
+    def check(self, model: object = None) -> Check:
+        """Evaluates the initial program and shows what a model would be asked.
+
+        Args:
+            model: As for `evaluate`.
+        """
+        import evo
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = self.evaluate(model=model)
+        return evo.Check.of(self, found, [str(each.message) for each in caught])
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the folder that `evo run FOLDER` takes and returns its path; the hash is the same.
+
+        Args:
+            folder: A folder that does not exist yet, or is empty.
+
+        Raises:
+            TaskError: The evaluator runs in this process, or the folder holds something.
+        """
+        record, place = self.record, Path(folder)
+        if record.isolation == "here":
+            raise TaskError(
+                f"{record.name}: its evaluator runs in this process, with what it has open there, "
+                "and is no file; where='sandbox' makes it one"
+            )
+        if place.exists() and any(place.iterdir()):
+            raise TaskError(f"{place}: expected a new or an empty folder")
+        for name, text in record.files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text, encoding="utf-8")
+        for name, text in record.encoded.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(base64.b64decode(text))
+        return place
+
+    def _repr_html_(self) -> str:
+        from evo.tasks.display import as_html
+
+        return as_html(self.record, self.limits)
 
     def __repr__(self) -> str:
         record = self.record
@@ -133,7 +212,7 @@ def load_task(
         del files[NOTES_FILE]
     statement = f"Improve the {what} so that its evaluator gives it a higher score."
     record = TaskRecord(
-        name=_plain_name(folder, config),
+        name=config.name or folder.resolve().name,
         hash="",
         files=files,
         encoded=encoded,
@@ -146,15 +225,46 @@ def load_task(
         instances_file=names.get("data set", ""),
         harness_file=names.get("harness", ""),
         notes_file=NOTES_FILE if noted and not wording else "",
+        column=config.prompt,
         **{key: getattr(config, key) for key in _KEPT},
     )
-    _check_entry_and_instances(folder, record)
+    loaded = finished(
+        record, config.limits, str(folder / "task.toml"), references=config.references,
+        asks=config.asks or None,
+    )  # fmt: skip
+    return _with_instances(loaded, instances)
+
+
+def finished(
+    record: TaskRecord,
+    limits: Limits,
+    where: str,
+    *,
+    references: Mapping[str, float] | None = None,
+    asks: object = None,
+    function: Callable[..., object] | None = None,
+) -> Task:
+    """Checks what was given of a task, wherever it came from, and returns the task.
+
+    Args:
+        record: Everything but its hash.
+        limits: Its limits, held to the local maxima.
+        where: What error messages begin with.
+        references: See `Task`.
+        asks: See `Task`.
+        function: What evaluates in this process, isolation `here`.
+
+    Raises:
+        TaskError: Something is missing or does not fit.
+    """
+    _check(record, where)
     try:
         record = msgspec.structs.replace(record, hash=hash_of_task(record))
     except UnicodeEncodeError as error:
-        raise TaskError(f"{folder}: expected valid Unicode in every text: {error}") from None
-    loaded = Task(record, held(config.limits, str(folder)), config.references)
-    return _with_instances(loaded, instances)
+        raise TaskError(f"{where}: expected valid Unicode in every text: {error}") from None
+    if function is not None:
+        record = record.evaluated_by(function)
+    return Task(record, held(limits, where), references or {}, asks)
 
 
 def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig, str]:
@@ -177,16 +287,6 @@ def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig, str]:
         program=wording.program or config.program,
     )
     return folder, config, wording_name
-
-
-def _plain_name(folder: Path, config: TaskConfig) -> str:
-    name = config.name or folder.resolve().name
-    if "/" in name or "\\" in name or name.startswith(".") or not name.isprintable():
-        raise TaskError(
-            f"{folder / 'task.toml'}: key 'name': expected a plain name, since it begins the names "
-            f"of logs, got {name!r}"
-        )
-    return name
 
 
 def _find_files(
@@ -228,14 +328,20 @@ def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
     )
 
 
-def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
+def _check(record: TaskRecord, where: str) -> None:
     def refuse(when: object, words: str) -> None:
         if when:
-            raise TaskError(f"{folder / 'task.toml'}: {words}")
+            raise TaskError(f"{where}: {words}")
 
-    critic, separate = record.score == "critic", record.isolation == "separate"
+    name = record.name
     refuse(
-        separate and record.evolves == "python" and not record.entry,
+        not name or "/" in name or "\\" in name or name.startswith(".") or not name.isprintable(),
+        "key 'name': expected a plain name, since it begins the names of logs, got "
+        f"{record.name!r}",
+    )
+    critic, shared = record.score == "critic", record.isolation == "shared"
+    refuse(
+        record.isolation == "separate" and record.evolves == "python" and not record.entry,
         "expected a key `entry` that names the function of the program to call, for instance "
         "entry = ['solve']; the evaluator's score(value) is given what it returns",
     )
@@ -247,11 +353,23 @@ def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
         "an evaluator",
     )
     refuse(
-        record.instances_file and not separate,
+        record.instances_file and shared,
         "instances need a function score(value, instance), and no isolation 'shared'",
     )
     refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
-    refuse(record.harness_file and not record.instances_file, "a harness needs a key 'instances'")
+    harness = record.files.get(record.harness_file, "")
+    refuse(
+        harness and not record.instances_file and "def harness(" not in harness,
+        "a harness without a key 'instances' is a module with a function harness(function)",
+    )
+    refuse(
+        record.missing is not None and (record.scores == "unit" or not record.instances_file),
+        'missing: this is for a data set whose scores are any numbers, scores = "any"',
+    )
+    refuse(
+        record.missing is not None and not math.isfinite(record.missing),
+        f"missing: expected a finite number, got {record.missing!r}",
+    )
     if record.instances_file and all(each.get("check") for each in read_instances(record)):
         raise TaskError(f"{record.instances_file}: all instances are for checking, none to try")
 
@@ -274,55 +392,26 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     kept = "".join(f"{line}\n" for line in lines)
     files = {**record.files, record.instances_file: kept}
     record = msgspec.structs.replace(record, files=files)
-    return replace(task, record=msgspec.structs.replace(record, hash=hash_of_task(record)))
+    return finished(
+        record, task.limits, record.name, references=task.references, asks=task.asks,
+        function=task.record.function,
+    )  # fmt: skip
 
 
-def read_instances(task: TaskRecord) -> list[JsonObject]:
-    """A task's data set: JSON objects, each with an `id` of its own, a text.
+def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
+    """Returns the task of a log with the function that evaluates in this process.
 
-    An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
-    the program's function is given. All else is for the evaluator.
+    Raises:
+        TaskError: The task given is another one.
     """
-    asks = task.asks_model
-    needed = "prompt" if asks else "input"
-    example = examples.minimal(examples.INSTANCES[needed])
-    found: dict[str, JsonObject] = {}
-    for number, line in enumerate(task.files[task.instances_file].split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{task.instances_file}:{number}"
-        try:
-            instance = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise TaskError(f"{where}: not JSON: {error}; {example}") from None
-        sound = isinstance(instance, dict) and needed in instance
-        if not sound or (asks and not isinstance(instance[needed], str)):
-            what = "a text" if asks else "any value"
-            raise TaskError(
-                f"{where}: expected an object with a key {needed!r}, {what}, got {line[:80]}; "
-                f"{example}"
-            )
-        name = instance.setdefault("id", str(len(found) + 1))
-        if not isinstance(name, str) or name in found:
-            raise TaskError(f"{where}: expected an id of its own, a text, got {name!r}")
-        found[name] = instance
-    if not found:
+    if task is None:
+        return record
+    if task.record.hash != record.hash:
         raise TaskError(
-            f"{task.instances_file}: expected at least one instance, a line each; {example}"
+            f"task: the log holds {record.name!r} {record.hash[:12]}, got {task.name!r} "
+            f"{task.record.hash[:12]}: the function, or what it uses, has changed"
         )
-    return list(found.values())
-
-
-def calls_of_evaluation(task: TaskRecord) -> int:
-    """Returns the calls of an evaluation: one per instance that is not held out."""
-    if not task.asks_model:
-        return 0
-    return sum(not each.get("check") for each in read_instances(task))
-
-
-def checks_of(task: TaskRecord) -> int:
-    """Returns the number of held-out instances."""
-    return len(read_instances(task)) - calls_of_evaluation(task) if task.asks_model else 0
+    return record if task.record.function is None else record.evaluated_by(task.record.function)
 
 
 def _find_folder(task: str | os.PathLike[str]) -> Path:

@@ -20,7 +20,8 @@ from evo.prompt import (
     inspire,
     parse_reply,
 )
-from evo.tasks.task import load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import load_task
 
 PROGRAM = "def f():\n    return 1\n"
 

@@ -28,7 +28,7 @@ from evo.studies.allocation.journal import Closed, Journal
 from evo.studies.allocation.loop import InOrder, PullOutcome
 from evo.studies.allocation.sources import Source, header_of
 from evo.studies.study import Study
-from evo.tasks.task import calls_of_evaluation
+from evo.tasks.instances import calls_of_evaluation
 
 
 @dataclass

@@ -44,7 +44,8 @@ from evo.studies.selection.choices import (
 )
 from evo.studies.sweep.fields import Configuration, configuration_of
 from evo.studies.sweep.space import parse_space
-from evo.tasks.task import Task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import Task
 
 if TYPE_CHECKING:
     import os

@@ -14,7 +14,8 @@ from evo.logs.journal import LogError
 from evo.models.client import ModelClient
 from evo.models.critics import NoScore, Triple, critic_messages, read_score
 from evo.runs.agreement import agreement_of
-from evo.tasks.task import load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import load_task
 
 WP = load_task("wp")
 PROBLEMS = read_instances(WP.record)

@@ -17,7 +17,8 @@ from evo.runs.batches import batch_order, batch_sizes, behind, certify
 from evo.runs.dataset import instance_seed, text_key
 from evo.runs.session import worst_of
 from evo.runs.state import costs_of_log
-from evo.tasks.task import SHIPPED, load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import SHIPPED, load_task
 from replay.cli.entry import main
 
 QUIET = {"progress": False}

@@ -18,7 +18,8 @@ from evo.logs.journal import encode_line
 from evo.logs.records import Attempt
 from evo.models.client import Call, EndpointRefused, ModelClient
 from evo.runs.dataset import instance_seed, text_key
-from evo.tasks.task import TaskError, load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import TaskError, load_task
 
 QUIET = {"progress": False}
 COUNT = 5
@@ -256,7 +257,7 @@ def test_an_evaluator_that_gives_no_share_is_an_error(tmp_path: Path, returned: 
         ("{", "sums.jsonl:1: not JSON"),
         ("[1]", "sums.jsonl:1: expected an object with a key 'input'"),
         ('{"sum": 3}', "sums.jsonl:1: expected an object with a key 'input'"),
-        ('{"id": 3, "input": 3}', "expected an id of its own, a text, got 3"),
+        ('{"id": [3], "input": 3}', r"expected an id of its own, a text, got \[3\]"),
         ('{"id": "a", "input": 3}\n{"id": "a", "input": 4}', r"sums.jsonl:2: expected an id"),
     ],
 )

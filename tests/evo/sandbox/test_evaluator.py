@@ -169,7 +169,7 @@ def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
         ("return {'fitness': 1.0, 'area': float('inf')}", "invalid", "area is not finite"),
         ("return {'area': 1.0}", "error", "key 'fitness'"),
         ("return {'fitness': 'high'}", "error", "must return numbers"),
-        ("return 1.0", "error", "must return a dict"),
+        ("return 'high'", "error", "must return a number, a dict"),
         ("return 1 / 0", "error", "ZeroDivisionError"),
         ("import os; os._exit(3)", "error", "exit code 3"),
         ("while True: pass", "timeout", "scoring"),

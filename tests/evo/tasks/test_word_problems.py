@@ -4,7 +4,8 @@ import pytest
 
 import evo
 from evo.models.offline.problems import read_problem
-from evo.tasks.task import load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import load_task
 
 TASK = load_task("wp")
 BEST = (

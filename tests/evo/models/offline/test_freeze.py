@@ -21,7 +21,8 @@ from evo.models.offline.bank import BANKS, WORDS
 from evo.models.offline.endpoint import respond
 from evo.models.offline.failures import RATES
 from evo.prompt import Shown, build_messages
-from evo.tasks.task import load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import load_task
 
 SEEDS = range(10)
 PROBLEM = [{"role": "user", "content": "Problem: Eve has 3 boxes of 8 figs and eats 5. And now?"}]

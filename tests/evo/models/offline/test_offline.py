@@ -17,7 +17,8 @@ from evo.models.offline.problems import read_problem
 from evo.models.offline.program import parse
 from evo.models.offline.second import ACCURACY, HEEDED
 from evo.prompt import build_messages
-from evo.tasks.task import load_task, read_instances
+from evo.tasks.instances import read_instances
+from evo.tasks.task import load_task
 
 SEEDS = range(100)
 

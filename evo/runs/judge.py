@@ -1,0 +1,94 @@
+"""How programs of a task are evaluated, wherever its evaluator runs."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Unpack
+
+from evo.logs.caps import with_seconds
+from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
+from evo.models.critics import Critic, Known
+from evo.runs.configuration import make_header, settings_of
+from evo.runs.dataset import InstanceEvaluator
+from evo.runs.evaluate import Draw
+from evo.runs.here import Here, evaluate_here
+from evo.runs.options import EvaluateOptions, check_names, lists_options
+from evo.runs.resources import Resources, open_resources
+from evo.runs.scoring import alone_task, program_source
+from evo.tasks.task import Task, load_task
+
+
+def draw_of(
+    header: Header,
+    resources: Resources,
+    on_call: Callable[[InstanceCall], None] = lambda _: None,
+    known: Known | None = None,
+) -> tuple[Draw, InstanceEvaluator | None]:
+    """Returns what evaluates one draw of a program, and the data set's evaluator if there is one.
+
+    Args:
+        header: The configuration of the run.
+        resources: What the session shares.
+        on_call: Called with each call that an evaluation makes.
+        known: Calls that were made before.
+    """
+    task = header.task
+    if task.instances_file:
+        instances = InstanceEvaluator(header, resources, on_call, known)
+        return instances.evaluate, instances
+    run: Draw = resources.evaluator.evaluate
+    if task.harness_file:
+        run = functools.partial(_by_harness, run)
+    if task.isolation == "here":
+        run = functools.partial(evaluate_here, Here(task, resources.settings.workers), run)
+    return run, None
+
+
+def _by_harness(
+    run: Draw, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+) -> Evaluation:
+    """Evaluates a program whose function a harness calls."""
+    source = program_source(task, program, (), draw=draw, seed=seed)
+    return run(alone_task(task), source, limits, draw=draw, seed=seed)
+
+
+@lists_options(EvaluateOptions)
+def evaluate(
+    task: str | os.PathLike[str] | Task,
+    program: str,
+    *,
+    timeout: float | None = None,
+    model: str | Model = "offline",
+    critic: str | Model | Critic | None = None,
+    **options: Unpack[EvaluateOptions],
+) -> Evaluation:
+    """Evaluates one program in the sandbox.
+
+    Args:
+        task: Name, alias, folder or Task.
+        program: Source text, or the text that evolves.
+        timeout: Seconds that the evaluation may take (default: the task's limit).
+        model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
+        critic: What scores the replies of tasks that ask for a critic (default: the task's own).
+        **options: Listed below.
+
+    Raises:
+        EndpointError: The model does not answer, or refuses.
+    """
+    if not isinstance(program, str):
+        raise TypeError(f"program: expected source text, got {program!r}")
+    check_names(EvaluateOptions, options)
+    settings = settings_of(options)
+    loaded = load_task(task)
+    limits = with_seconds(loaded.limits, timeout)
+    record = loaded.record
+    if not (record.instances_file or record.harness_file or record.isolation == "here"):
+        from evo import sandbox
+
+        return sandbox.evaluate(record, program, limits)
+    header = make_header(loaded, model=model, critic=critic, limits=limits)
+    with open_resources(settings) as resources:
+        draw, _ = draw_of(header, resources)
+        return draw(loaded.record, program, limits)

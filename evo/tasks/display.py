@@ -1,0 +1,53 @@
+"""How a task shows in a notebook."""
+
+from __future__ import annotations
+
+import html
+
+import msgspec
+
+from evo.logs.records import Limits, TaskRecord
+
+_MOST_ROWS = 3
+
+
+def as_html(record: TaskRecord, limits: Limits) -> str:
+    """Returns a task's statement, program, evaluator and limits as HTML."""
+    files = record.files
+    places = {"separate": "in the sandbox, apart from the program",
+              "shared": "in the sandbox, in the program's process",
+              "here": "in this process, not in the sandbox"}  # fmt: skip
+    parts = [
+        f"<b>{html.escape(record.name)}</b> <small>{record.hash[:12]}</small>",
+        f"<div style='white-space:pre-wrap;margin:.4em 0'>{html.escape(record.statement)}</div>",
+        "<b>What evolves</b>" + code(files[record.program_file], python=record.evolves == "python"),
+    ]
+    if record.evaluator_file:
+        parts.append(
+            f"<details><summary><b>Evaluator</b>, {places[record.isolation]}</summary>"
+            f"{code(files[record.evaluator_file])}</details>"
+        )
+    if record.harness_file:
+        harness = code(files[record.harness_file])
+        parts.append(f"<details><summary><b>Harness</b></summary>{harness}</details>")
+    if record.instances_file:
+        rows = list(filter(str.strip, files[record.instances_file].split("\n")))
+        shown = "\n".join(f"{row:.200}" for row in rows[:_MOST_ROWS])
+        parts.append(
+            f"<details><summary><b>{len(rows)} instances</b></summary>"
+            f"{code(shown, python=False)}</details>"
+        )
+    held = ", ".join(f"{k} {v:g}" for k, v in msgspec.structs.asdict(limits).items())
+    parts.append(f"<small>Limits: {held}</small>")
+    return f"<div>{''.join(parts)}</div>"
+
+
+def code(text: str, *, python: bool = True) -> str:
+    """Returns a program as HTML, highlighted where pygments is installed."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer, TextLexer
+
+    style = "padding:.5em;overflow:auto;max-height:24em"
+    made = HtmlFormatter(noclasses=True, nobackground=True, cssstyles=style)
+    return str(highlight(text, PythonLexer() if python else TextLexer(), made))

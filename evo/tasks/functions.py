@@ -1,0 +1,219 @@
+"""Tasks from what there is in a notebook: functions, texts, rows and files.
+
+What is given becomes the files of a folder, captured from functions where need be, and the folder's
+task.toml, so that `save` writes a folder that is the very same task.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+from evo.logs.keys import holds_key
+from evo.logs.records import Evolves, Limits, TaskRecord
+from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
+from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_of
+from evo.tasks.rows import as_lines, rows_of
+from evo.tasks.task import Task, finished
+
+if TYPE_CHECKING:
+    from evo.tasks.rows import Rows
+
+_INSTANCES, _EVALUATOR, _HARNESS = "instances.jsonl", "evaluator.py", "harness.py"
+
+
+def task(
+    name: str,
+    *,
+    initial_program: object,
+    evaluate: object,
+    statement: str | None = None,
+    instances: Rows | None = None,
+    harness: object = None,
+    entry: str | Sequence[str] | None = None,
+    evolves: Evolves | None = None,
+    prompt: str | None = None,
+    asks: object = None,
+    held_out: Rows | None = None,
+    missing: float | None = None,
+    limits: Limits | Mapping[str, float] | None = None,
+    private: Sequence[str] = (),
+    where: Where = "sandbox",
+) -> Task:
+    """Makes a task out of functions, texts and rows; every verb takes it, as it does a folder.
+
+    A function is kept by its source with all that it uses, so that a log of the task can be played
+    again and evaluated anywhere. The program runs in the sandbox, always.
+
+    Args:
+        name: A plain name, with which the names of logs begin.
+        initial_program: A function or class, whose source evolves; a text, Python if it defines a
+            function or class and else a text that evolves; or a Path to a file or folder.
+        evaluate: What scores, higher being better: `evaluate(value)`, or `evaluate(value, row)`
+            with instances, where `value` is what the program returned; of a text that evolves
+            `evaluate(text)`, or `evaluate(reply, row)` with instances. A function whose first
+            parameter is `program_path` is given a file, as OpenEvolve's evaluators are. It returns
+            a number, a dict with `fitness`, or (number, notes); ValueError says that a value is
+            not legal. Also the source of such a function, or a Path to it.
+        statement: What the program is for, for the model (default: the docstrings).
+        instances: Rows, as dicts, a DataFrame or a Path to a .jsonl or .csv file. The program is
+            called with the `input` of each; under a text that evolves a model is asked the `prompt`
+            of each. The fitness is the mean over the rows.
+        harness: `harness(function, input)`, or `harness(function)` without instances: it runs
+            beside the program, calls it as often as it likes and returns the value. A time that it
+            measures is one that the program could tamper with.
+        entry: The function of the program to call, where there are several.
+        evolves: "python" or "text", where that cannot be seen.
+        prompt: The column that is asked, or given to the program, if it has another name.
+        asks: The model that is asked instances under a text (default: the run's own).
+        held_out: Further rows that are only for checking; no search sees them.
+        missing: What a row without a score counts; without it a program that fails on one of them
+            has no fitness.
+        limits: Limits of an evaluation, such as `{"seconds": 10}`.
+        private: Metrics that no prompt, policy or search may see.
+        where: Where `evaluate` runs: in the sandbox, or here, in this process, with whatever it
+            uses. Here its first parameter says what it is given: `text` or `program`, that which
+            evolves; `reply` or `value`, what came of it. It may be async, and a parameter `seed`
+            is given one. A limit of time is soft here: what runs on cannot be ended.
+
+    Returns:
+        The task: `.evaluate(program)`, `.check()` and `.save(folder)` are its own verbs.
+
+    Raises:
+        ValueError: Something does not fit, or a function uses what has no text, which is named.
+
+    Example:
+        >>> def pair():
+        ...     return [1.0, 2.0]
+        >>> def spread(value):
+        ...     "How far apart two numbers between 0 and 9 are."
+        ...     return abs(value[0] - value[1]) if max(value) <= 9 else 0.0
+        >>> evo.task("spread", initial_program=pair, evaluate=spread).evaluate().fitness
+        1.0
+    """
+    if where not in ("sandbox", "here"):
+        raise ValueError(f"where: expected 'sandbox' or 'here', got {where!r}")
+    judge = judge_of(evaluate, where, with_rows=instances is not None)
+    program = program_of(initial_program, entry, evolves, judge)
+    with_rows = instances is not None
+    beside = harness_of(harness, program, with_rows=with_rows)
+    _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
+    said = statement or _docstrings(program, judge)
+    if not said:
+        warnings.warn(
+            f"{name}: there is no statement and no docstring, so a model is told nothing of what "
+            "the program is for; give statement=",
+            stacklevel=2,
+        )
+        what = "program" if program.evolves == "python" else "text"
+        said = f"Improve the {what} so that its evaluator gives it a higher score."
+    files = {program.file: program.text, _EVALUATOR: judge.text}
+    if beside:
+        files[_HARNESS] = beside
+    if instances is not None:
+        column = prompt or ("prompt" if program.evolves == "text" else "input")
+        column = column if prompt or not judge.given_text else ""
+        rows = rows_of(instances, column, "instances")
+        held = [] if held_out is None else rows_of(held_out, column, "held_out")
+        files[_INSTANCES] = as_lines(rows, held)
+    config = TaskConfig(
+        name=name,
+        statement=said.strip(),
+        entry=program.entry,
+        evolves=program.evolves,
+        isolation=judge.isolation,
+        program=program.file,
+        evaluator=_EVALUATOR,
+        instances=_INSTANCES if with_rows else None,
+        harness=_HARNESS if beside else None,
+        private=_names(private),
+        scores="any" if with_rows else "unit",
+        missing=None if missing is None else float(missing),
+        prompt=prompt or "",
+        asks=asks if isinstance(asks, str) else "",
+        limits=_limits(limits),
+    )
+    files["task.toml"] = as_toml(config)
+    _check_files(name, files)
+    record = TaskRecord(
+        name=name, hash="", files=dict(sorted(files.items())), program_file=program.file,
+        evaluator_file=_EVALUATOR, statement=said.strip(), evolves=program.evolves,
+        isolation=judge.isolation, entry=program.entry, private=config.private,
+        instances_file=config.instances or "", harness_file=config.harness or "",
+        scores=config.scores, missing=config.missing, column=config.prompt,
+        given_text=judge.given_text,
+    )  # fmt: skip
+    return finished(record, config.limits, name, asks=asks, function=judge.function)
+
+
+def _check_columns(
+    program: Program,
+    prompt: str | None,
+    asks: object,
+    held_out: object,
+    missing: float | None,
+    *,
+    with_rows: bool,
+) -> None:
+    """Raises ValueError for what goes with instances and has none."""
+    for name, value in {"prompt": prompt, "held_out": held_out, "missing": missing}.items():
+        if value is not None and not with_rows:
+            raise ValueError(f"{name}: this goes with instances=, and there are none")
+    if missing is not None and not (isinstance(missing, int | float) and math.isfinite(missing)):
+        raise ValueError(f"missing: expected a finite number, got {missing!r}")
+    if asks is not None and not (with_rows and program.evolves == "text"):
+        raise ValueError("asks: a model is asked instances under a text that evolves")
+
+
+def _docstrings(program: Program, judge: Judge) -> str:
+    parts = [inspect.cleandoc(each) for each in (program.docstring, judge.docstring) if each]
+    return "\n\n".join(dict.fromkeys(parts))
+
+
+def as_toml(config: TaskConfig) -> str:
+    """Returns the task.toml of a configuration; texts and lists in TOML are as in JSON."""
+    tables: dict[str, object] = msgspec.to_builtins(config)
+    limits = cast(dict[str, object], tables.pop("limits", {}))
+    lines = [f"{key} = {_toml(value)}\n" for key, value in tables.items()]
+    if limits:
+        lines += ["\n[limits]\n", *(f"{key} = {_toml(value)}\n" for key, value in limits.items())]
+    return "".join(lines)
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _limits(given: Limits | Mapping[str, float] | None) -> Limits:
+    if given is None or isinstance(given, Limits):
+        return given or Limits()
+    try:
+        return msgspec.convert(dict(given), Limits)
+    except (msgspec.ValidationError, TypeError) as error:
+        known = ", ".join(Limits.__struct_fields__)
+        raise ValueError(f"limits: {error} (there are: {known})") from None
+
+
+def _names(private: Sequence[str]) -> tuple[str, ...]:
+    return (private,) if isinstance(private, str) else tuple(private)
+
+
+def _check_files(name: str, files: Mapping[str, str]) -> None:
+    for file, text in files.items():
+        if len(text.encode("utf-8", "surrogatepass")) > FILE_CAP:
+            raise TaskError(
+                f"{name}: {file}: a log holds at most {FILE_CAP:,} bytes of each file of a task, "
+                f"got {len(text):,}"
+            )
+        if holds_key(text, code=file.endswith(".py")):
+            what = {_INSTANCES: "instances", _EVALUATOR: "evaluate"}.get(file, "initial_program")
+            raise ValueError(
+                f"{what}: it seems to hold a key, and a log is passed on to others; read it from "
+                "the environment where it is used"
+            )

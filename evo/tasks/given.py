@@ -1,0 +1,280 @@
+"""What evolves and what evaluates, from functions, texts and files."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from evo.capture import NotCaptured, capture, own_source
+from evo.logs.keys import holds_key
+from evo.logs.records import Evolves, Isolation
+from evo.tasks.folder import TaskConfig, isolation_of
+from evo.tasks.rows import read_text
+from evo.tasks.task import PROGRAM_NAMES
+
+Where = Literal["sandbox", "here"]
+GIVEN_TEXT, GIVEN_RESULT = ("text", "program"), ("reply", "value")
+"""Names of the first parameter of a function that evaluates in this process."""
+
+_ADVICE = (
+    "pass rows as instances=, build it inside the function, or let the evaluator run in this "
+    "process, where='here'"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What evolves: its text, and the functions to call."""
+
+    text: str
+    entry: tuple[str, ...]
+    evolves: Evolves
+    docstring: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of the file that it would be in."""
+        return f"initial_program.{'py' if self.evolves == 'python' else 'txt'}"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What evaluates: the text of its module, and where it runs."""
+
+    text: str
+    isolation: Isolation
+    given: str
+    docstring: str = ""
+    function: Callable[..., object] | None = field(default=None, compare=False)
+
+    @property
+    def given_text(self) -> bool:
+        """Whether it runs here and is given what evolves."""
+        return self.isolation == "here" and self.given in GIVEN_TEXT
+
+
+def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
+    """Returns what evaluates; raises ValueError where that cannot be."""
+    if isinstance(evaluate, str | Path):
+        if where == "here":
+            raise ValueError("evaluate: a text or file runs in the sandbox; give a function here")
+        return _judge_in(evaluate)
+    if isinstance(evaluate, Sequence):
+        raise ValueError("evaluate: expected one function, got a list of several")
+    if not callable(evaluate):
+        raise ValueError(
+            f"evaluate: expected a function, its source or a Path, got {evaluate!r:.80}"
+        )
+    first = _first_parameter(evaluate)
+    docstring = inspect.getdoc(evaluate) or "" if inspect.isroutine(evaluate) else ""
+    if where == "here":
+        _check_here(evaluate, first, with_rows=with_rows)
+        return Judge(_logged_source(evaluate), "here", first, docstring, evaluate)
+    if first == "program_path":
+        captured = capture(evaluate, advice=_ADVICE)
+        return Judge(_named(captured.text, captured.name, "evaluate"), "shared", first, docstring)
+    if inspect.iscoroutinefunction(evaluate):
+        raise ValueError(
+            f"evaluate: {first_name(evaluate)!r} is async, and what it waits for is not in the "
+            "sandbox: let it run in this process, where='here', or make it a plain function"
+        )
+    captured = capture(evaluate, advice=_ADVICE)
+    return Judge(_named(captured.text, captured.name, "score"), "separate", first, docstring)
+
+
+def _judge_in(evaluate: str | Path) -> Judge:
+    """Returns the evaluator in a file or a text."""
+    text = read_text(evaluate, "evaluate") if isinstance(evaluate, Path) else evaluate
+    place = evaluate if isinstance(evaluate, Path) else Path("evaluate")
+    body = _parse(text, str(place)).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    names = {each.id for n in body for each in ast.walk(n) if isinstance(each, ast.Name)}
+    known = {"score", "evaluate", "main"} & {*names, *(each.name for each in functions)}
+    if len(functions) == 1 and not known:
+        only = functions[0]
+        shared = bool(only.args.args) and only.args.args[0].arg == "program_path"
+        text = _named(text, only.name, "evaluate" if shared else "score")
+    isolation = isolation_of(place, text, TaskConfig(entry=()))
+    first = "program_path" if isolation == "shared" else "value"
+    return Judge(text, isolation, first, ast.get_docstring(ast.parse(text)) or "")
+
+
+def _check_here(evaluate: Callable[..., object], first: str, *, with_rows: bool) -> None:
+    if with_rows and first not in (*GIVEN_TEXT, *GIVEN_RESULT):
+        raise ValueError(
+            f"evaluate: with instances the first parameter of a function that runs here is "
+            f"`text` or `program`, to be given what evolves, or `reply` or `value`, to be given "
+            f"what came of it, got {first!r}"
+        )
+    count = len(
+        [
+            p
+            for p in _signature(evaluate)
+            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "seed"
+        ]
+    )
+    wanted = 2 if with_rows else 1
+    if count > wanted:
+        takes = "(value, row)" if with_rows else "(value)"
+        raise ValueError(
+            f"evaluate: it is called as evaluate{takes}, and {first_name(evaluate)!r} needs "
+            f"{count} arguments"
+        )
+
+
+def _logged_source(evaluate: Callable[..., object]) -> str:
+    """Returns the source that a log keeps of a function that runs here, as far as it can be had."""
+    head = "# This evaluator ran in the process that made the log, not in the sandbox.\n"
+    try:
+        text = capture(evaluate).text
+    except NotCaptured:
+        try:
+            text = own_source(evaluate)
+        except NotCaptured:
+            text = f"# Its source could not be had: {first_name(evaluate)}\n"
+    return head + ("# Its source seems to hold a key.\n" if holds_key(text) else text)
+
+
+def program_of(
+    given: object, entry: str | Sequence[str] | None, evolves: Evolves | None, judge: Judge
+) -> Program:
+    """Returns what evolves; raises ValueError where that cannot be."""
+    if evolves not in (None, "python", "text"):
+        raise ValueError(f"evolves: expected 'python' or 'text', got {evolves!r}")
+    entries = (entry,) if isinstance(entry, str) else tuple(entry or ())
+    if isinstance(given, Mapping):
+        raise ValueError("initial_program: expected one program, got a dict of files")
+    if isinstance(given, Path):
+        given = _find_program(given)
+        python = given.suffix == ".py" if evolves is None else evolves == "python"
+        return _from_text(read_text(given, "initial_program"), entries, python, judge)
+    if isinstance(given, str):
+        if "\n" not in given and len(given) < 4096 and os.path.exists(given):
+            raise ValueError(
+                f"initial_program: {given!r} is the name of a file that exists; to read it write "
+                f"Path({given!r})"
+            )
+        python = evolves == "python" or (
+            evolves is None and (judge.given == "program_path" or _defines_something(given))
+        )
+        return _from_text(given, entries, python, judge)
+    if not callable(given):
+        raise ValueError(
+            f"initial_program: expected a function, a class, a text or a Path, got {given!r:.80}"
+        )
+    captured = capture(given, advice="build it inside the function")
+    docstring = inspect.getdoc(given) or "" if inspect.isroutine(given) else given.__doc__ or ""
+    return Program(captured.text, entries or (captured.name,), "python", docstring)
+
+
+def _from_text(text: str, entries: tuple[str, ...], python: bool, judge: Judge) -> Program:
+    if not text.strip():
+        raise ValueError("initial_program: expected a program or a text, got nothing")
+    if not python:
+        return Program(text, (), "text")
+    tree = _parse(text, "initial_program")
+    defined = [n for n in tree.body if isinstance(n, _DEFINITIONS)]
+    names = [node.name for node in defined]
+    needs_entry = judge.given != "program_path" and not judge.given_text
+    if entries:
+        if needs_entry and not set(entries) & set(names):
+            raise ValueError(
+                f"entry: the initial program defines {', '.join(names) or 'no function'}, got "
+                f"{', '.join(entries)}"
+            )
+    elif needs_entry:
+        if len(names) != 1:
+            raise ValueError(
+                f"entry: the initial program defines {', '.join(names) or 'no function'}: name the "
+                "one to call, entry='NAME'"
+            )
+        entries = (names[0],)
+    called = next((node for node in defined if node.name in entries), None)
+    docstring = (called and ast.get_docstring(called)) or ast.get_docstring(tree) or ""
+    return Program(text, entries, "python", docstring)
+
+
+def harness_of(harness: object, program: Program, *, with_rows: bool) -> str:
+    """Returns the text of the module that holds the harness; empty: there is none."""
+    if harness is None:
+        return ""
+    if program.evolves == "text":
+        raise ValueError("harness: it runs beside a program, and a text evolves")
+    if isinstance(harness, Path | str):
+        text = read_text(harness, "harness") if isinstance(harness, Path) else harness
+        _parse(text, "harness")
+        return text
+    captured = capture(harness, advice="build it inside the function")
+    if inspect.iscoroutinefunction(harness):
+        raise ValueError(f"harness: expected a plain function, {captured.name!r} is async")
+    wanted = 2 if with_rows else 1
+    needed = [p for p in _signature(harness) if p.default is p.empty]
+    if not len(needed) <= wanted <= len(_signature(harness)):
+        takes = "(function, input)" if with_rows else "(function)"
+        raise ValueError(
+            f"harness: it is called as harness{takes}, and {captured.name!r} takes "
+            f"{len(needed)} arguments"
+        )
+    return _named(captured.text, captured.name, "harness")
+
+
+def _named(text: str, name: str, wanted: str) -> str:
+    """Returns the text of a module in which a function has the name by which it is called."""
+    if name == wanted:
+        return text
+    return (
+        f"{text.rstrip()}\n\n\ndef {wanted}(*arguments):\n    return {name}(*arguments)\n"
+        if wanted == "harness"
+        else f"{text.rstrip()}\n\n\n{wanted} = {name}\n"
+    )
+
+
+def _find_program(path: Path) -> Path:
+    path = path.expanduser()
+    if path.is_dir():
+        found = [path / name for name in PROGRAM_NAMES if (path / name).is_file()]
+        if not found:
+            raise ValueError(f"initial_program: {path} holds none of {', '.join(PROGRAM_NAMES)}")
+        return found[0]
+    return path
+
+
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _defines_something(text: str) -> bool:
+    """Whether a text is Python that defines a function or class."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, _DEFINITIONS) for node in body)
+
+
+def _parse(text: str, what: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{what}: not valid Python: {error}") from None
+
+
+def _signature(function: object) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # some of C have none
+        return []
+
+
+def _first_parameter(function: object) -> str:
+    parameters = _signature(function)
+    return parameters[0].name if parameters else ""
+
+
+def first_name(function: object) -> str:
+    """Returns what a function is called."""
+    return str(getattr(function, "__name__", type(function).__name__))

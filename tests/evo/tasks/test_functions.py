@@ -1,0 +1,377 @@
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evo
+from evo.tasks.functions import task
+
+ROWS = [{"input": k, "want": 2 * k + 1} for k in range(4)]
+
+
+def double(x):
+    """Maps a number to another one."""
+    return x * 2
+
+
+def distance(value, row):
+    if value is None:
+        raise ValueError("expected a number")
+    return -abs(value - row["want"]), f"off by {value - row['want']:g}"
+
+
+def on_rows(**more: object) -> evo.Task:
+    return task("line", initial_program=double, evaluate=distance, instances=ROWS, **more)
+
+
+def test_a_function_a_text_and_a_file_make_the_same_task(tmp_path) -> None:
+    def pair():
+        """Two numbers."""
+        return [1.0, 2.0]
+
+    def spread(value):
+        return abs(value[0] - value[1])
+
+    whole = task("spread", initial_program=pair, evaluate=spread)
+    program, evaluator = whole.initial_program, whole.record.files["evaluator.py"]
+    (tmp_path / "a.py").write_text(program)
+    (tmp_path / "b.py").write_text(evaluator)
+    texts = task("spread", initial_program=program, evaluate=evaluator)
+    files = task("spread", initial_program=tmp_path / "a.py", evaluate=tmp_path / "b.py")
+    assert whole.record == texts.record == files.record
+    assert whole.evaluate().fitness == 1.0
+    assert whole.statement == "Two numbers."
+
+
+def test_a_saved_folder_is_the_same_task(tmp_path) -> None:
+    made = on_rows(held_out=[{"input": 9, "want": 19}], missing=-3, private=["loss"])
+    folder = made.save(tmp_path / "line")
+    loaded = evo.load_task(folder)
+    assert loaded.record == made.record
+    assert loaded.limits == made.limits
+    assert loaded.evaluate().fitness == made.evaluate().fitness == -1
+    with pytest.raises(evo.TaskError, match="new or an empty folder"):
+        made.save(folder)
+
+
+def test_scores_may_be_any_numbers_and_one_failure_leaves_no_fitness() -> None:
+    made = on_rows()
+    found = made.evaluate()
+    assert (found.status, found.fitness) == ("ok", -1.0)
+    assert found.notes == "instance 0: off by -1"
+    assert [each.score for each in found.instances] == [-1.0] * 4
+    failing = "def double(x):\n    return 2 * x + 1 if x else 1 / x\n"
+    found = made.evaluate(failing)
+    assert (found.status, found.fitness) == ("error", None)
+    assert "ZeroDivisionError" in found.error
+    assert "on the input of instance 1" in found.error
+    illegal = "def double(x):\n    return None\n"
+    assert made.evaluate(illegal).status == "invalid"
+    missing = on_rows(missing=-7).evaluate(failing)
+    assert missing.fitness == -7 / 4
+    assert missing.instances[0].status == "error"
+    assert missing.instances[0].score == -7
+
+
+def test_held_out_rows_decide_nothing() -> None:
+    made = on_rows(held_out=[{"input": -1, "want": 5}])
+    assert made.evaluate().metrics["check_fitness"] == -7
+    failing = made.evaluate("def double(x):\n    return 2 * x + 1 if x >= 0 else 1 / 0\n")
+    assert failing.fitness == 0
+    assert "check_fitness" not in failing.metrics
+
+
+def test_a_harness_is_given_the_function_and_the_input_and_never_the_row() -> None:
+    def thrice(function, x):
+        return [function(x) for _ in range(3)]
+
+    def total(value, row):
+        return {"fitness": -abs(sum(value) - 3 * row["want"]), "calls": len(value)}
+
+    made = task("thrice", initial_program=double, evaluate=total, instances=ROWS, harness=thrice)
+    found = made.evaluate()
+    assert found.fitness == -3
+    assert found.metrics["calls"] == 3
+
+    def alone(function):
+        return function(5)
+
+    def plain(value):
+        return value
+
+    assert task("a", initial_program=double, evaluate=plain, harness=alone).evaluate().fitness == 10
+
+
+def test_a_harness_and_a_program_may_use_the_same_names() -> None:
+    program = (
+        "SCALE = 2\n\ndef helper(x):\n    return SCALE * x\n\ndef run(x):\n    return helper(x)\n"
+    )
+    harness = "SCALE = 100\n\ndef helper(x):\n    return x / SCALE\n\n" \
+        "def harness(function, x):\n    return helper(function(x))\n"  # fmt: skip
+
+    def value_alone(value, row):
+        return value
+
+    made = task(
+        "names", initial_program=program, evaluate=value_alone, harness=harness, entry="run",
+        instances=[{"input": 50}], statement="s",
+    )  # fmt: skip
+    assert made.evaluate().fitness == 1.0
+
+
+RETURNED = {
+    "a number": (3, 3.0),
+    "a boolean": (True, 1.0),
+    "a number of NumPy": (np.float32(0.5), 0.5),
+    "a dict": ({"fitness": 2, "size": 7}, 2.0),
+    "a number and words": ((4, "well"), 4.0),
+    "a number and a dict of words": ((4, {"a": "x", "b": 3}), 4.0),
+}
+
+
+@pytest.mark.parametrize("kind", RETURNED)
+def test_an_evaluator_returns_a_number_a_dict_or_notes_too(kind: str) -> None:
+    returned, fitness = RETURNED[kind]
+    text = "import numpy as np\n" if "NumPy" in kind else ""
+    shown = "np.float32(0.5)" if "NumPy" in kind else repr(returned)
+    made = task(
+        "returned", initial_program="def f():\n    return 1\n", statement="s",
+        evaluate=f"{text}def score(value):\n    return {shown}\n",
+    )  # fmt: skip
+    found = made.evaluate()
+    assert found.fitness == fitness
+    if isinstance(returned, tuple):
+        assert found.notes in ("well", "a: x\nb: 3")
+
+
+@pytest.mark.parametrize("returned", ["'0.5'", "None", "[1]", "{'score': 1}", "(1, 2, 3)"])
+def test_anything_else_is_a_fault_of_the_evaluator(returned: str) -> None:
+    made = task(
+        "returned", initial_program="def f():\n    return 1\n", statement="s",
+        evaluate=f"def score(value):\n    return {returned}\n",
+    )  # fmt: skip
+    found = made.evaluate()
+    assert found.status == "error"
+    assert "must return a number, a dict with the key 'fitness', or (number, notes)" in found.error
+
+
+def test_what_evolves_is_seen_or_said() -> None:
+    def length(text):
+        """The longer the better."""
+        return len(text)
+
+    def by_path(program_path):
+        with open(program_path) as file:
+            return {"combined_score": len(file.read())}
+
+    assert (
+        task("t", initial_program="Be brief.", evaluate=length, statement="s").record.evolves
+        == "text"
+    )
+    python = task("t", initial_program="x = 1\n", evaluate=by_path, statement="s")
+    assert (python.record.evolves, python.record.isolation) == ("python", "shared")
+    assert python.evaluate().fitness == 6
+    as_text = task("t", initial_program="def f(): pass", evaluate=length, evolves="text")
+    assert as_text.evaluate().fitness == 13
+    with pytest.raises(ValueError, match="name the one to call, entry='NAME'"):
+        task("t", initial_program="def f(): pass\ndef g(): pass\n", evaluate=length)
+    several = "def f():\n    return 'a'\n\ndef g():\n    return 'bb'\n"
+    assert task("t", initial_program=several, evaluate=length, entry="g").evaluate().fitness == 2
+
+
+def test_rows_come_from_dicts_a_frame_or_a_file(tmp_path) -> None:
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (tmp_path / "rows.csv").write_text(pd.DataFrame(ROWS).to_csv(index=False))
+    kinds = [ROWS, iter(ROWS), pd.DataFrame(ROWS), tmp_path / "rows.jsonl", tmp_path / "rows.csv"]
+    made = [
+        task("line", initial_program=double, evaluate=distance, instances=rows) for rows in kinds
+    ]
+    assert len({each.record.hash for each in made}) == 1
+    renamed = [
+        {"x": row["input"], "want": row["want"], "id": f"r{k}"} for k, row in enumerate(ROWS)
+    ]
+    named = task("line", initial_program=double, evaluate=distance, instances=renamed, prompt="x")
+    assert [each.id for each in named.evaluate().instances] == ["r0", "r1", "r2", "r3"]
+    arrays = [{"input": np.arange(3), "want": 1}]
+    made_of_arrays = task(
+        "line", initial_program=lambda x: x[2], evaluate=distance, instances=arrays, statement="s"
+    )
+    assert made_of_arrays.evaluate().fitness == -1
+
+
+def test_without_words_for_the_model_there_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match="told nothing"):
+        task("t", initial_program=lambda: 1, evaluate=lambda value: value)
+
+
+class Client:
+    def ask(self, x: float) -> float:
+        return x + 1
+
+
+CLIENT = Client()
+SEEN: list[object] = []
+
+
+def test_an_evaluator_may_run_here_with_what_it_holds_open() -> None:
+    def judged(value, row, seed):
+        SEEN.append(seed)
+        return CLIENT.ask(value) - row["want"]
+
+    made = task("here", initial_program=double, evaluate=judged, instances=ROWS, where="here")
+    assert made.evaluate().fitness == 0
+    again = SEEN.copy()
+    made.evaluate()
+    assert sorted(again) == sorted(SEEN[4:])
+    assert len(set(again)) == 4
+    with pytest.raises(evo.TaskError, match="where='sandbox' makes it one"):
+        made.save("anywhere")
+
+
+def test_an_evaluator_here_is_given_what_its_first_parameter_says() -> None:
+    def of_text(text, row):
+        return len(text) + row["k"]
+
+    async def of_program(program):
+        return len(program)
+
+    def of_value(value):
+        return float(np.sum(value))
+
+    rows = [{"k": 1}, {"k": 2}]
+    made = task(
+        "t", initial_program="abc", evaluate=of_text, instances=rows, where="here", statement="s"
+    )
+    assert made.evaluate().fitness == 4.5
+    assert not made.record.asks_model
+    text = "def f():\n    import numpy\n    return numpy.ones(3)\n"
+    here = {"where": "here", "statement": "s", "initial_program": text}
+    assert task("t", evaluate=of_program, **here).evaluate().fitness == len(text)
+    assert task("t", evaluate=of_value, **here).evaluate().fitness == 3
+    with pytest.raises(ValueError, match=r"`text` or `program`.*`reply` or `value`.*got 'x'"):
+        task("t", evaluate=lambda x, row: 1, instances=ROWS, **here)
+
+
+def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
+    def refuses(value):
+        raise ValueError("not legal")
+
+    def breaks(value):
+        raise KeyError("gone")
+
+    def waits(value):
+        import time
+
+        time.sleep(5)
+
+    async def waits_async(value):
+        import asyncio
+
+        await asyncio.sleep(5)
+
+    def words(value):
+        return "good"
+
+    common = {"initial_program": "def f():\n    return 1\n", "where": "here", "statement": "s"}
+    for function, status in {
+        refuses: "invalid", breaks: "error", waits: "timeout", waits_async: "timeout",
+        words: "error",
+    }.items():  # fmt: skip
+        made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
+        assert made.evaluate().status == status, function
+
+
+WRONG = {
+    "a file's name": (
+        {"initial_program": __file__}, "is the name of a file that exists; to read it write Path"
+    ),
+    "an async evaluator": ({"evaluate": "ASYNC"}, "is async.*where='here'"),
+    "a method": ({"evaluate": Client().ask}, "is a method"),
+    "a number": ({"evaluate": 3}, "evaluate: expected a function"),
+    "no program": ({"initial_program": " "}, "expected a program or a text, got nothing"),
+    "a client": ({"evaluate": lambda value: 1 + CLIENT.ask(value)}, "uses 'CLIENT', a Client"),
+    "rows without input": (
+        {"instances": [{"question": 1}]}, "has question, and no 'input'; prompt='NAME'"
+    ),
+    "no rows": ({"instances": []}, "expected at least one row"),
+    "held out alone": ({"held_out": ROWS}, "held_out: this goes with instances="),
+    "a limit": ({"limits": {"minutes": 3}}, "there are: seconds"),
+    "a place": ({"where": "there"}, "expected 'sandbox' or 'here', got 'there'"),
+    "a name": ({"name": "a/b"}, "expected a plain name"),
+    "a key": ({"initial_program": "def f():\n    return 'sk-aaaaaaaaaaaaaaaaaaaaaaaa'"}, "a key"),
+    "a harness": ({"harness": lambda function, x: 1}, "it is called as harness.function., and"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_calls_are_answered_in_words(kind: str) -> None:
+    changes, words = WRONG[kind]
+
+    async def waits(value):
+        return 1
+
+    given = {
+        "name": "t", "initial_program": "def f():\n    return 1\n", "statement": "s",
+        "evaluate": lambda value: value, **changes,
+    }  # fmt: skip
+    if given["evaluate"] == "ASYNC":
+        given["evaluate"] = waits
+    with pytest.raises(ValueError, match=words):
+        task(**given)
+
+
+def test_a_check_shows_what_a_model_would_be_asked() -> None:
+    found = on_rows().check()
+    assert found.evaluation.fitness == -1
+    assert "def double" in found.messages[-1]["content"]
+    assert "feedback=True" in str(found)
+    assert "def distance" in str(found)
+    assert "<summary>user message</summary>" in found._repr_html_()
+
+
+def test_a_task_shows_as_html_with_all_its_parts_escaped() -> None:
+    made = task(
+        "shown", initial_program="Answer <b>briefly</b>.", evaluate=lambda reply, row: 1.0,
+        instances=[{"prompt": "a & b"}], statement="<script>",
+    )  # fmt: skip
+    html = made._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert "a &amp; b" in html
+    assert "Limits: seconds 60" in html
+
+
+def test_a_run_of_a_task_is_played_again_without_the_notebook(tmp_path) -> None:
+    made = on_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = evo.run(made, generations=2, children=3, log=tmp_path / "a.jsonl", progress=False)
+    assert evo.rerun(log.path).same
+    assert evo.rescore(log.path).best.fitness == log.best.fitness
+    assert evo.evaluate(made, log.best.program).fitness == log.best.fitness
+    assert Path(log.path).exists()
+
+
+def test_a_run_whose_evaluator_is_here_is_played_from_its_log_and_goes_on_with_the_function(
+    tmp_path,
+) -> None:
+    def judged(value):
+        return CLIENT.ask(float(value))
+
+    made = task("here", initial_program="def f():\n    return 1.5\n", evaluate=judged,
+                where="here", statement="s")  # fmt: skip
+    options = {"children": 3, "progress": False}
+    log = evo.run(made, generations=2, log=tmp_path / "a.jsonl", **options)
+    assert log.header.task.isolation == "here"
+    assert "CLIENT.ask" in log.header.task.files["evaluator.py"]
+    assert evo.rerun(log.path).same
+    with pytest.raises(evo.TaskError, match=r"task=evo.task"):
+        evo.rescore(log.path)
+    assert evo.rescore(log.path, task=made).best.fitness == log.best.fitness
+    longer = evo.resume(log.path, generations=3, task=made, progress=False)
+    assert len(longer.generations) == 3
+    (forked,) = evo.fork(log.path, at=1, generations=2, task=made, progress=False)
+    assert [c.program for c in forked.children] == [c.program for c in log.children]
