@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from evo.models.listening import Response
 from evo.models.offline.endpoint import respond
+from evo.models.serving import Response
 from evo.prompt import parse_reply
 from evo.tasks.task import load_task
 

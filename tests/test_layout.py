@@ -10,7 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-HEAVY = {"openai", "matplotlib", "ipywidgets", "httpx2", "joblib", "scipy", "yaml", "IPython"}
+HEAVY = {
+    *("openai", "aiohttp", "httpx2", "yarl"),
+    *("matplotlib", "ipywidgets", "joblib", "scipy", "yaml", "IPython"),
+}
 """Imported only where they are used."""
 
 
@@ -194,7 +197,7 @@ def test_evo_never_imports_replay() -> None:
             assert not {t for t in imports(path, top_level=False) if t.split(".")[0] == "replay"}
 
 
-LOADED_LATE = {"evo.models.connection", "evo.models.network", "replay.plots.plain"}
+LOADED_LATE = {"evo.models.library", "evo.models.network", "replay.plots.plain"}
 """Modules that are themselves imported only where they are used."""
 
 
@@ -247,7 +250,7 @@ def test_an_offline_run_does_not_load_openai(tmp_path: Path) -> None:
     code = (
         "import sys, evo\n"
         f"evo.run('cp', generations=1, children=1, log={str(tmp_path / 'a.jsonl')!r})\n"
-        "print(*sorted({'openai', 'httpx2', 'pandas', 'matplotlib'} & set(sys.modules)))"
+        "print(*sorted({'openai', 'aiohttp', 'httpx2', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

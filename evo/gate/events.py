@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt
@@ -28,10 +28,10 @@ class Events:
         self._asks_usage, self._hide = asks_usage, hide
         self._usage: JsonObject | None = None
 
-    def read(self, answer: Iterable[bytes]) -> Iterator[bytes]:
+    async def read(self, answer: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yields what the client gets."""
         rest = b""
-        for piece in answer:
+        async for piece in answer:
             *lines, rest = (rest + piece).split(b"\n")
             if out := b"".join(self._line(line + b"\n") for line in lines):
                 yield out

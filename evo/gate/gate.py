@@ -6,15 +6,14 @@ whatever comes back. Nothing is retried. The endpoint's key stays here.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import hashlib
 import math
 import os
-import socket
-import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from evo.gate.account import Account, Refused
 from evo.gate.events import Events
 from evo.gate.log import Sent
 from evo.gate.turnstile import Turnstile
+from evo.gate.upstream import Incoming, Upstream, open_upstream
 from evo.keyed import KeyedStream
 from evo.logs.cost import bound_of, cost_of_tokens
 from evo.logs.given import as_float
@@ -36,27 +36,22 @@ from evo.models.answer import (
     write_json,
 )
 from evo.models.client import find_endpoint
-from evo.models.flight import Flight
-from evo.models.listening import (
+from evo.models.registry import find_model
+from evo.models.serving import (
     EVENTS,
     JSON,
-    Listener,
     Request,
     Response,
-    any_readable,
+    Server,
     error_response,
-    has_left,
     list_models,
 )
-from evo.models.registry import find_model
 from evo.runs.budget import check_budget
 
 if TYPE_CHECKING:
     from evo.models.cache import ResponseCache
-    from evo.models.network import Incoming
 
 LONGEST_NAME = 32  # characters of a key that may be a client's name
-LOOK = 0.1  # seconds between looks at whether clients are still there
 _EXTRA = 64  # tokens that an endpoint's template may add, and as many for each message
 _LEFT = Attempt(status="error", latency=None, error="the client left")
 
@@ -80,7 +75,7 @@ class Passage:
     seed: int | None = None
 
 
-class Gate(Listener):
+class Gate(Server):
     """One model's endpoint for other tools, at `gate.url` while the context lasts.
 
         with Gate("offline", budget={"calls": 64}) as gate:
@@ -142,16 +137,10 @@ class Gate(Listener):
         self._timeout = timeout
         self._seed = seed
         self._turnstile, self._on_passage = turnstile, on_passage
-        self._watched: dict[Flight, socket.socket] = {}
         self._client_name = functools.lru_cache(1024)(client_name)
-        self._over = threading.Event()
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Opens log, cache and the way to the endpoint."""
-        import httpx2
-
-        from evo.models.network import open_transport
-
         if self.log is not None:
             self.account.open_log(self.log, opened)
         elif self._counted:
@@ -161,30 +150,13 @@ class Gate(Listener):
 
             cache = ResponseCache.open(self._cache_path)
             self._cache = opened.enter_context(contextlib.closing(cache))
-        base_url = self._endpoint.base_url
-        self._upstream = opened.enter_context(open_transport(base_url))
-        url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
-        self._target = url.raw_path.decode("ascii")
-        self._headers = (
-            ("host", url.netloc.decode("ascii")),
-            ("authorization", f"Bearer {self._endpoint.key}"),
-            ("content-type", JSON),
-            ("accept-encoding", "identity"),
+        self._upstream: Upstream = opened.enter_context(
+            contextlib.closing(open_upstream(self._endpoint))
         )
-        self._over.clear()
-        watch = threading.Thread(target=self._watch, daemon=True)
-        watch.start()
-        opened.callback(watch.join)
-        opened.callback(self._over.set)
 
-    def __exit__(self, *ended: object) -> None:
-        if self._turnstile is not None:  # whoever waits there would hold up the end
-            self._turnstile.close()
-        super().__exit__(*ended)
-
-    def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: Request) -> Response | None:
         """Answers a request; all but chat completions cost nothing."""
-        place = "/" + request.path.partition("?")[0].strip("/")
+        place = "/" + request.path.strip("/")
         if "origin" in request.headers:  # a page in a browser would spend the owner's money
             return error_response(403, "this gate takes no requests of web pages", "origin")
         if request.method == "GET" and place.endswith("/models"):
@@ -216,23 +188,23 @@ class Gate(Listener):
             if key is not None and (known := self._known(key)) is not None:
                 self.account.keep(client, digest)
                 return known
-            sent = self._admit(request, client, digest, worst)
-        except (Refused, OSError) as no:
+            sent = await self._admit(client, digest, worst)
+        except BaseException as no:
             if key is not None:
                 self.account.repeat(client, digest, -1)  # it went nowhere
-            return _refusal(no)
+            if isinstance(no, Refused | OSError):
+                return _refusal(no)
+            raise
         if self._seed is not None:
             content = self._as_sent(asked, sent.number)
-        return self._forward(request, content, asked, sent, key)
+        return await self._forward(content, asked, sent, key)
 
-    def _admit(
-        self, request: Request, client: str, digest: str, worst: Mapping[str, float]
-    ) -> Sent:
+    async def _admit(self, client: str, digest: str, worst: Mapping[str, float]) -> Sent:
         """Counts a request that is forwarded next, once the turnstile lets it pass."""
         turnstile = self._turnstile
         if turnstile is None:
             return self.account.admit(client, digest, worst)
-        if not turnstile.enter(lambda: has_left(request.connection)):
+        if not await turnstile.enter():
             words = "too many requests wait" if turnstile.flooded else "no more calls are granted"
             raise Refused(f"{words} at this gate")
         try:
@@ -268,43 +240,40 @@ class Gate(Listener):
         kind, _, content = kept.partition(b"\n")
         return Response(200, content, _kind(kind.decode("utf-8", "replace")))
 
-    def _forward(
-        self,
-        request: Request,
-        content: bytes,
-        asked: JsonObject,
-        sent: Sent,
-        key: bytes | None,
-    ) -> Response | None:
+    async def _forward(
+        self, content: bytes, asked: JsonObject, sent: Sent, key: bytes | None
+    ) -> Response:
         """Makes the one request to the endpoint; whatever comes of it is settled."""
-        flight, started = Flight(self._timeout), time.monotonic()
-        with contextlib.ExitStack() as held:
-            held.callback(self._watched.pop, flight, None)
-            self._watched[flight] = request.connection
-            try:
-                held.enter_context(flight)
-                answer = held.enter_context(contextlib.closing(self._ask(content)))
-                kind = _kind(answer.headers.get("content-type", JSON))
-                if answer.status == 200 and kind == EVENTS:
-                    shows_usage = (asked.get("stream_options") or {}).get("include_usage") is True
-                    keeps_text = self._on_passage is not None
-                    reader = Events(shows_usage, started, self._endpoint.hide, keeps_text)
+        started, deadline = time.monotonic(), asyncio.get_running_loop().time() + self._timeout
+        try:
+            async with contextlib.AsyncExitStack() as held:
+                async with asyncio.timeout_at(deadline):
+                    answer = await held.enter_async_context(self._upstream.ask(content))
+                    kind, status = _kind(answer.headers.get("content-type", JSON)), answer.status
+                    got = b""
+                    if streams := status == 200 and kind == EVENTS:
+                        shows_usage = (asked.get("stream_options") or {}).get("include_usage")
+                        keeps_text = self._on_passage is not None
+                        hide = self._endpoint.hide
+                        reader = Events(shows_usage is True, started, hide, keeps_text)
+                    else:
+                        got = self._endpoint.hide(b"".join([p async for p in answer.pieces]))
+                if streams:
                     settle = functools.partial(self._settle, sent, asked)
-                    stream = self._pass(answer, reader, settle, flight, key, held.pop_all())
-                    next(stream)  # so that closing it settles
+                    stream = self._pass(answer, reader, settle, deadline, key, held.pop_all())
+                    await anext(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
-                got, status = self._endpoint.hide(answer.read()), answer.status
-                exchange = Exchange(status, answer.headers, got)
-                read = read_answer(exchange, time.monotonic() - started)
-                response = Response(status, got, kind, retry_after=read.retry_after)
-            except Exception as error:  # whatever it was, it is settled
-                read = read_failure(error, time.monotonic() - started)
-                status, response = 504 if read.attempt.status == "timeout" else 502, None
+            read = read_answer(Exchange(status, answer.headers, got), time.monotonic() - started)
+            response = Response(status, got, kind, retry_after=read.retry_after)
+        except asyncio.CancelledError:
+            self._settle(sent, asked, _LEFT, None)
+            raise
+        except Exception as error:  # whatever it was, it is settled
+            read = read_failure(error, time.monotonic() - started)
+            status, response = 504 if read.attempt.status == "timeout" else 502, None
         attempt = self._endpoint.without_key(read.attempt)
-        self._settle(sent, asked, _LEFT if flight.cancelled else attempt, read.reply)
-        if flight.cancelled:
-            return None
-        if response is None or 300 <= status < 400:
+        self._settle(sent, asked, attempt, read.reply)
+        if response is None or status < 200 or 300 <= status < 400:
             code = 502 if response else status
             return error_response(code, f"the endpoint: {attempt.error}", "upstream")
         if status == 200 and attempt.status == "ok":
@@ -318,41 +287,33 @@ class Gate(Listener):
             seed = self._seed_of(sent.number)
             self._on_passage(Passage(sent.number, asked, attempt, reply, seed))
 
-    def _ask(self, content: bytes) -> Incoming:
-        """Sends a request and returns the endpoint's answer, whose body is still to be read."""
-        headers = (*self._headers, ("content-length", str(len(content))))
-        return self._upstream.send("POST", self._target, headers, content)
-
-    def _pass(
+    async def _pass(
         self,
         answer: Incoming,
         reader: Events,
         settle: Callable[[Attempt, str | None], None],
-        flight: Flight,
+        deadline: float,
         key: bytes | None,
-        held: contextlib.ExitStack,
-    ) -> Generator[bytes]:
+        held: contextlib.AsyncExitStack,
+    ) -> AsyncGenerator[bytes]:
         """Yields a reply event by event; it settles when it ends, however it does."""
-        import httpx2
-
         passed, settled = bytearray(), False
         attempt = _LEFT  # closed half-way
         try:
-            yield b""
-            for out in reader.read(answer):
-                if reader.whole and not settled:  # the client may go once it has this
-                    settle(reader.attempt, reader.text)
-                    settled = True
-                passed += out if key is not None else b""
-                yield out
-            attempt = reader.attempt
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
-            if not flight.cancelled:
-                read = read_failure(error, time.monotonic() - reader.started)
-                attempt = self._endpoint.without_key(read.attempt)
+            async with held:
+                yield b""
+                async for out in reader.read(_by(deadline, answer.pieces)):
+                    if reader.whole and not settled:  # the client may go once it has this
+                        settle(reader.attempt, reader.text)
+                        settled = True
+                    passed += out if key is not None else b""
+                    yield out
+                attempt = reader.attempt
+        except Exception as error:
+            read = read_failure(error, time.monotonic() - reader.started)
+            attempt = self._endpoint.without_key(read.attempt)
             raise ConnectionResetError("the endpoint broke off") from error
         finally:
-            held.close()
             if not settled:
                 settle(attempt, reader.text)
         if reader.finish is not None:
@@ -362,13 +323,16 @@ class Gate(Listener):
         if key is not None and self._cache is not None:
             self._cache.put(key, kind.encode() + b"\n" + content)
 
-    def _watch(self) -> None:
-        """Ends requests whose client has left."""
-        while not self._over.wait(LOOK):
-            watched = list(self._watched.items())
-            for flight, connection in watched if any_readable(c for _, c in watched) else ():
-                if has_left(connection):
-                    flight.cancel()
+
+async def _by(deadline: float, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yields what comes until a time of the event loop; TimeoutError: it is over."""
+    while True:
+        async with asyncio.timeout_at(deadline):
+            try:
+                piece = await anext(pieces)
+            except StopAsyncIteration:
+                return
+        yield piece
 
 
 def _kind(stated: str) -> str:

@@ -5,11 +5,10 @@ It can be slow, in a seeded way, and it logs what it saw.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import math
-import socket
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,8 @@ import msgspec
 
 from evo.keyed import KeyedStream
 from evo.models.client import prompt_hash
-from evo.models.listening import Listener, Request, Response, has_left
 from evo.models.offline.endpoint import respond
+from evo.models.serving import Request, Response, Server
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Latency:
         return self.median * math.exp(self.sigma * NormalDist().inv_cdf(uniform))
 
 
-class OfflineServer(Listener):
+class OfflineServer(Server):
     """The offline model at `http://HOST:PORT/v1` while the context lasts.
 
         with OfflineServer() as server:
@@ -65,7 +64,6 @@ class OfflineServer(Listener):
         self._latency = latency
         self._request_log = request_log
         self._log_file: BinaryIO | None = None
-        self._lock = threading.Lock()
         self._in_flight = 0
 
     def begin(self, opened: contextlib.ExitStack) -> None:
@@ -74,22 +72,20 @@ class OfflineServer(Listener):
         if self._request_log is not None:
             self._log_file = opened.enter_context(self._request_log.open("ab", buffering=0))
 
-    def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: Request) -> Response | None:
         """Answers as the offline model, with its latency."""
         if request.method != "POST":
             return respond(request.method, request.path, request.body)
         received, response = time.monotonic(), None
-        with self._lock:
-            self._in_flight += 1
-            in_flight = self._in_flight
+        self._in_flight += 1
+        in_flight = self._in_flight
         try:
             answer, wait = self.answer(request.path, request.body)
-            if _wait(wait, request.connection):
-                response = answer
+            await asyncio.sleep(wait)
+            response = answer
         finally:
-            with self._lock:
-                self._in_flight -= 1
-                self._log(request.body, response, received, in_flight)
+            self._in_flight -= 1
+            self._log(request.body, response, received, in_flight)
         return response
 
     def answer(self, path: str, body: bytes) -> tuple[Response | None, float]:
@@ -98,7 +94,7 @@ class OfflineServer(Listener):
         return respond("POST", path, body), seconds
 
     def _log(self, body: bytes, sent: Response | None, received: float, in_flight: int) -> None:
-        """Writes the line of a request; the lock is held."""
+        """Writes the line of a request."""
         if self._log_file is None:
             return
         prompt = None
@@ -114,13 +110,3 @@ class OfflineServer(Listener):
             "in_flight": in_flight,
         }
         self._log_file.write(msgspec.json.encode(line) + b"\n")
-
-
-def _wait(seconds: float, connection: socket.socket) -> bool:
-    """Waits; returns False soon after the client leaves or the server ends."""
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        time.sleep(min(left, 0.1))
-        if has_left(connection):
-            return False
-    return True

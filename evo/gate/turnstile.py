@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -10,13 +11,31 @@ MOST_WAITING = 64
 """Requests of one client that may wait at once; one more is taken for a flood."""
 
 
+class _Turn:
+    """One request that waits, on the event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._called = asyncio.Event()
+        self.passes: bool | None = None  # None: not yet known
+
+    def call(self, passes: bool) -> None:
+        self.passes = passes
+        self._loop.call_soon_threadsafe(self._called.set)
+
+    async def wait(self) -> None:
+        await self._called.wait()
+
+
 class Turnstile:
-    """Lets as many requests through as were granted; the others wait; thread-safe.
+    """Lets as many requests through as were granted; the others wait.
 
         turnstile = Turnstile()
         turnstile.grant(8)
-        if turnstile.enter():
+        if await turnstile.enter():
             ...                               # forward the request
+
+    Requests enter on an event loop; all else may be done on any thread.
 
     Args:
         most: Number of requests that may wait at once.
@@ -34,83 +53,72 @@ class Turnstile:
         self._most, self._on_change = most, on_change
         self._granted = 0
         self._closed = False
-        self._queue: deque[object] = deque()
-        self._changed = threading.Condition()
+        self._queue: deque[_Turn] = deque()
+        self._lock = threading.Lock()
 
     @property
     def waiting(self) -> int:
         """Number of requests that wait now."""
-        with self._changed:
-            return max(0, len(self._queue) - self._open)
+        return len(self._queue)
 
     @property
     def granted(self) -> int:
         """Number of requests that may still pass."""
-        with self._changed:
-            return self._open
-
-    @property
-    def _open(self) -> int:
-        """Number of requests that pass without waiting; the lock is held."""
-        return 0 if self._closed else self._granted - self.passed
+        with self._lock:
+            return 0 if self._closed else self._granted - self.passed
 
     def grant(self, requests: int) -> None:
         """Allows this many further requests."""
-        with self._changed:
+        with self._lock:
             self._granted += requests
-            self._changed.notify_all()
+            self._call()
 
     def revoke(self) -> None:
         """Takes back what was granted and not used."""
-        with self._changed:
+        with self._lock:
             self._granted = self.passed
 
     def close(self) -> None:
         """Turns away everyone who waits, now and later."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            self._call()
 
-    def enter(self, has_left: Callable[[], bool] = lambda: False, look: float = 0.5) -> bool:
-        """Waits for a grant and uses it up.
-
-        Args:
-            has_left: Returns whether the client has gone, in which case no grant is used.
-            look: Seconds between two calls of `has_left`.
+    async def enter(self) -> bool:
+        """Waits for a grant and uses it up; who is cancelled while waiting uses none.
 
         Returns:
-            Whether the request may pass; it may not if the turnstile is closed or flooded, or if
-            the client has gone.
+            Whether the request may pass; it may not if the turnstile is closed or flooded.
         """
-        turn = object()
-        with self._changed:
-            if self._closed or len(self._queue) - self._open >= self._most:
-                self.flooded |= not self._closed
-                self._closed = True
-                self._changed.notify_all()
-                return False
+        turn = _Turn()
+        with self._lock:
+            if len(self._queue) >= self._most and not self._closed:
+                self.flooded = self._closed = True
             self._queue.append(turn)
+            self._call()
         self._on_change()
         try:
-            while True:
-                with self._changed:
-                    first = self._queue[0] is turn
-                    if self._closed:
-                        return False
-                    if first and self._open > 0:
-                        self.passed += 1
-                        return True
-                    self._changed.wait(look)
-                if has_left():
-                    return False
+            await turn.wait()
+            return bool(turn.passes)
+        except asyncio.CancelledError:
+            with self._lock:
+                if turn.passes is None:
+                    self._queue.remove(turn)
+                elif turn.passes:
+                    self.passed -= 1
+                    self._call()
+            raise
         finally:
-            with self._changed:
-                self._queue.remove(turn)
-                self._changed.notify_all()
             self._on_change()
 
     def give_back(self) -> None:
         """Takes back a request that passed and was not forwarded: another one may pass."""
-        with self._changed:
+        with self._lock:
             self.passed -= 1
-            self._changed.notify_all()
+            self._call()
+
+    def _call(self) -> None:
+        """Tells those whose turn it is; the lock is held."""
+        while self._queue and (self._closed or self.passed < self._granted):
+            self.passed += not self._closed
+            self._queue.popleft().call(not self._closed)

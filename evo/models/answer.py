@@ -25,6 +25,14 @@ _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
 
 
+class NotSent(Exception):  # noqa: N818
+    """There is no connection to the endpoint, so the request was not sent."""
+
+
+class TooMuch(Exception):  # noqa: N818
+    """The answer is larger than its cap."""
+
+
 class Exchange(NamedTuple):
     """An endpoint's answer to one request: HTTP status, headers and the whole body."""
 
@@ -51,7 +59,12 @@ class Answer:
 def read_answer(exchange: Exchange, latency: float) -> Answer:
     """Reads a whole answer, which holds a chat completion or the reason why it does not."""
     status, content = exchange.status, exchange.content
-    if not 200 <= status < 300:
+    if status < 200:
+        words = f"HTTP {status}: it switches protocols, which was not asked for"
+        return Answer(
+            Attempt(status="error", latency=latency, http_status=status, error=words), "retry"
+        )
+    if status >= 300:
         return _read_refusal(exchange, latency)
     try:
         body = read_json(content)
@@ -123,20 +136,16 @@ def _phrase(status: int) -> str:
 
 
 def read_failure(error: BaseException, latency: float) -> Answer:
-    """Reads an attempt that ended without an HTTP answer, in an error of `httpx2` or another."""
-    import httpx2
-
-    from evo.models.network import TooMuch
-
+    """Reads an attempt that ended without a whole HTTP answer, in an error."""
     words = str(error).strip() or type(error).__name__
     if isinstance(error, TooMuch):
         return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
     attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+    if isinstance(error, NotSent):
         attempt = replace(attempt, sent=False, error=f"no connection: {words}")
-    elif isinstance(error, httpx2.TimeoutException):
+    elif isinstance(error, TimeoutError):
         attempt = replace(attempt, status="timeout", error=f"no answer within {latency:.1f} s")
-    elif isinstance(error, httpx2.HTTPError):
+    elif type(error).__module__.startswith("aiohttp."):
         attempt = replace(attempt, error=f"the connection broke: {words}")
     return Answer(attempt, "retry")
 

@@ -1,11 +1,12 @@
 """The client of an OpenAI-compatible endpoint: messages in, one reply and every attempt out.
 
 Every HTTP request is one recorded attempt. Real endpoints are reached through the official
-`openai` library, the offline model in this process; see `wire`.
+`openai` library on the event loop of `background`, the offline model in this process; see `wire`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import hashlib
@@ -17,9 +18,10 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,14 +29,11 @@ import msgspec
 from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
 from evo.logs.given import as_float
 from evo.logs.records import Attempt, Model, Sampling
-from evo.models.answer import Answer, read_answer, read_failure
-from evo.models.flight import Flight
+from evo.models import background
+from evo.models.answer import Answer, Exchange, read_answer, read_failure
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.models.wire import Wire, open_wire
-
-if TYPE_CHECKING:
-    import httpx2
 
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
@@ -216,14 +215,14 @@ def _is_local(host: str) -> bool:
 
 
 class ModelClient:
-    """Calls one model at its endpoint; many threads may share it.
+    """Calls one model at its endpoint; many threads may share it, each waiting for its call.
 
         client = ModelClient(find_model("offline"), sampling, slots=Slots(20))
         client.call([{"role": "user", "content": "..."}], seed=7).reply
 
     Nothing is opened before the first call. The slots are asked before each attempt, and given back
     while a call backs off; `timeout` is for the whole of one attempt, `back_off` the upper bound of
-    the first pause, seconds, which doubles with every attempt; a `transport` replaces the network.
+    the first pause, seconds, which doubles with every attempt; a `wire` replaces the endpoint.
     """
 
     def __init__(
@@ -235,7 +234,7 @@ class ModelClient:
         timeout: float = 600.0,
         retries: int = 5,
         back_off: float = 1.0,
-        transport: httpx2.BaseTransport | None = None,
+        wire: Wire | None = None,
     ) -> None:
         if not 0 < as_float(timeout) < float("inf"):
             raise ValueError(f"timeout must be positive and finite, got {timeout!r} seconds")
@@ -243,11 +242,11 @@ class ModelClient:
             raise ValueError(f"retries must be at least 0, got {retries!r}")
         self.model, self.sampling = model, sampling
         self._endpoint = find_endpoint(model)
-        self._slots, self._transport = slots, transport
+        self._slots = slots
         self._timeout, self._retries, self._back_off = timeout, retries, back_off
         self._cancelled, self._lock = threading.Event(), threading.Lock()
-        self._wire: Wire | None = None
-        self._flights: set[Flight] = set()  # adding, discarding and copying are atomic
+        self._wire = wire
+        self._flights: set[Future[Exchange]] = set()  # adding, discarding, copying are atomic
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
         self._alive = False  # whether this endpoint ever gave a proper answer
@@ -311,7 +310,7 @@ class ModelClient:
             flight.cancel()
 
     def close(self) -> None:
-        """Closes idle connections."""
+        """Closes connections."""
         with self._lock:
             wire, self._wire = self._wire, None
         if wire is not None:
@@ -319,22 +318,34 @@ class ModelClient:
 
     def _attempt(self, body: dict[str, object]) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
-        flight = Flight(self._timeout)
-        self._flights.add(flight)
-        if self._cancelled.is_set():  # after the flight is known, so that none slips through
-            flight.cancel()
         started = time.monotonic()
         try:
-            with flight:
-                exchange = self._open().post(body)
+            exchange = self._open().post(body)
+            if not isinstance(exchange, Exchange):
+                exchange = self._await(exchange)
             answer = read_answer(exchange, time.monotonic() - started)
+        except CancelledError:
+            raise CallCancelled("the call was cancelled") from None
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             answer = read_failure(error, time.monotonic() - started)
+        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+
+    def _await(self, exchange: Awaitable[Exchange]) -> Exchange:
+        """Waits for an answer that comes on the event loop; the deadline holds for all of it."""
+
+        async def in_time() -> Exchange:
+            async with asyncio.timeout(self._timeout):
+                return await exchange
+
+        flight = background.start(in_time())
+        self._flights.add(flight)
+        try:
+            if self._cancelled.is_set():  # after the flight is known, so that none slips through
+                flight.cancel()
+            return flight.result()
         finally:
             self._flights.discard(flight)
-        if flight.cancelled and answer.verdict != "answered":
-            raise CallCancelled("the call was cancelled")
-        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+            flight.cancel()  # if this thread was interrupted; else it is over
 
     def _open(self) -> Wire:
         """Returns the way to the endpoint, which the first call opens."""
@@ -342,10 +353,7 @@ class ModelClient:
             return wire
         with self._lock:
             if self._wire is None:
-                where = self._endpoint
-                self._wire = open_wire(
-                    where.base_url, where.key, seconds=self._timeout, transport=self._transport
-                )
+                self._wire = open_wire(self._endpoint.base_url, self._endpoint.key)
             return self._wire
 
     def _body(self, messages: Messages, seed: int) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.records import Evaluation, Sampling
-from evo.models.listening import Listener, Request, Response, error_response
+from evo.models.serving import Request, Response, Server, error_response
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
 
@@ -112,7 +111,7 @@ def plain_lines(program: str) -> str:
     return "\n".join(line for line in lines if line and "EVOLVE-BLOCK-" not in line)
 
 
-class Judge(Listener):
+class Judge(Server):
     """A local server that scores the programs posted to it, as a context manager.
 
     What the task keeps private is left out: the engine may show a model whatever it receives.
@@ -125,13 +124,11 @@ class Judge(Listener):
         super().__init__("127.0.0.1", 0)
         self._evaluate = evaluate
 
-    def begin(self, opened: contextlib.ExitStack) -> None:
-        """Needs nothing."""
-
-    def respond(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Returns status, fitness and error of a program."""
         try:
-            evaluation = self._evaluate(request.body.decode("utf-8", "replace"))
+            program = request.body.decode("utf-8", "replace")
+            evaluation = await self.in_thread(self._evaluate, program)
         except (EvaluatorClosed, SandboxError) as error:
             return error_response(503, f"nothing is judged any more: {error}", "judge")
         found = {name: getattr(evaluation, name) for name in ("status", "fitness", "error")}

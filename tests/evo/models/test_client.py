@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-import httpx2
 import openai
 import pytest
 from endpoints import Answer, Endpoint, closed_port, together
 
 from evo.logs.records import Model, Sampling
-from evo.models.answer import retry_after
+from evo.models import background
+from evo.models.answer import Exchange, retry_after
 from evo.models.client import (
     CallCancelled,
     EndpointDown,
@@ -313,29 +313,24 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return put
 
 
-def test_a_request_is_the_one_that_a_general_http_client_sends(client):
-    sent = []
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        sent.append(request)
-        return httpx2.Response(200, json=completion(), headers={"set-cookie": "a=b"})
-
-    transport = httpx2.MockTransport(answer)
-    model = Model(name="m", base_url="http://localhost:1/v1/", key_variable="TEST_KEY")
-    ours = client(model=model, transport=transport)
+def test_a_request_is_the_one_that_the_library_itself_sends(endpoint, client):
+    endpoint.script = lambda _: Answer(body=completion(), headers={"set-cookie": "a=b"})
+    ours = client()
     assert [ours.call(MESSAGES, seed=5).reply for _ in range(2)] == ["hi", "hi"]
-    library = openai.OpenAI(
-        api_key=KEY,
-        base_url=model.base_url,
-        timeout=httpx2.Timeout(10.0),
-        http_client=httpx2.Client(transport=transport, headers={"accept-encoding": "identity"}),
-    )
-    library.post("/chat/completions", cast_to=httpx2.Response, body=json.loads(sent[0].content))
-    *own, general = (
-        (request.method, request.url, dict(request.headers), request.content) for request in sent
-    )
-    assert general[2].pop("connection") == "keep-alive"  # what HTTP/1.1 takes for granted
-    assert own == [general, general]
+
+    async def ask() -> None:
+        http = openai.DefaultAioHttpClient(headers={"accept-encoding": "identity"})
+        how = {"api_key": KEY, "base_url": endpoint.url, "timeout": None, "http_client": http}
+        async with openai.AsyncOpenAI(**how) as library:
+            await library.chat.completions.create(**endpoint.requests[0])
+
+    background.wait(ask())
+    first, second, general = endpoint.requests
+    assert first == second == general
+    own, again, usual = endpoint.headers
+    assert own == again
+    differing = {name for name in usual.keys() | own if usual.get(name) != own.get(name)}
+    assert differing <= {"accept", "connection", "x-stainless-raw-response"}
 
 
 def test_a_login_in_the_address_is_sent(endpoint, client):
@@ -394,14 +389,14 @@ def test_openai_gets_the_limit_under_its_newer_name(environment, monkeypatch):
     environment(OPENAI_API_KEY="k")
     seen: list[dict[str, object]] = []
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        seen.append(json.loads(request.read()))
-        return httpx2.Response(200, json=completion())
+    class Wire:
+        async def post(self, body: dict[str, object]) -> Exchange:
+            seen.append(body)
+            return Exchange(200, {}, json.dumps(completion()).encode())
 
-    transport = httpx2.MockTransport(answer)
-    ModelClient(Model(name="gpt"), SAMPLING, slots=Slots(1), transport=transport).call(
-        MESSAGES, seed=1
-    )
+        def close(self) -> None: ...
+
+    ModelClient(Model(name="gpt"), SAMPLING, slots=Slots(1), wire=Wire()).call(MESSAGES, seed=1)
     assert (seen[0]["max_completion_tokens"], "max_tokens" in seen[0]) == (100, False)
 
 

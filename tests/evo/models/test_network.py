@@ -1,4 +1,4 @@
-"""The way to an endpoint over the network, against servers that send the bytes they are given."""
+"""The way to an endpoint over the network: TLS, proxies, and what of a request was sent."""
 
 from __future__ import annotations
 
@@ -7,169 +7,36 @@ import contextlib
 import gzip
 import socket
 import threading
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
 
-import httpx2
 import pytest
 from endpoints import Answer, Endpoint
 
-from evo.models.flight import Flight
-from evo.models.network import NetworkTransport, Transport, open_transport
+from evo.models import background
+from evo.models.answer import Exchange, NotSent, TooMuch
+from evo.models.network import Session
 
-OK = b"HTTP/1.1 200 OK\r\n"
-KEEP = OK + b"keep: 1\r\n"  # after which the server below waits for another request
-SIZED = b"Content-Length: 5\r\n\r\nhello"
-HELLO = KEEP + SIZED
-CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
-PACKED = gzip.compress(b"hello", mtime=0)
+BODY = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
-@dataclass
-class Scripted:
-    """Answers each request with the next of its texts; an empty one closes the connection."""
-
-    texts: list[bytes]
-    connections: int = 0
-    heads: list[bytes] = field(default_factory=list)
-    url: str = ""
-
-    def serve(self, listening: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                self.connections += 1
-                with connection:
-                    self.answer(connection)
-
-    def answer(self, connection: socket.socket) -> None:
-        while self.texts and (got := connection.recv(1 << 16)):
-            self.heads.append(got)
-            text = self.texts.pop(0)
-            connection.sendall(text)
-            if b"keep: 1" not in text:
-                return
+@contextlib.asynccontextmanager
+async def session(url: str) -> AsyncIterator[Session]:
+    made = Session(url)
+    try:
+        yield made
+    finally:
+        await made.close()
 
 
-@contextlib.contextmanager
-def scripted(*texts: bytes) -> Iterator[Scripted]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = Scripted(list(texts), url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
-        thread = threading.Thread(target=server.serve, args=(listening,), daemon=True)
-        thread.start()
-        yield server
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join(30)
+def ask(url: str, times: int = 1) -> list[Exchange]:
+    """The answers to a request, sent one after the other."""
 
+    async def all_of_them() -> list[Exchange]:
+        async with session(url) as way:
+            where = f"{url}/x?y=1"
+            return [await way.exchange("POST", where, BODY, b"{}") for _ in range(times)]
 
-def ask(way: Transport) -> tuple[int, bytes]:
-    """Status and body of the answer to a request."""
-    headers = [("host", "x"), ("content-length", "2")]
-    with Flight(30), contextlib.closing(way.send("POST", "/v1/x?y=1", headers, b"{}")) as answer:
-        return answer.status, answer.read()
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        (HELLO, True),
-        (KEEP + CHUNKED + b"2;a=b\r\nhe\r\n3\r\nllo\r\n0\r\nT: 1\r\n\r\n", True),
-        (KEEP + b"Content-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" + PACKED, True),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" + HELLO, True),
-        (OK + b"\r\nhello", False),
-        (OK + b"Connection: close\r\n" + SIZED, False),
-        (b"HTTP/1.0 200 OK\r\nkeep: 1\r\n" + SIZED, False),
-    ],
-)
-def test_bodies_of_every_framing_are_read_and_connections_kept(text: bytes, kept: bool) -> None:
-    with scripted(text, HELLO) as server, open_transport(server.url) as way:
-        assert [ask(way), ask(way)] == [(200, b"hello")] * 2
-        assert server.connections == (1 if kept else 2)
-    assert server.heads[0].startswith(b"POST /v1/x?y=1 HTTP/1.1\r\nhost: x\r\n")
-    assert server.heads[0].endswith(b"\r\n\r\n{}")  # in one piece with its head
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"",
-        b"what?\r\n\r\n",
-        b"HTTP/1.1 2",
-        OK + b"Content-Length: 9\r\n\r\nhello",
-        OK + CHUNKED + b"5\r\nhel",
-        OK + CHUNKED + b"zz\r\nhello",
-        OK + b"X: " + b"y" * 70_000 + b"\r\n\r\n",
-        OK + b"X: y\r\n" * 200 + b"\r\n",
-    ],
-)
-def test_what_is_no_whole_answer_is_an_error_and_its_connection_is_not_used_again(
-    text: bytes,
-) -> None:
-    with scripted(text, HELLO) as server, NetworkTransport(server.url) as way:
-        with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
-            ask(way)
-        assert ask(way) == (200, b"hello")
-        assert server.connections == 2
-
-
-def test_headers_of_any_bytes_reach_an_http_client() -> None:
-    strange = KEEP + b"Retry-After: \x85\xff\r\nX: \xc3\xa9\r\n" + SIZED
-    with scripted(strange, HELLO) as server, open_transport(server.url) as way:
-        answer = way.handle_request(httpx2.Request("POST", f"{server.url}/x", content=b"{}"))
-        with contextlib.closing(answer):
-            assert answer.read() == b"hello"
-        assert {(b"retry-after", b"\x85\xff"), (b"x", b"\xc3\xa9")} <= {*answer.headers.raw}
-
-
-@pytest.mark.parametrize("seconds", [1e-9, 1e300])
-def test_any_time_may_be_given(seconds: float) -> None:
-    with scripted(HELLO) as server, NetworkTransport(server.url) as way, Flight(seconds):
-        if seconds < 1:
-            with pytest.raises(httpx2.TimeoutException):
-                way.send("POST", "/", [], b"")
-        else:
-            with contextlib.closing(way.send("POST", "/", [], b"")) as answer:
-                assert answer.read() == b"hello"
-
-
-def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> None:
-    with scripted(OK + SIZED, HELLO) as server, NetworkTransport(server.url) as way:
-        ask(way)
-        (idle,) = way._idle
-        while idle.socket is not None and idle.socket.quiet:
-            time.sleep(0.01)
-        assert ask(way) == (200, b"hello")
-        assert server.connections == 2
-
-
-def test_a_header_that_cannot_be_one_is_not_sent() -> None:
-    with (
-        scripted(HELLO) as server,
-        NetworkTransport(server.url) as way,
-        Flight(5),
-        pytest.raises(httpx2.RemoteProtocolError, match="Invalid header"),
-    ):
-        way.send("POST", "/", [("authorization", "bad\r\nX: y")], b"")
-    assert not server.heads
-
-
-def test_a_connection_that_cannot_be_had_is_no_request_sent() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-    for each in (url, "http://nowhere.invalid/v1", "http://" + "a" * 70 + ".example/v1"):
-        with NetworkTransport(each) as way, pytest.raises(httpx2.ConnectError):
-            ask(way)
-
-
-def test_a_request_that_takes_long_to_send_ends_in_time() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as deaf,
-        NetworkTransport(f"http://127.0.0.1:{deaf.getsockname()[1]}/v1") as way,
-        Flight(0.3),
-        pytest.raises(httpx2.ReadTimeout),
-    ):
-        way.send("POST", "/", [("content-length", str(64 << 20))], bytes(64 << 20))
+    return background.wait(all_of_them())
 
 
 @contextlib.contextmanager
@@ -206,46 +73,67 @@ def tunnel(to: str) -> Iterator[tuple[str, list[bytes]]]:
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_tls_goes_through_the_tunnel_of_a_proxy(tls_endpoint: Endpoint, monkeypatch) -> None:
+def test_tls_goes_through_the_tunnel_of_a_proxy(
+    tls_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tls_endpoint.script = lambda number: Answer(body={"number": number})
     with tunnel(tls_endpoint.url) as (proxy, heads):
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:pass%20word@{proxy}")
-        with NetworkTransport(tls_endpoint.url) as way:
-            assert [ask(way)[1] for _ in range(2)] == [b'{"number": 0}', b'{"number": 1}']
+        contents = [answer.content for answer in ask(tls_endpoint.url, 2)]
+        assert contents == [b'{"number": 0}', b'{"number": 1}']
         assert len(heads) == 1
         assert heads[0].startswith(b"CONNECT 127.0.0.1:")
         assert all("proxy-authorization" not in each for each in tls_endpoint.headers)
         monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy}")
-        with (
-            NetworkTransport(tls_endpoint.url) as way,
-            pytest.raises(httpx2.ConnectError, match="407"),
-        ):
-            ask(way)
+        with pytest.raises(NotSent, match="407"):
+            ask(tls_endpoint.url)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(
-    tls_endpoint: Endpoint, monkeypatch
+    tls_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    with (
-        NetworkTransport(tls_endpoint.url) as way,
-        pytest.raises(httpx2.ConnectError, match="CERTI"),
-    ):
-        ask(way)
+    with pytest.raises(NotSent, match="CERTI"):
+        ask(tls_endpoint.url)
     assert not tls_endpoint.requests
 
 
-def test_a_plain_proxy_gets_its_login_and_other_kinds_are_refused(monkeypatch) -> None:
-    with scripted(HELLO) as server:
-        proxy = server.url.removeprefix("http://").removesuffix("/v1")
-        monkeypatch.setenv("HTTP_PROXY", f"me:secret@{proxy}")
-        with NetworkTransport("http://far.internal:81/v1") as way:
-            ask(way)
-    assert server.heads[0].startswith(b"POST http://far.internal:81/v1/x?y=1 HTTP/1.1\r\n")
-    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:secret") in server.heads[0]
+def test_a_plain_proxy_gets_its_login_and_other_kinds_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Endpoint() as proxy:
+        proxy.script = lambda _: Answer(body={})
+        address = proxy.url.removeprefix("http://").removesuffix("/v1")
+        monkeypatch.setenv("HTTP_PROXY", f"me:secret@{address}")
+        (answer,) = ask("http://far.internal:81/v1")
+    assert answer.status == 200
+    login = f"Basic {base64.b64encode(b'me:secret').decode()}"
+    assert proxy.headers[0]["proxy-authorization"] == login
+    assert proxy.headers[0]["host"] == "far.internal:81"
     monkeypatch.setenv("HTTP_PROXY", "socks5://localhost:1080")
-    with (
-        NetworkTransport("http://far.internal/v1") as way,
-        pytest.raises(httpx2.ProxyError, match=r"expected an http:// proxy .* got socks5://"),
-    ):
-        ask(way)
+    with pytest.raises(NotSent, match=r"expected an http:// proxy .* got socks5://"):
+        ask("http://far.internal/v1")
+
+
+def test_a_connection_that_cannot_be_had_is_no_request_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    for each in (url, "http://nowhere.invalid/v1", "http://" + "a" * 70 + ".example/v1"):
+        with pytest.raises(NotSent):
+            ask(each)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_no_more_is_read_than_the_cap(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVO_MAX_REPLY_MB", "1")
+    headers = {"Content-Encoding": "gzip"} if packed else {}
+    fits, flood = b"x" * (1 << 20), b"x" * (40 << 20)
+    with Endpoint() as endpoint:
+        for content in (fits, flood):
+            body = gzip.compress(content) if packed else content
+            endpoint.script = lambda _, body=body: Answer(body=body, headers=headers)
+            if content is flood:
+                with pytest.raises(TooMuch, match="EVO_MAX_REPLY_MB"):
+                    ask(endpoint.url)
+            else:
+                assert ask(endpoint.url)[0].content == fits

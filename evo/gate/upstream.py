@@ -1,0 +1,80 @@
+"""The way from a gate to its endpoint: over the network, or the offline model in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple, Protocol
+
+from evo.models import background
+from evo.models.client import Endpoint
+from evo.models.offline import OFFLINE_URL
+
+
+class Incoming(NamedTuple):
+    """An endpoint's answer, whose body is still to come."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: AsyncIterator[bytes]
+
+
+class Upstream(Protocol):
+    """Sends requests for chat completions."""
+
+    def ask(self, content: bytes) -> contextlib.AbstractAsyncContextManager[Incoming]:
+        """Sends one request; its answer is read inside the context."""
+
+    def close(self) -> None:
+        """Closes connections."""
+
+
+def open_upstream(endpoint: Endpoint) -> Upstream:
+    """Returns the way to an endpoint."""
+    return _Offline() if endpoint.base_url == OFFLINE_URL else _Network(endpoint)
+
+
+class _Offline:
+    @contextlib.asynccontextmanager
+    async def ask(self, content: bytes) -> AsyncIterator[Incoming]:
+        from evo.models.offline.endpoint import respond
+
+        response = respond("POST", "/v1/chat/completions", content)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield response.content
+
+        yield Incoming(response.status, {"content-type": response.kind}, whole())
+
+    def close(self) -> None:
+        pass
+
+
+class _Network:
+    def __init__(self, endpoint: Endpoint) -> None:
+        from yarl import URL
+
+        from evo.models.network import Session, body_of
+
+        self._body_of = body_of
+
+        async def opened() -> Session:
+            return Session(endpoint.base_url)
+
+        self._session = background.wait(opened())
+        url = URL(f"{endpoint.base_url.rstrip('/')}/chat/completions", encoded=True)
+        self._url = url.with_user(None)
+        self._headers = {
+            "Authorization": f"Bearer {endpoint.key}",
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+        }
+
+    @contextlib.asynccontextmanager
+    async def ask(self, content: bytes) -> AsyncIterator[Incoming]:
+        answer = await self._session.send("POST", self._url, self._headers, content)
+        async with answer:
+            yield Incoming(answer.status, answer.headers, self._body_of(answer))
+
+    def close(self) -> None:
+        background.wait(self._session.close())

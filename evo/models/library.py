@@ -1,0 +1,96 @@
+"""The official `openai` library as the way to an endpoint, over connections of aiohttp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import openai
+
+from evo.models import background
+from evo.models.answer import Exchange
+from evo.models.network import Session
+
+_OUT_OF_DATE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers that are not true of a body any more that was read."""
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """Connections to an endpoint beneath a client of httpx2; a whole answer is read, to its cap."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+        self._session: Session | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends a request and returns the answer with its body."""
+        if self._session is None:
+            self._session = Session(self._base_url)
+        url = str(request.url.copy_with(username=None, password=None))
+        status, headers, content = await self._session.exchange(
+            request.method, url, request.headers, await request.aread() or None
+        )
+        kept = [
+            (name, value) for name, value in headers.items() if name.lower() not in _OUT_OF_DATE
+        ]
+        return httpx2.Response(status, headers=kept, content=content, request=request)
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+class _EndpointClient(httpx2.AsyncClient):
+    """The HTTP client of one endpoint, beneath the `openai` library.
+
+    A general client merges base URLs, cookies and parameters into a request, and asks of an answer
+    whether it redirects, wants a login or sets a cookie. An endpoint needs none of this, and it is
+    a third of the processor time of a call. Only an address that holds a login is served as in the
+    base class, which sends it.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport=transport, trust_env=False, timeout=None)
+        self._way = transport
+        self._urls: dict[str, httpx2.URL] = {}
+
+    def build_request(self, method: str, url: httpx2.URL | str, **given: Any) -> httpx2.Request:
+        """Returns the request that the arguments describe, with nothing added to it."""
+        given.pop("timeout", None)
+        parsed = self._urls.get(str(url)) or self._urls.setdefault(str(url), httpx2.URL(url))
+        return httpx2.Request(method, parsed, **given)
+
+    async def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
+        """Sends a request once, and reads the whole answer."""
+        if request.url.userinfo:
+            return await super().send(request, **given)
+        return await self._way.handle_async_request(request)
+
+
+class LibraryWire:
+    """The official `openai` library with its retries switched off: one request is one attempt."""
+
+    def __init__(self, base_url: str, key: str) -> None:
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=_EndpointClient(Transport(base_url)),
+        )
+        self._url = f"{base_url.rstrip('/')}/chat/completions"
+
+    async def post(self, body: dict[str, object]) -> Exchange:
+        """Sends one request; errors of the connection are those of `Session`."""
+        try:
+            answer = await self._client.post(self._url, cast_to=httpx2.Response, body=body)
+        except openai.APIStatusError as error:
+            answer = error.response
+        return Exchange(answer.status_code, answer.headers, answer.content)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        background.wait(self._client.close())
