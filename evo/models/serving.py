@@ -205,7 +205,7 @@ class _Connections:
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._web.shutdown(0)
 
-    def _connect(self) -> asyncio.Protocol:
+    def _connect(self) -> RequestHandler:
         """Returns what reads a new connection, which is cut off if nothing comes over it."""
         connection = self._web()
         self._new.add(connection)

@@ -12,6 +12,7 @@ Evaluations take no time here, so that calls are measured alone.
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import json
 import tempfile
@@ -19,11 +20,12 @@ import threading
 import time
 from pathlib import Path
 
-import httpx2
+import msgspec
 
 import evo
 from evo.gate.server import Latency
 from evo.logs.records import Evaluation
+from evo.models.answer import Exchange
 from evo.models.client import ModelClient
 from evo.models.limits import Slots
 from evo.runs.configuration import make_header
@@ -48,25 +50,25 @@ class Instant:
         pass
 
 
-class Answers(httpx2.BaseTransport):
+class Answers:
     """Answers every request alike after its latency; notes how many are being answered."""
 
     def __init__(self, latency: Latency) -> None:
-        self.busy, self.latency, self._lock = 0, latency, threading.Lock()
+        self.busy, self.latency = 0, latency
         message = {"role": "assistant", "content": "```python\npass\n```"}
         usage = {"prompt_tokens": 900, "completion_tokens": 500}
         body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
         self._content = json.dumps(body).encode()
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        seconds = self.latency.seconds(request.read())
-        with self._lock:
-            self.busy += 1
-        time.sleep(seconds)
-        with self._lock:
-            self.busy -= 1
-        headers = {"content-type": "application/json"}
-        return httpx2.Response(200, headers=headers, content=self._content)
+    async def post(self, body: dict[str, object]) -> Exchange:
+        seconds = self.latency.seconds(msgspec.json.encode(body))
+        self.busy += 1
+        await asyncio.sleep(seconds)
+        self.busy -= 1
+        return Exchange(200, {}, self._content)
+
+    def close(self) -> None:
+        pass
 
 
 class Watch(threading.Thread):
@@ -122,7 +124,7 @@ def measure(
         headers = [make_header("mmd", children=children, seed=seed) for seed in range(arms)]
         answers = Answers(latency)
         first = headers[0]
-        client = ModelClient(first.model, first.sampling, slots=slots, transport=answers)
+        client = ModelClient(first.model, first.sampling, slots=slots, wire=answers)
         client.call([{"role": "user", "content": "warm"}], seed=0)
         jobs = [
             Job(Path(folder) / f"{k}.jsonl", header, Goal(generations))
