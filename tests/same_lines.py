@@ -28,6 +28,7 @@ import evo
 from evo.logs.journal import Reader
 from evo.logs.log import line_decoder
 from evo.logs.records import (
+    SCHEMA,
     Child,
     Confirmation,
     End,
@@ -188,10 +189,10 @@ def forks(log: evo.Log, changes: dict[str, Any], folder: Path) -> list[evo.Log]:
     return evo.fork(log, at=1, log_dir=folder, max_concurrent=1, progress=False, **changes)
 
 
-def header_of(recorded: dict[str, Any], known: dict[str, Task]) -> Header:
-    """The header that was recorded, with its task."""
+def header_of(recorded: dict[str, Any], known: dict[str, Task], *, schema: int = SCHEMA) -> Header:
+    """The header that was recorded, with its task, for a log of this schema."""
     task = msgspec.to_builtins(known[recorded["task"]].record)
-    return msgspec.convert({**recorded["header"], "task": task}, Header)
+    return msgspec.convert({**recorded["header"], "task": task, "schema": schema}, Header)
 
 
 def recorded() -> list[dict[str, Any]]:

@@ -6,25 +6,24 @@ A log is a file of `evo.logs.journal` whose lines are the records of `evo.logs.r
 from __future__ import annotations
 
 import functools
-import hashlib
 import html
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from evo.logs.caps import cap
+from evo.logs.calls import joined
+from evo.logs.constructions import kept_value
 from evo.logs.cost import usage_tokens
 from evo.logs.escapes import plain_text
-from evo.logs.journal import LogError, Reader, read_pieces, write_new
+from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
-    Aside,
+    Asked,
     Child,
     Confirmation,
     CriticCall,
@@ -47,9 +46,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOLERANCE = 1e-9  # of fitnesses that count as equal
+FEW = 8  # lines that are sought one by one
 
-LeanLine = Header | Initial | Plan | Outcome | Generation | End | Aside
-"""`Line`, a child without its texts."""
+Span = tuple[int, int]
+"""The bytes of a file at which a line begins and ends."""
+
+LeanLine = (
+    Header | Initial | Plan | Outcome | Generation | End | Session | InstanceCall | CriticCall
+    | Asked | Confirmation | Tick
+)  # fmt: skip
+"""`Line`, a child and its call without their texts."""
 
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
 line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
@@ -91,8 +97,8 @@ class Log:
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
             that was repeated after a failure, each in the order made.
         critic_calls: Calls of the critic, likewise.
-        replies: By generation, index and draft: of children that are still to be evaluated, and
-            drafts that were not chosen.
+        replies: Calls without a child, by generation, index and draft: of children that are still
+            to be evaluated, drafts that were not chosen, and, by a negative draft, what failed.
         generations: Complete generations, in order.
         ends: Orderly ends of sessions.
         ended: Whether the last session ended in order.
@@ -112,11 +118,11 @@ class Log:
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
         self.critic_calls: list[CriticCall] = []
-        self.replies: dict[tuple[int, int, int], Reply] = {}
         self.ended = False
         self._tick: Tick | None = None
         self.reader = log_reader(path)
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        self._spans: dict[tuple[int, int], list[Span]] = {}
+        self._asked: dict[tuple[int, int, int], tuple[Asked, Span]] = {}
         self.refresh()
 
     def refresh(self) -> bool:
@@ -136,8 +142,9 @@ class Log:
                     self.critic_calls.append(record)
                 case InstanceCall():
                     self.instance_calls.append(record)
-                case Reply():
-                    self.replies[record.generation, record.index, record.draft] = record
+                case Asked():
+                    key = (record.generation, record.index, record.draft)
+                    self._asked[key] = record, self._span()
                 case Tick():
                     self._tick = record
                 case Generation():
@@ -148,66 +155,91 @@ class Log:
                 case End():
                     self.ends.append(record)
                     self.ended = True
-                case Outcome() as outcome:
-                    key = (outcome.generation, outcome.index)
-                    if key in self._places:
-                        raise LogError(f"{self.path}: child {key} was logged twice")
-                    self._places[key] = (self.reader.start, self.reader.length - 1)
-                    self.replies.pop((*key, outcome.draft), None)
-                    self.outcomes.append(outcome)
+                case Outcome():
+                    self._take_child(record)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         for calls in (self.instance_calls, self.critic_calls):
             calls.sort(key=lambda call: (call.generation, call.program, call.index))
         if self.reader.lines > before:
             self.__dict__.pop("children", None)
+            self.__dict__.pop("replies", None)
         return self.reader.lines > before
+
+    def _take_child(self, outcome: Outcome) -> None:
+        place = (outcome.generation, outcome.index)
+        if place in self._spans:
+            raise LogError(f"{self.path}: child {place} was logged twice")
+        call, span = self._asked.pop(outcome.reply_key(self.header.children), (None, None))
+        self._spans[place] = [*([span] if span else []), self._span()]
+        self.outcomes.append(joined(outcome, call))
+
+    def _span(self) -> Span:
+        """Returns where the line lies that was read last."""
+        return self.reader.start, self.reader.length - 1
 
     def __fspath__(self) -> str:
         return str(self.path)
 
     def child(self, generation: int, index: int) -> Child:
         """One child with its texts, read at its place in the file; `KeyError` if it has none."""
-        start, stop = self._places[generation, index]
-        if self.path.suffix == ".gz":
-            return self._children([(start, stop)])[0]
-        with self.path.open("rb") as file:
-            file.seek(start)
-            record = line_decoder.decode(file.read(stop - start))
-        assert isinstance(record, Child)
-        return record
+        (child,) = self.find([(generation, index)]).values()
+        return child
 
     def find(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Child]:
         """Children with their texts by generation and index, read in one go; or `KeyError`."""
-        found = self._children(sorted(self._places[place] for place in set(wanted)))
+        found = self._children({place: self._spans[place] for place in sorted(set(wanted))})
         return {(child.generation, child.index): child for child in found}
 
     @functools.cached_property
     def children(self) -> list[Child]:
         """Children with their texts, from generation 1 on, by generation and index."""
-        found = self._children(sorted(self._places.values()))
-        return sorted(found, key=lambda child: (child.generation, child.index))
+        return self._children(dict(sorted(self._spans.items())))
 
-    def _children(self, places: Sequence[tuple[int, int]]) -> list[Child]:
-        """Reads children at their places, which are in the order of the file."""
-        found: list[Child] = []
+    @functools.cached_property
+    def replies(self) -> dict[tuple[int, int, int], Reply]:
+        """Calls without a child: see the attributes."""
+        spans = {key: span for key, (_, span) in self._asked.items()}
+        records = self._records(spans.values())
+        return {key: record for key, s in spans.items() if isinstance(record := records[s], Reply)}
+
+    def _children(self, spans: Mapping[tuple[int, int], Sequence[Span]]) -> list[Child]:
+        """Reads children with their calls, each by the lines that hold them."""
+        records = self._records(span for each in spans.values() for span in each)
+        found = []
+        for each in spans.values():
+            child, calls = records[each[-1]], [records[span] for span in each[:-1]]
+            assert isinstance(child, Child)
+            call = next((call for call in calls if isinstance(call, Reply)), None)
+            found.append(joined(child, call))
+        return found
+
+    def _records(self, spans: Iterable[Span]) -> dict[Span, Line]:
+        """Reads lines in one go, in the order of the file."""
+        wanted, found = sorted(spans), dict[Span, Line]()
+        if len(wanted) <= FEW and self.path.suffix != ".gz":
+            with self.path.open("rb") as file:
+                for span in wanted:
+                    file.seek(span[0])
+                    found[span] = line_decoder.decode(file.read(span[1] - span[0]))
+            return found
         at = 0
         for piece in read_pieces(self.path):
-            while len(found) < len(places) and places[len(found)][1] <= at + len(piece):
-                first, last = places[len(found)]
-                record = line_decoder.decode(piece[first - at : last - at])
-                assert isinstance(record, Child)
-                found.append(record)
+            while len(found) < len(wanted) and wanted[len(found)][1] <= at + len(piece):
+                first, last = span = wanted[len(found)]
+                found[span] = line_decoder.decode(piece[first - at : last - at])
             at += len(piece)
+            if len(found) == len(wanted):
+                break
         return found
 
     @property
-    def calls(self) -> list[Outcome | InstanceCall | Reply]:
+    def calls(self) -> list[Outcome | InstanceCall | Asked]:
         """Every call that this run made: of children, drafts included, of evaluations and critics.
 
         A fork's log holds others besides, which are inherited.
         """
-        every: list[Outcome | InstanceCall | Reply] = [*self.outcomes, *self.instance_calls]
-        every += [*self.critic_calls, *self.replies.values()]
+        every: list[Outcome | InstanceCall | Asked] = [*self.outcomes, *self.instance_calls]
+        every += [*self.critic_calls, *(call for call, _ in self._asked.values())]
         return [call for call in every if not call.inherited]
 
     def inherits(self, generation: int) -> bool:
@@ -400,35 +432,3 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         True
     """
     return Log(Path(path))
-
-
-class _Kept(msgspec.Struct):
-    """A construction beside a log that holds none."""
-
-    program: str  # SHA-256, hex
-    value: object
-
-
-_kept_decoder = msgspec.json.Decoder(_Kept)
-
-
-def keep_value(path: Path, program: str, value: object) -> Path:
-    """Keeps a program's construction beside a log, as `evo best --value` does; returns the file."""
-    target = path.with_name(f"{path.name}.value.json")
-    target.unlink(missing_ok=True)
-    write_new(target, msgspec.json.encode(_Kept(_digest(program), value)))
-    return target
-
-
-def kept_value(path: Path, program: str) -> object:
-    """The construction that is kept beside a log; None if it is not this program's."""
-    with suppress(OSError, ValueError, RecursionError):
-        data = path.with_name(f"{path.name}.value.json").read_bytes()
-        if data.count(b",") <= cap("EVO_MAX_VALUE"):
-            kept = _kept_decoder.decode(data)
-            return kept.value if kept.program == _digest(program) else None
-    return None
-
-
-def _digest(program: str) -> str:
-    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()

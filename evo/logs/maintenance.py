@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.logs.calls import as_written
 from evo.logs.caps import above, cap
 from evo.logs.hashes import hash_of_lines, hash_of_task
 from evo.logs.journal import (
@@ -183,6 +184,8 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         name, record = f"line {number}", line_decoder.decode(line)
         if isinstance(record, Child):
             name = f"child {(record.generation, record.index)}"
+        elif isinstance(record, Reply):
+            name = f"call {(record.generation, record.index, record.draft)}"
         elif isinstance(record, Header):
             name = "a header"
         if name in sound:
@@ -248,7 +251,7 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     bare = [Child(**{n: getattr(o, n) for n in Outcome.__struct_fields__}) for o in log.outcomes]
     lines: list[Record] = [msgspec.structs.replace(log.header, compact=True)]
     lines += [*log.sessions, *log.ends]
-    for line in lines_through(log, len(log.generations) + 1, bare):
+    for line in as_written(lines_through(log, len(log.generations) + 1, bare), log.header):
         texts = {"reply", "reasoning"} & set(line.__struct_fields__)
         lines.append(msgspec.structs.replace(line, **dict.fromkeys(texts)))
     write_new(target, b"".join(map(encode_line, lines)))

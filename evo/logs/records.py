@@ -9,8 +9,12 @@ import msgspec
 from evo.logs import given, words
 from evo.logs.types import JsonObject
 
-SCHEMA = 2
-"""Number of the log schema that this version writes; a header without a number has 1."""
+SCHEMA = 3
+"""Number of the log schema that this version writes; a header without a number has 1.
+
+From 3 on a call is a line of its own, written when its reply arrives, and the child's line says
+nothing of it. A log that was begun with an earlier schema keeps that: its children repeat it.
+"""
 
 Status = words.Status
 STATUSES = words.STATUSES
@@ -252,10 +256,16 @@ class Planned(Record, frozen=True, kw_only=True):
 
 
 class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
-    """What a generation's children are asked to be, by index; logged before its first call."""
+    """What a generation's children are asked to be, by index; logged before its first call.
+
+    Without a barrier it is of one child: the `request` of that number, planned `after` so many
+    children were complete.
+    """
 
     generation: Int
     requests: tuple[Planned, ...]
+    request: Int | None = None
+    after: Int | None = None
 
 
 class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -264,20 +274,34 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
     HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
     `draft` which of its drafts was evaluated, `island` where another tool's run made it, `model`
-    the name of the model that it was asked of where the run has several.
+    the name of the model that it was asked of where the run has several. A log of ours holds
+    `attempts` and `model`, and the texts of a reply, in a line of their own, see `Asked`: whoever
+    reads it has them here, too, see `evo.logs.calls`.
+
+    In a run without a barrier between generations, `request` is the number of the request that it
+    answers, by which its seed and its reply are keyed, and `after` how many children were complete
+    when that was planned; its place is then given by the order of completion.
     """
 
     generation: Int
     index: Int
     seed: Int
     prompt_hash: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = ()
     evaluation: Evaluation
     parents: tuple[tuple[Int, Int], ...] = ()
     operator: str = "rewrite"
     draft: Int = 0
     island: Int | None = None
     model: str = ""
+    request: Int | None = None
+    after: Int | None = None
+
+    def reply_key(self, children: int) -> tuple[int, int, int]:
+        """Returns the generation, index and draft of its call, in a run of N children."""
+        if self.request is None:
+            return self.generation, self.index, self.draft
+        return 1 + self.request // children, self.request % children, self.draft
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -314,16 +338,25 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
     score: float | None = None
 
 
-class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
-    """A call logged before its child, or a draft; a negative `draft` failed and is made again."""
+class Asked(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+    """A call for a child, or for one of its drafts, without its texts; logged when it is over.
+
+    `draft`: a negative one was refused for good, failed for a reason that ended the run, or was
+    ended with it. It counts, and is made again if the run goes on.
+    """
 
     generation: Int
     index: Int
     attempts: tuple[Attempt, ...]
-    reply: str | None = None
-    reasoning: str | None = None
     draft: Int = 0
     model: str = ""
+
+
+class Reply(Asked, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+    """A call with the reply, and what the endpoint gave apart from that."""
+
+    reply: str | None = None
+    reasoning: str | None = None
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):

@@ -83,7 +83,15 @@ class EndpointMissing(EndpointError, ValueError):  # noqa: N818
 
 
 class CallCancelled(Exception):  # noqa: N818
-    """The call was aborted by `cancel`."""
+    """The call was aborted by `cancel`.
+
+    Attributes:
+        attempts: The requests that it had made, which may have cost something.
+    """
+
+    def __init__(self, words: str, attempts: Sequence[Attempt] = ()) -> None:
+        super().__init__(words)
+        self.attempts = tuple(attempts)
 
 
 @dataclass(frozen=True)
@@ -271,7 +279,9 @@ class ModelClient:
                     answer = self._attempt(body)
                     self._settle(lease, answer, characters)
             except SlotCancelled as error:
-                raise CallCancelled(str(error)) from None
+                raise CallCancelled(str(error), attempts) from None
+            except CallCancelled as error:
+                raise CallCancelled(str(error), [*attempts, *error.attempts]) from None
             attempt = answer.attempt
             attempts.append(attempt)
             if answer.verdict == "answered":
@@ -286,7 +296,7 @@ class ModelClient:
             if answer.verdict == "rejected":
                 return Call(tuple(attempts), rejected=attempt.error)
             if number < self._retries:
-                self._pause(seed, number, answer.retry_after)
+                self._pause(seed, number, attempts, answer.retry_after)
         if self._is_down(attempts):
             raise EndpointDown(
                 f"the endpoint {self._endpoint.base_url} does not answer: {len(attempts)} "
@@ -324,8 +334,9 @@ class ModelClient:
             if not isinstance(exchange, Exchange):
                 exchange = self._await(exchange)
             answer = read_answer(exchange, time.monotonic() - started)
-        except CancelledError:
-            raise CallCancelled("the call was cancelled") from None
+        except CancelledError as error:
+            words, seconds = "the call was cancelled", time.monotonic() - started
+            raise CallCancelled(words, [read_failure(error, seconds).attempt]) from None
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             answer = read_failure(error, time.monotonic() - started)
         return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
@@ -383,7 +394,9 @@ class ModelClient:
             pause=min(answer.retry_after or 0.0, LONGEST_RETRY_AFTER),
         )
 
-    def _pause(self, seed: int, number: int, asked: float | None) -> None:
+    def _pause(
+        self, seed: int, number: int, attempts: Sequence[Attempt], asked: float | None
+    ) -> None:
         """Backs off before the next attempt, with jitter keyed by (seed, number).
 
         It waits as long as the endpoint asks if that is longer, and a little more, so that not all
@@ -394,7 +407,7 @@ class ModelClient:
         if asked is not None:
             seconds = max(seconds, min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter))
         if self._cancelled.wait(seconds):
-            raise CallCancelled("the call was cancelled")
+            raise CallCancelled("the call was cancelled", attempts)
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
         """Whether no other call would do better; an endpoint that is slow or busy is not down."""

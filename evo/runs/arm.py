@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from evo.filters.registry import filters_of
+from evo.logs.calls import parted, without_call
 from evo.logs.cost import RATES
 from evo.logs.journal import LogError, Writer
 from evo.logs.log import Log
@@ -131,7 +132,7 @@ class Arm:
     def _evaluate_initial(self) -> None:
         task, program = self.header.task, self.header.task.files[self.header.task.program_file]
         try:
-            initial = self._steps.evaluate(program, self.state, lambda: None)
+            initial = self._steps.evaluate(program, self.state)
         except CallCancelled:
             raise EvaluatorClosed("stopped before the initial text was evaluated") from None
         if initial.status == "no_reply":
@@ -190,7 +191,7 @@ class Arm:
         lines: list[Line] = [line, *more, *(self._tick() if isinstance(line, Child) else ())]
         with self._logging:
             lines = [self._with_rates(each) for each in lines]
-            self._writer.append(*lines)
+            self._writer.append(*(written for each in lines for written in self._written(each)))
             for each in lines:
                 self.state.take(each)
         match line:
@@ -220,6 +221,15 @@ class Arm:
             return line
         attempts = (msgspec.structs.replace(each, rates=rates) for each in line.attempts)
         return msgspec.structs.replace(line, attempts=tuple(attempts))
+
+    def _written(self, line: Line) -> Iterator[Line]:
+        """Yields a line as the log holds it: a child beside the line of its call."""
+        if not isinstance(line, Child) or self.header.schema < 3 or not line.attempts:
+            yield line
+        elif line.reply_key(self.header.children) in self.state.replies:
+            yield without_call(line)
+        else:
+            yield from parted(line)
 
     def _tick(self) -> list[Tick]:
         """Returns the time of the generation under way, at most once a second."""
@@ -263,10 +273,10 @@ class Arm:
         ask: Asks = one
         if header.drafts > 1:
             workers = 1 if resources.settings.max_concurrent == 1 else None
-            ask = Drafts(one, resources.scorer(header, self.log, state.known), self.log, workers)
+            ask = Drafts(one, resources.scorer(header, self.log, state.known), workers)
         race = None
         if header.batches and self.instances is not None:
-            race = Race(header, ask, self._evaluate, self.instances, self.log)
+            race = Race(header, ask, self._evaluate, self.instances)
         self._steps = Steps(
             plan=self.planner,
             ask=race.ask if race else ask,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from evo import parallel
 from evo.logs.records import Evaluation, Header, Reply
-from evo.models.client import Call, Caller, EndpointError
+from evo.models.client import Call, CallCancelled, Caller, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, parse_reply
 from evo.runs.planning import Prompt
@@ -64,18 +65,12 @@ def is_cut(call: Call) -> bool:
 
 
 def reply_line(prompt: Prompt, call: Call) -> Reply:
-    """Returns the line that keeps a call safe until its child is logged."""
+    """Returns the line of a call."""
     generation, index = prompt.place
     return Reply(
         generation=generation, index=index, draft=call.draft, attempts=call.attempts,
         reply=call.reply, reasoning=call.reasoning, model=prompt.planned.model,
     )  # fmt: skip
-
-
-def keep_reply(prompt: Prompt, call: Call, state: State, log: Callable[[Reply], object]) -> None:
-    """Logs a call whose child cannot be logged yet, unless it is logged or rejected for good."""
-    if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
-        log(reply_line(prompt, call))
 
 
 @dataclass(frozen=True)
@@ -88,12 +83,14 @@ class OneCall:
             models has its own; it is opened for the first of them.
         tally: Counts them for the session.
         log: Appends a line to the run's log.
+        numbering: Held while a failed call gets its number.
     """
 
     header: Header
     caller: Callable[[Header], Caller]
     tally: Tally
     log: Callable[[Reply], None]
+    numbering: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Call:
         """Returns the call for a child, or for one of its drafts."""
@@ -107,54 +104,48 @@ class OneCall:
             call = self.caller(header).call(
                 prompt.messages, seed=seed, generation=generation, index=index
             )
-        except EndpointError as error:
-            self._keep_failure(prompt, error, state)
+        except (EndpointError, CallCancelled) as error:
+            if any(attempt.sent for attempt in error.attempts):
+                self._log(prompt, Call(error.attempts, rejected=str(error)), state)
             raise
-        self.tally.add(call.attempts, header)
-        return replace(call, draft=draft) if draft else call
+        return self._log(prompt, replace(call, draft=draft), state)
 
-    def _keep_failure(self, prompt: Prompt, error: EndpointError, state: State) -> None:
-        """Logs the requests of a call that the run stops for: they may have cost something.
+    def _log(self, prompt: Prompt, call: Call, state: State) -> Call:
+        """Logs a call at once, since it may have been paid for.
 
-        Their draft is negative, so that the call is counted, and made again when the run goes on.
+        One that was refused, or that the run ends with, gets a negative draft: it is counted, and
+        made again if the run goes on.
         """
-        if not any(attempt.sent for attempt in error.attempts):
-            return
-        generation, index = prompt.place
-        before = sum(key[:2] == (generation, index) and key[2] < 0 for key in list(state.replies))
-        self.tally.add(error.attempts, self.header.asking(prompt.planned.model))
-        self.log(
-            Reply(
-                generation=generation, index=index, draft=-1 - before, attempts=error.attempts,
-                model=prompt.planned.model,
-            )
-        )  # fmt: skip
+        self.tally.add(call.attempts, self.header.asking(prompt.planned.model))
+        with self.numbering:
+            if call.rejected is not None:
+                call = replace(call, draft=min(state.failed.get(prompt.place, 0), 0) - 1)
+            self.log(reply_line(prompt, call))
+        return call
 
 
 @dataclass(frozen=True)
 class Drafts:
     """Asks for several drafts of each child and returns the one that the critic scores highest.
 
-    Each draft is logged at once, since the child's line holds only the chosen one. Equal programs
-    are scored once. With fewer than two different programs there is nothing to choose.
+    Equal programs are scored once. With fewer than two different programs there is nothing
+    to choose.
 
     Attributes:
         ask: Makes the call of one draft.
         scorer: The critic; without one the first program is taken.
-        log: Appends a line to the run's log.
         workers: Calls of one child at a time; None: all drafts, and as many scores as is usual.
     """
 
     ask: OneCall
     scorer: Scorer | None
-    log: Callable[[Reply], None]
     workers: int | None = None
 
     def __call__(self, prompt: Prompt, state: State) -> Call:
         """Returns the call of the chosen draft."""
         header = self.ask.header
         calls: list[Call] = parallel.map(
-            lambda draft: self._draft(prompt, state, draft),
+            lambda draft: self.ask(prompt, state, draft),
             range(header.drafts),
             max_workers=self.workers or header.drafts,
         )
@@ -169,11 +160,6 @@ class Drafts:
         score = functools.partial(self._score, self.scorer, prompt)
         scores = parallel.map(score, rivals, max_workers=self.workers)
         return rivals[scores.index(max(scores))]
-
-    def _draft(self, prompt: Prompt, state: State, draft: int) -> Call:
-        call = self.ask(prompt, state, draft)
-        keep_reply(prompt, call, state, self.log)
-        return call
 
     def _score(self, scorer: Scorer, prompt: Prompt, call: Call) -> float:
         """Returns the critic's score of a draft; a draft without one is below all others."""

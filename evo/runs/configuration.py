@@ -349,13 +349,13 @@ def identity(header: Header) -> Header:
 
 
 def as_begun(header: Header, log: Log | None) -> Header:
-    """Returns the header of a run that continues a log, with the task that the log holds."""
+    """Returns the header of a run that continues a log, with the task and schema of the log."""
     if log is None:
         return header
     task = log.header.task
     if header.task.function is not None:
         task = task.evaluated_by(header.task.function)
-    return msgspec.structs.replace(header, task=task)
+    return msgspec.structs.replace(header, task=task, schema=log.header.schema)
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:

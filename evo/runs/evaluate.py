@@ -20,7 +20,7 @@ import msgspec
 from evo.logs.records import Evaluation, Header, Instance
 from evo.prompt import last_line
 from evo.runs.state import State, program_digest
-from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
+from evo.sandbox import EVALUATOR_FAILED
 from evo.tasks.folder import TaskError
 from evo.tasks.task import EvaluatorFailed
 
@@ -83,29 +83,13 @@ class Evaluate:
         self._new: dict[bytes, Evaluation] = {}  # with constructions, until they are forgotten
         self._turns: dict[bytes, threading.Lock] = {}
 
-    def __call__(
-        self, program: str, state: State, keep: Callable[[], object] = lambda: None
-    ) -> Evaluation:
-        """Returns the program's evaluation.
-
-        Args:
-            program: The program or text.
-            state: The run's state, which holds the evaluations that are logged.
-            keep: Logs the reply that holds the program. It is called before an evaluation that
-                makes calls itself, and where the sandbox fails, because the reply was paid for.
-        """
-        if self.draws.header.task.asks_model:
-            keep()
+    def __call__(self, program: str, state: State) -> Evaluation:
+        """Returns the program's evaluation; the state holds those that are logged."""
         digest = program_digest(program)
         with self._turns.setdefault(digest, threading.Lock()):
             found = self._new.get(digest) or state.evaluations.get(digest)
             if found is None:
-                try:
-                    found = self.draws.mean(program)
-                except (EvaluatorClosed, SandboxError):
-                    keep()
-                    raise
-                self._new[digest] = found
+                found = self._new[digest] = self.draws.mean(program)
             return found
 
     def learn(self, program: str, evaluation: Evaluation) -> None:

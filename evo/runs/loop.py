@@ -25,7 +25,7 @@ from evo.filters.base import Filter, refusal
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
 from evo.runs.accept import confirmed_fitness
-from evo.runs.ask import Asks, child_seed, failure_of, keep_reply, program_in
+from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
@@ -35,13 +35,9 @@ T = TypeVar("T")
 
 
 class Evaluates(Protocol):
-    """Evaluates a program; `keep` logs the reply that holds it before the child can be logged.
+    """Evaluates a program."""
 
-    An evaluation calls `keep` before it makes calls of its own and where it fails, so that a reply
-    that was paid for is in the log even if the session ends before the child's line is written.
-    """
-
-    def __call__(self, program: str, state: State, keep: Callable[[], object]) -> Evaluation:
+    def __call__(self, program: str, state: State) -> Evaluation:
         """Returns the evaluation."""
         ...
 
@@ -114,8 +110,7 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
         elif screen is not None and (reason := screen(program)) is not None:
             evaluation = Evaluation(status="rejected", error=reason)
         else:
-            keep = functools.partial(keep_reply, prompt, call, state, log)
-            evaluation = steps.evaluate(program, state, keep)
+            evaluation = steps.evaluate(program, state)
         child = child_line(prompt, call, program, evaluation, state)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.

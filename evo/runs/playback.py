@@ -13,8 +13,9 @@ import msgspec
 
 from evo import parallel
 from evo.logs.caps import held, with_seconds
+from evo.logs.constructions import keep_value
 from evo.logs.journal import LogError, Writer, check_free, encode_line, write_new
-from evo.logs.log import Log, keep_value, read_log
+from evo.logs.log import Log, read_log
 from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
 from evo.models.critics import known_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from evo.logs.records import Evaluation, Header, Reply
+from evo.logs.records import Evaluation, Header
 from evo.models.client import Call
-from evo.runs.ask import Asks, keep_reply, program_in
+from evo.runs.ask import Asks, program_in
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Evaluate
 from evo.runs.planning import Prompt
@@ -27,14 +27,12 @@ class Race:
         first: Asks the model for a child.
         evaluate: Learns how the texts did.
         instances: Tries texts on the data set.
-        log: Appends a line to the run's log.
     """
 
     header: Header
     first: Asks
     evaluate: Evaluate
     instances: InstanceEvaluator
-    log: Callable[[Reply], None]
     calls: dict[Place, Call] = field(default_factory=dict)
 
     def race(
@@ -47,8 +45,7 @@ class Race:
         """Asks for the children that are not logged, and evaluates the texts that are new."""
 
         def fetch(prompt: Prompt) -> None:
-            call = self.calls[prompt.place] = self.first(prompt, state)
-            keep_reply(prompt, call, state, self.log)
+            self.calls[prompt.place] = self.first(prompt, state)
 
         each(fetch, [prompt for prompt in prompts if prompt.place[1] not in state.children])
         rivals, found = dict[str, Evaluation](), dict[str, Evaluation]()

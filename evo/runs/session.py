@@ -14,10 +14,19 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
+from evo.logs.calls import as_written
 from evo.logs.cost import cost_of_tokens, longest_reply
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
-from evo.logs.records import AskedModel, CriticRecord, End, EndReason, Header, Made, Session
+from evo.logs.records import (
+    AskedModel,
+    CriticRecord,
+    End,
+    EndReason,
+    Header,
+    Made,
+    Session,
+)
 from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.critics import rubrics_of
@@ -331,7 +340,7 @@ def open_log(
     """
     if not path.exists():
         try:
-            writer = Writer.create(path, header, *inherited, session)
+            writer = Writer.create(path, header, *as_written(inherited, header), session)
             return writer, read_log(path) if inherited else None
         except LogError:
             if not path.exists():  # else another process was quicker

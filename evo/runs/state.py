@@ -83,6 +83,7 @@ class State:
         children: The logged children of the generation under way, by index.
         replies: Logged replies without a child, by generation, index and draft: those that are
             still to be evaluated, and drafts that were not chosen.
+        failed: The lowest number of a failed call of a child, which is negative; 0: none failed.
         confirmation: The confirmation of the generation under way, if it is logged.
         returns: What each of several models has cost and gained, by its name.
         seconds: Wall time of earlier sessions on the generation under way, to a second or so.
@@ -104,6 +105,7 @@ class State:
         self.children: dict[int, Outcome] = {}
         self.replies: dict[tuple[int, int, int], Reply] = {}
         self.confirmation: Confirmation | None = None
+        self.failed: dict[Place, int] = {}
         self.seconds = 0.0
         self.returns: dict[str, Returns] = {}
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
@@ -121,9 +123,11 @@ class State:
                 self._call(line)
             case Reply():
                 self.replies[line.generation, line.index, line.draft] = line
+                place = (line.generation, line.index)
+                self.failed[place] = min(self.failed.get(place, 0), line.draft)
             case Outcome():
                 self.children[line.index] = line
-                self.replies.pop((line.generation, line.index, line.draft), None)
+                self.replies.pop(line.reply_key(self.header.children), None)
                 self._evaluated(program_of(line), line.evaluation)
             case Confirmation():
                 self.confirmation = line
@@ -183,6 +187,7 @@ class State:
         self.trajectory.append(_number(line.best_fitness))
         self.replies = {key: reply for key, reply in self.replies.items() if key[0] > number}
         self.plan = self.confirmation = None
+        self.failed = {}
         self.children, self.seconds = {}, 0.0
 
     def _enter(self, entries: Iterable[Entry]) -> None:

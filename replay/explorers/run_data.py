@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from evo.logs.log import Log, kept_value
+from evo.logs.constructions import kept_value
+from evo.logs.log import Log
 from evo.logs.records import STATUSES, Child, Evaluation
 from replay.logs.lineage import Place, parent_of, program_of
 

@@ -18,10 +18,12 @@ import msgspec
 import numpy as np
 
 from evo.gate.log import without_engines
+from evo.logs.calls import joined
 from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
     SCHEMA,
+    Asked,
     Confirmation,
     CriticCall,
     End,
@@ -30,7 +32,6 @@ from evo.logs.records import (
     Initial,
     InstanceCall,
     Outcome,
-    Reply,
 )
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
@@ -65,7 +66,7 @@ class LeanRun:
     initial: Initial | None
     children: list[Outcome]
     generations: list[Generation]
-    calls: list[InstanceCall | Reply]
+    calls: list[InstanceCall | Asked]
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
@@ -256,9 +257,11 @@ def read_run(path: Path, name: str) -> LeanRun:
     kinds: dict[type, list[Any]] = {}
     for record in records:
         kinds.setdefault(type(record), []).append(record)
-    replies: list[Reply] = kinds.get(Reply, [])
+    asked = {(r.generation, r.index, r.draft): r for r in kinds.get(Asked, [])}
     children: list[Outcome] = kinds.get(Outcome, [])
-    chosen = {(c.generation, c.index): c.draft for c in children} if replies else {}
+    if asked:
+        width = records[0].children
+        children = [joined(each, asked.pop(each.reply_key(width), None)) for each in children]
     run = LeanRun(
         path=path,
         name=name,
@@ -269,7 +272,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         calls=[
             *kinds.get(InstanceCall, []),
             *kinds.get(CriticCall, []),
-            *(r for r in replies if r.draft != chosen.get((r.generation, r.index))),
+            *asked.values(),
         ],
         tests=kinds.get(Confirmation, []),
         fresh=kinds[End][-1].stats if End in kinds else {},

@@ -18,8 +18,9 @@ from evo_runs import timeless
 
 import evo
 from evo.cli.entry import main
+from evo.logs.constructions import kept_value
 from evo.logs.journal import LogBusyError, LogError, Writer, encode_line, write_new
-from evo.logs.log import kept_value, read_log
+from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.logs.stopping import StopRequests, stop_file
 from evo.models.client import Call, EndpointMissing, ModelClient

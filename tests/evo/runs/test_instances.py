@@ -14,6 +14,7 @@ from killing import seen_by, serve_as_model
 import evo
 import replay
 from evo.gate.server import OfflineServer
+from evo.logs.calls import without_call
 from evo.logs.journal import encode_line
 from evo.logs.records import Attempt
 from evo.models.client import Call, EndpointRefused, ModelClient
@@ -274,7 +275,7 @@ def test_a_fitness_that_is_not_the_mean_is_found(short: evo.Log, tmp_path: Path)
     first = next(k for k, each in enumerate(instances) if each.score == 1.0)
     instances[first] = msgspec.structs.replace(instances[first], score=0.5)
     changed = msgspec.structs.replace(child.evaluation, instances=tuple(instances))
-    was, now = (encode_line(msgspec.structs.replace(child, evaluation=each))
+    was, now = (encode_line(without_call(msgspec.structs.replace(child, evaluation=each)))
                 for each in (child.evaluation, changed))  # fmt: skip
     path = tmp_path / "changed.jsonl"
     before = short.path.read_bytes()

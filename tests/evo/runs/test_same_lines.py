@@ -12,6 +12,7 @@ import pytest
 import same_lines
 
 import evo
+from evo.logs.records import SCHEMA
 from evo.tasks.task import Task
 
 EVERY = max(1, 5 // int(os.environ.get("EVO_TORTURE", "1")))
@@ -30,8 +31,15 @@ def recorded() -> list[dict[str, Any]]:
     return same_lines.recorded()
 
 
-def run(one: dict[str, Any], tasks: dict[str, Task], path: Path, **settings: Any) -> evo.Log:
-    header = same_lines.header_of(one, tasks)
+def run(
+    one: dict[str, Any],
+    tasks: dict[str, Task],
+    path: Path,
+    *,
+    schema: int = SCHEMA,
+    **settings: Any,
+) -> evo.Log:
+    header = same_lines.header_of(one, tasks, schema=schema)
     return same_lines.run(header, one["generations"], path, **settings)
 
 
@@ -59,9 +67,9 @@ def test_a_run_that_was_killed_goes_on_to_the_recorded_lines(
     number: int, recorded: list[dict[str, Any]], tasks: dict[str, Task], tmp_path: Path
 ) -> None:
     one, rng = recorded[number], random.Random(number)
-    log = run(one, tasks, tmp_path / "run.jsonl")
-    for kill in range(3):
-        path = cut(log, rng, tmp_path / f"killed-{kill}.jsonl")
+    logs = [run(one, tasks, tmp_path / f"run-{n}.jsonl", n) for n in (2, SCHEMA)]
+    for kill in range(4):
+        path = cut(logs[kill % 2], rng, tmp_path / f"killed-{kill}.jsonl")
         went_on = run(one, tasks, path)
         assert outcomes(same_lines.canonical(went_on)) == outcomes(one["lines"])
 

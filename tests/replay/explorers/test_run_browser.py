@@ -10,7 +10,8 @@ from samples import sample_child, sample_header, sample_lines, write_sample
 
 import evo
 import replay
-from evo.logs.log import keep_value, read_log
+from evo.logs.constructions import keep_value
+from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import STATUSES, Child, Evaluation, Generation
 from evo.runs import planning
