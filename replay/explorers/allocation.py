@@ -19,7 +19,6 @@ from replay.explorers.allocation_data import (
     parameters_of,
     taus,
 )
-from replay.explorers.allocation_picture import allocation_figure
 from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
@@ -187,7 +186,6 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
     named = naming(frame)
     subject = Subject(
         name="allocation",
-        figure=allocation_figure,
         chart=allocation_chart,
         theme=theme,
         view=found.view,

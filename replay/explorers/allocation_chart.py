@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from replay.explorers.allocation_data import AllocationView, when
-from replay.explorers.allocation_picture import (
-    FAIR,
-    GREY,
-    Texts,
-    colours_of,
-    fitness_range,
-    reach,
-    short_name,
-    texts_of,
-    width_of,
-)
-from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Mark, Panel, Points, Rule
-from replay.plots.hits import ranged
+from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
+from replay.plots.chart import Chart
+from replay.plots.marks import RAMP, Bars, Cells, Line, Mark, Points, Rule
+from replay.plots.panel import Axis, Panel
+from replay.plots.style import PALETTE, ranged
 
 MOST_PLACES = 240
 """Rounds of a curve that are sent to the browser at most."""
@@ -29,6 +22,47 @@ ROW = 34
 
 DASHES = {"single": "2 3", "random": "6 3"}
 """Dash patterns of the baselines, which are both grey."""
+
+GREY = "#8C8C8C"
+FAIR = 3
+"""An arm with so many equal shares of the pulls has the brightest colour."""
+
+
+class Texts(NamedTuple):
+    """The texts of a panel: its title, the line below it, and the labels of its axes."""
+
+    title: str
+    about: str
+    x: str
+    y: str = ""
+
+
+def texts_of(view: AllocationView) -> tuple[Texts, Texts, Texts, Texts]:
+    """The texts of curves, pulls, threshold times and effects."""
+    return (
+        Texts(
+            title="Best fitness over the arms",
+            about=f"mean; band: {view.interval} of {view.shown}, n = {view.pools.runs} runs",
+            x="rounds (pulls)",
+            y="best fitness",
+        ),
+        Texts(
+            title=f"Pulls of {view.shown}",
+            about=f"dark: none; yellow: {FAIR} equal shares or more",
+            x="round",
+            y="rank of the arm",
+        ),
+        Texts(
+            title="Rounds to reach τ",
+            about=f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
+            x="rounds",
+        ),
+        Texts(
+            title="Pool and allocation",
+            about="pool: random less single; else policy less random",
+            x="gain in best fitness after all rounds",
+        ),
+    )
 
 
 def allocation_chart(view: AllocationView) -> Chart:
@@ -159,3 +193,34 @@ def _rows(names: list[str], most: int) -> Axis:
     spare = (most - len(names)) / 2
     ticks = [(float(row), short_name(name)) for row, name in enumerate(names)]
     return Axis(domain=(len(names) - 0.5 + spare, -0.5 - spare), ticks=ticks)
+
+
+def width_of(view: AllocationView) -> int:
+    """The end of the axis of rounds: the next power of two, so that it seldom changes."""
+    return int(2 ** math.ceil(math.log2(max(view.rounds, 2))))
+
+
+def fitness_range(view: AllocationView, width: int) -> tuple[float, float]:
+    """The axis of best fitness."""
+    low, high = view.pools.limits(width)
+    room = 0.05 * max(high - low, 0.02)
+    return low - room, high + room
+
+
+def reach(view: AllocationView) -> float:
+    """Half the width of the axis of effects, the same for all views of much the same size."""
+    ends = [end for each in view.effects.values() for end in (each.value, each.low, each.high)]
+    widest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
+    reach = 10.0 ** math.ceil(math.log10(max(1.2 * widest, 1e-3)))
+    return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
+
+
+def short_name(name: str) -> str:
+    """A policy's name, in two lines if it is long."""
+    return name.replace("_", "\n", 1) if len(name) > 12 else name
+
+
+def colours_of(names: Sequence[str]) -> list[str]:
+    """Grey for the baselines, the palette for policies."""
+    palette = iter(PALETTE)
+    return [GREY if name in BASELINES else next(palette) for name in names]

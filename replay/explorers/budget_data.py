@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from replay.logs.frames import COST_COLUMNS, is_stand_in
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
-from replay.plots.hits import ranged
-from replay.plots.style import number
+from replay.plots.style import number, ranged
 from replay.statistics.intervals import (
     LEAST,
     Interval,

@@ -1,8 +1,9 @@
-"""The budget explorer's picture as a figure: a heatmap of splits, and the curves of three."""
+"""The budget explorer's charts for paper: a heatmap of splits, and the curves of three."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +12,13 @@ from replay.explorers.budget_arrays import cost_limits, fitness_limits
 from replay.explorers.budget_data import NAMES, UNITS, BudgetCurve, Split
 from replay.explorers.budget_view import BudgetView
 from replay.plots import style
-from replay.plots.shapes import cell_frame, draw_heat, place
-from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, Theme
+from replay.plots.chart import Chart
+from replay.plots.marks import Label, Line, Mark, Points, Rule, Spans
+from replay.plots.panel import Axis, Panel
+from replay.plots.shapes import heat, place
+from replay.plots.style import PALETTE, Theme
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -26,93 +29,105 @@ _POINTS = 90  # most points of a curve
 
 
 def draw_budget(view: BudgetView, theme: Theme) -> Figure:
-    """Draw a heatmap on the left, fitness and the probability to reach tau on the right."""
+    """Draws a heatmap on the left, fitness and the probability to reach tau on the right."""
     figure = style.blank(9.0, 5.4)
-    parts = figure.subplot_mosaic([["map", "fitness"], ["map", "reached"]])
-    heat, fitness, reached = (style.prepare(ax, theme) for ax in parts.values())
-    _draw_map(heat, view, theme)
-    low, high = fitness_limits(view.outlook)
-    ends = [float(run.value[-1]) for run in view.runs if run.value[-1] > high]
-    high = max([high, *(end + 0.03 * (high - low) for end in ends)])
-    for ax in (fitness, reached):
-        style.ratios(ax, *cost_limits(view.outlook, view.axis, view.outlook.grid[0]))
-    fitness.set_ylim(low, high)
-    fitness.tick_params(labelbottom=False)
-    reached.set_ylim(-0.02, 1.02)
-    for k in (2, 1, 0):  # the choice on top
-        if (split := view.splits[k]) is not None:
-            _draw_curve(fitness, split.fitness, COLOURS[k])
-            _draw_curve(reached, split.reached, COLOURS[k])
-    for k, run in enumerate(view.runs):
-        at, colour = _thinned(len(run.x)), RUNS[k % len(RUNS)]
-        fitness.plot(run.x[at], run.value[at], color=colour, lw=1.2, label=run.run)
-    style.label_axes(fitness, theme, x="", y="best fitness")
-    cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
-    style.label_axes(reached, theme, x=cost, y="share of runs at τ")
-    about = f"mean, {view.outlook.interval} over runs; dashed: predicted"
-    style.head(fitness, theme, "Best fitness so far", about)
-    style.head(reached, theme, "Probability to reach τ", "")
-    style.legend_of(reached, theme, list(zip(NAMES, COLOURS, strict=True)), loc="upper left")
-    _draw_tau(fitness, view, theme)
+    axes = figure.subplot_mosaic([["map", "fitness"], ["map", "reached"]])
+    for ax, panel in zip(axes.values(), [_map(view), *_curves(view)], strict=True):
+        Chart(panels=[panel]).draw(ax, theme)
     return figure
 
 
-def _draw_map(ax: Axes, view: BudgetView, theme: Theme) -> None:
-    from matplotlib.patheffects import withStroke
-
+def _map(view: BudgetView) -> Panel:
+    """The mean of each split, with frames around three of them."""
     rows, columns, values, logged = view.outlook.grid
     predicted = np.isfinite(values) & ~logged
-    draw_heat(
-        ax, theme, values, ticks=(rows, columns), label="mean best fitness", predicted=predicted
+    about = "dotted: splits of the same budget"
+    about += "; round: never run, predicted" if predicted.any() else ""
+    known = [[view.outlook.cell(T, N) for T in columns] for N in rows]
+    texts = [
+        ["" if cell is None else cell.words(T, N) for T, cell in zip(columns, row, strict=True)]
+        for N, row in zip(rows, known, strict=True)
+    ]
+    panel = heat(
+        values, ticks=(rows, columns), label="mean best fitness", texts=texts, predicted=predicted
     )
-    about = "dotted: splits of the same budget" + (
-        "; round: never run, predicted" if predicted.any() else ""
-    )
-    style.head(ax, theme, f"{view.outlook.fitness.task}, {view.outlook.fitness.model}", about)
     chosen = view.splits[0]
     assert chosen is not None
     x, y = _budget_cells(view, chosen.generations * chosen.children)
-    [line] = ax.plot(x, y, color="white", lw=1.0, ls=":")
-    line.set_path_effects([withStroke(linewidth=2.0, foreground="#222222")])
+    marks: list[Mark] = [
+        Line(x=x, y=y, color="#222222", width=2.6, dash="1.5 2", hover=False),
+        Line(x=x, y=y, color="#ffffff", width=1.4, dash="1.5 2", hover=False),
+    ]
     for k in (2, 1, 0):
         if (split := view.splits[k]) is not None:
-            at = place(columns, split.generations), place(rows, split.children)
-            ax.add_patch(cell_frame(*at, COLOURS[k], 1.8 if k else 3.2))
+            column, row = place(columns, split.generations), place(rows, split.children)
+            marks.append(
+                Spans(
+                    x0=[column - 0.43], x1=[column + 0.43], y0=[row - 0.43], y1=[row + 0.43],
+                    color=COLOURS[k], frame=2.5 if k else 4.4,
+                )
+            )  # fmt: skip
+    title = f"{view.outlook.fitness.task}, {view.outlook.fitness.model}"
+    return replace(panel, title=title, about=about, marks=[*panel.marks, *marks])
 
 
-def _draw_curve(ax: Axes, curve: BudgetCurve, colour: str) -> None:
+def _curves(view: BudgetView) -> list[Panel]:
+    """Fitness and the probability to reach tau, against cost."""
+    low, high = fitness_limits(view.outlook)
+    last = [float(run.value[-1]) for run in view.runs if run.value[-1] > high]
+    high = max([high, *(end + 0.03 * (high - low) for end in last)])
+    cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
+    domain = cost_limits(view.outlook, view.axis, view.outlook.grid[0])
+    chosen = view.splits[0]
+    assert chosen is not None
+    fitness: list[Mark] = []
+    reached: list[Mark] = []
+    for k in (2, 1, 0):  # the choice on top
+        if (split := view.splits[k]) is not None:
+            fitness += _marks(split.fitness, COLOURS[k], low + 0.03 * (high - low), "")
+            reached += _marks(split.reached, COLOURS[k], -1.0, NAMES[k])
+    for k, run in enumerate(view.runs):
+        at = _thinned(len(run.x))
+        color = RUNS[k % len(RUNS)]
+        fitness.append(Line(x=run.x[at], y=run.value[at], color=color, width=1.7, label=run.run))
+    if low <= view.tau <= high:
+        fitness.append(Rule(y=view.tau, dash="1.5 3"))
+        fitness.append(Label(x=domain[0], y=view.tau, text=f"τ = {view.tau:g}", dx=4, dy=-4))
+    about = f"mean, {view.outlook.interval} over runs; dashed: predicted"
+    return [
+        Panel(
+            title=f"Best fitness so far: {_label(chosen)}", about=about, marks=fitness,
+            x=Axis(domain=domain, scale="log"), y=Axis(domain=(low, high), label="best fitness"),
+        ),
+        Panel(
+            title="Probability to reach τ", marks=reached, legend=True,
+            x=Axis(domain=domain, scale="log", label=cost),
+            y=Axis(domain=(-0.02, 1.02), label="share of runs at τ"),
+        ),
+    ]  # fmt: skip
+
+
+def _marks(curve: BudgetCurve, color: str, foot: float, label: str) -> list[Mark]:
     """A curve: logged with a band, predicted dashed between dotted limits."""
     at = _thinned(curve.logged)
     rest = curve.logged + _thinned(len(curve.x) - curve.logged)
-    ax.fill_between(curve.x[at], curve.low[at], curve.high[at], color=colour, alpha=0.18, lw=0)
-    ax.plot(curve.x[at], curve.value[at], color=colour, lw=2.0)
-    ax.plot(curve.x[rest], curve.value[rest], color=colour, lw=1.6, ls=(0, (4, 2)))
+    marks: list[Mark] = [
+        Line(
+            x=curve.x[at], y=curve.value[at], low=curve.low[at], high=curve.high[at], color=color,
+            width=2.8, label=label,
+        ),
+        Line(x=curve.x[rest], y=curve.value[rest], color=color, width=2.2, dash="6 3"),
+    ]  # fmt: skip
     for limit in (curve.low, curve.high):
-        ax.plot(curve.x[rest], limit[rest], color=colour, lw=1.0, ls=(0, (1, 1.5)))
-    low, high = ax.get_ylim()
-    below = curve.value[-1] < low  # the axis is for what is usual: point at it
-    ax.plot(
-        curve.x[-1:], [low + 0.03 * (high - low) if below else curve.value[-1]], color=colour,
-        marker="v" if below else "o", ms=5, ls="", mfc="none" if len(rest) else colour,
-    )  # fmt: skip
-
-
-def _draw_tau(ax: Axes, view: BudgetView, theme: Theme) -> None:
-    """The fitness to reach, and what is chosen."""
-    ink = THEMES[theme].text
-    chosen = view.splits[0]
-    assert chosen is not None
-    ax.text(
-        0.98, 0.08, _label(chosen), transform=ax.transAxes, ha="right", va="center", color=ink,
-        fontsize=TEXT_SIZE, fontweight="bold",
-    )  # fmt: skip
-    low, high = ax.get_ylim()
-    if low <= view.tau <= high:
-        ax.axhline(view.tau, color=ink, lw=0.8, ls=(0, (1, 2)))
-        ax.text(
-            0.01, view.tau, f"τ = {view.tau:g}", transform=ax.get_yaxis_transform(), va="bottom",
-            color=ink, fontsize=TEXT_SIZE - 0.5,
-        )  # fmt: skip
+        marks.append(
+            Line(x=curve.x[rest], y=limit[rest], color=color, width=1.4, dash="1.5 2", hover=False)
+        )
+    below = curve.value[-1] < foot  # the axis is for what is usual: point at it
+    end = foot if below else float(curve.value[-1])
+    marks.append(
+        Points(x=curve.x[-1:], y=[end], color=color, size=3.5, shape="below" if below else "dot")
+    )
+    return marks
 
 
 def _thinned(count: int) -> NDArray[np.int64]:

@@ -10,16 +10,14 @@ import functools
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evo.logs.types import Fields
-from replay.explorers.chart import Chart, Keys, pack
-from replay.explorers.paper import sentence_figure
-from replay.explorers.scripts import chart_page, screen_class
+from replay.explorers.scripts import screen_class
 from replay.explorers.shell import Explorer
 from replay.explorers.stored import stored
 from replay.explorers.subject import Sentence, Subject
-from replay.plots.output import small_png
+from replay.plots.chart import pack
+from replay.plots.marks import Keys
+from replay.plots.scripts import chart_page, picture_of
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -79,11 +77,7 @@ class ChartExplorer(Explorer):
 
     def _small(self) -> bytes:
         """The picture for paper as a PNG in few colours, for pages."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        canvas: Any = FigureCanvasAgg(self._paper())
-        canvas.draw()
-        return small_png(np.asarray(canvas.buffer_rgba()))
+        return picture_of(self._paper())
 
     def _on_message(self, message: Fields) -> None:
         with self._lock:
@@ -102,7 +96,7 @@ class ChartExplorer(Explorer):
         if not self._in_browser:
             super()._draw(coarse=coarse)
         elif self._view is not None:
-            chart = self._chart_of(self._view)
+            chart = self._subject.chart_of(self._view)
             self._coarse = coarse
             self._serial += 1
             self._clicks[self._serial] = chart.keys()
@@ -114,13 +108,8 @@ class ChartExplorer(Explorer):
                 screen.serial, screen.coarse = self._serial, coarse
             self._say(words, code=not coarse)
 
-    def _chart_of(self, view: View) -> Chart:
-        """The chart of a view."""
-        make = self._subject.chart
-        return Chart(message=view.words) if make is None else make(view)
-
     def _frame(self, view: View) -> bytes:
-        return pack(self._chart_of(view)) if self._in_browser else super()._frame(view)
+        return pack(self._subject.chart_of(view)) if self._in_browser else super()._frame(view)
 
     def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
         if not self._in_browser:
@@ -144,7 +133,5 @@ class ChartExplorer(Explorer):
 def notice(name: str, text: object, theme: Theme) -> Explorer:
     """A widget that shows a sentence in place of an explorer."""
     words = Sentence(str(text))
-    subject = Subject(
-        name=name, figure=sentence_figure, theme=theme, view=lambda settings, coarse: words
-    )
+    subject = Subject(name=name, theme=theme, view=lambda settings, coarse: words)
     return ChartExplorer(subject, {}, help="")

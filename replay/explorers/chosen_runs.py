@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evo.logs.log import read_log
-from replay import markup, plots
-from replay.explorers.chart import Axis, Chart, Line, Panel
+from replay import markup
 from replay.explorers.chart_explorer import ChartExplorer
-from replay.explorers.paper import on_axes
 from replay.explorers.run_browser import RunBrowser, browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Subject
-from replay.explorers.widgets import button, close_tree, name_of, page_script, row, spoken
+from replay.explorers.widgets import button, close_tree, name_of, page_script, row
 from replay.logs.frames import is_stand_in
+from replay.plots.chart import Chart
+from replay.plots.marks import Line
 from replay.plots.medium import palette
-from replay.plots.style import Theme, figure_of, fitness_name, number
+from replay.plots.panel import Axis, Panel
+from replay.plots.scripts import spoken
+from replay.plots.style import Theme, fitness_name, number
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SPLITS = 3
 """Colours that the budget explorer keeps for splits; those after them are of single runs."""
@@ -135,19 +135,6 @@ def runs_chart(view: RunsView) -> Chart:
     return Chart(panels=[panel])
 
 
-def _figure(view: RunsView, theme: Theme) -> Figure:
-    def draw(ax: Axes) -> None:
-        """The runs, each as the budget explorer draws it (`RUN_COLOURS` in view.js)."""
-        colours, own = len(palette.get()), palette.get()[SPLITS:]
-        vars(figure_of(ax))["looks"] = {
-            run: SPLITS + k % len(own) + colours * (k // len(own))
-            for k, run in enumerate(view.summary["run"])
-        }
-        plots.trajectories(view.rows, by="run", ax=ax, theme=theme)
-
-    return on_axes(draw, 4.2, theme)
-
-
 class ChosenRuns:
     """Runs that are chosen, and what they show: the part that a table and a picture share.
 
@@ -241,7 +228,7 @@ class ChosenRuns:
         elif names:
             rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
             subject = Subject(
-                name="runs", figure=_figure, chart=runs_chart, theme=self._theme,
+                name="runs", chart=runs_chart, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
                 code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
             )  # fmt: skip

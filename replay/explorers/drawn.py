@@ -19,14 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from replay.explorers.rest import Rest
-from replay.explorers.scripts import encoded, screen_class, script, write_page
+from replay.explorers.scripts import screen_class, script
 from replay.explorers.stored import show_live
 from replay.explorers.subject import Settings, View
-from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, short, spoken
-from replay.plots.output import small_png
+from replay.explorers.widgets import button, close_previous, close_tree, row, short
+from replay.plots.scripts import WIDE, encoded, picture_of, spoken, write_page
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -195,11 +193,7 @@ class Drawn:
 
     def _small(self) -> bytes:
         """The same in few colours, for pages."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        canvas: Any = FigureCanvasAgg(self.figure())
-        canvas.draw()
-        return small_png(np.asarray(canvas.buffer_rgba()))
+        return picture_of(self.figure())
 
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.

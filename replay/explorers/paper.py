@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Protocol
 
 from replay.plots import style
-from replay.plots.hits import forget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +38,6 @@ def on_axes(draw: Callable[[Axes], object], height: float, theme: Theme) -> Figu
         draw(figure.add_subplot())
     except ValueError as error:
         figure.clear()
-        forget(figure)
         style.sentence(figure.add_subplot(), theme, fill(str(error), 80))
     return figure
 

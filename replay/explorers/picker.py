@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 
 from evo.logs.types import JsonObject
 from replay.explorers.tabs import Tabs, explore
-from replay.explorers.widgets import (
-    button,
-    close_previous,
-    close_tree,
-    control,
-    page_script,
-    row,
-    spoken,
-)
+from replay.explorers.widgets import button, close_previous, close_tree, control, page_script, row
+from replay.plots.scripts import spoken
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:

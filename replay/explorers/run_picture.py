@@ -141,7 +141,11 @@ class RunPicture:
                 *self._points[members].T, ls="", marker=marker, color=colour, mew=0,
                 ms=3.0 if many else 6.0, alpha=0.8, rasterized=many,
             )  # fmt: skip
-        style.label_rows(ax, found or ["no failures"])
+        names = found or ["no failures"]
+        ax.set_yticks(range(len(names)), names)
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.grid(visible=False, axis="y")
+        ax.tick_params(axis="y", length=0)
 
     def _mark(self, view: RunView) -> None:
         """Ring the program, put a square on its parent, and join them."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from evo.logs.cost import cost_of_attempts, usage_tokens
 from replay import markup
 from replay.explorers.run_data import RunView, name
-from replay.explorers.widgets import WIDE
 from replay.logs.lineage import MOST_LINES, Place, program_of
 from replay.markup import LONGEST, clean
+from replay.plots.scripts import WIDE
 
 if TYPE_CHECKING:
     from evo.logs.records import Attempt

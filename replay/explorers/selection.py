@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,29 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.studies.selection import SELECTORS
-from replay import plots
-from replay.explorers.chart import Axis, Bars, Chart, Line, Mark, Panel, Points
 from replay.explorers.chart_explorer import ChartExplorer, notice
-from replay.explorers.paper import on_axes
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, counter, entry, name_of
 from replay.planning.sweeps import select
-from replay.plots.hits import ranged
-from replay.plots.policies import (
-    ENDS,
-    MOST_ROUNDS,
-    distinct,
-    head_of_race,
-    order_of_race,
-    wrapped,
-)
-from replay.plots.style import PALETTE, Theme
+from replay.plots.policies import ENDS, race
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from evo.studies.selection.race import Selection
 
@@ -46,9 +33,6 @@ SHUFFLES, PAIRS = 100, 500_000
 
 NAMED, KEPT = 16, 16
 """Configurations that are drawn at most, and races that are kept in memory."""
-
-HEIGHT = 42
-"""Height of a configuration's row in pixels."""
 
 USUAL: Settings = {
     "selector": "arm_elimination", "interval": "anytime", "delta": 0.05, "batch": 1,
@@ -183,12 +167,12 @@ def explore_selection(
         ValueError: A setting out of range.
     """
     try:
-        race = Race(data, given)
+        played = Race(data, given)
     except ValueError as error:
         return notice("selection", error, theme)
 
     def last(settings: Settings) -> int:
-        return len(race.view(**{**settings, "rounds": None}).selection.rounds)
+        return len(played.view(**{**settings, "rounds": None}).selection.rounds)
 
     def adjust(moved: str, settings: Settings) -> Settings:
         """Another race is shown to its end."""
@@ -197,17 +181,16 @@ def explore_selection(
 
     subject = Subject(
         name="selection",
-        figure=_figure,
-        chart=race_chart,
+        chart=lambda view: race(view.selection, rounds=view.rounds, named=NAMED),
         theme=theme,
-        view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
+        view=lambda settings, coarse: played.view(**settings, shuffled=not coarse),
         code=lambda now: call("explore_selection", name_of(data, "data"), {**given, "begins": now}),
         adjust=adjust,
         fit=lambda controls, settings: setattr(controls["rounds"], "max", last(settings)),
         scrubs={"rounds": lambda now: range(1, 1 + last(now))},
         hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
     )
-    start = {**USUAL, "threshold": round(race.middle, 3), **(begins or {})}
+    start = {**USUAL, "threshold": round(played.middle, 3), **(begins or {})}
     if start["selector"] not in SELECTORS:
         raise ValueError(f"expected a selector out of {[*SELECTORS]}, got {start['selector']!r}")
     start.setdefault("rounds", last(start))
@@ -225,63 +208,3 @@ def explore_selection(
         "rounds": counter("rounds", 1, 1, tip="Arrow keys play the race"),
     }  # fmt: skip
     return ChartExplorer(subject, controls, help=HELP, begins=start)
-
-
-def race_chart(view: SelectionView) -> Chart:
-    """The chart of a race: a row per configuration, in which rounds go downwards."""
-    found, shown = view.selection, view.rounds
-    alive, mean, lower, upper, count = (
-        np.array([getattr(each, name)[0] for each in found.rounds])
-        for name in ("alive", "mean", "lower", "upper", "count")
-    )
-    order = order_of_race(found, NAMED)
-    labels, fields = distinct(found.labels)
-    deep = 0.8 / len(found.rounds)
-    stride = math.ceil(len(found.rounds) / MOST_ROUNDS)  # draws at most MOST_ROUNDS
-    marks: list[Mark] = []
-    for row, k in enumerate(order):
-        retired = not alive[shown - 1, k]
-        until = min(shown, int(alive[:, k].sum()) + 1)
-        color = "faint" if retired else PALETTE[2 if k == found.winner else 0]
-        numbers = np.arange(until, 0, -stride)[::-1]
-        at = numbers - 1
-        texts = [
-            f"{found.labels[k]}\nround {number}: {ranged(*band)}, n = {n}"
-            for number, n, *band in zip(
-                numbers, count[at, k], mean[at, k], lower[at, k], upper[at, k], strict=True
-            )
-        ]
-        ends = row - 0.4 + deep * np.column_stack([np.maximum(numbers - stride, 0), numbers])
-        marks += [
-            Bars(
-                x0=lower[at, k], x1=upper[at, k], y=row - 0.4 + deep * (numbers - stride / 2),
-                color=color, thickness=deep * stride, opacity=0.35, texts=texts,
-                keys=[(("rounds", int(number)),) for number in numbers],
-            ),
-            Line(x=np.repeat(mean[at, k], 2), y=ends.ravel(), color=color, hover=False),
-        ]  # fmt: skip
-        if retired:
-            last = (mean[until - 1, k], ends[-1, 1])
-            marks.append(Points(x=[last[0]], y=[last[1]], shape="cross", size=4))
-    title, about, axis = head_of_race(found, shown, len(order), fields)
-    margin = 0.03 * (found.terms.high - found.terms.low)
-    names = [f"{wrapped(labels[k])} (n = {count[shown - 1, k]})" for k in order]
-    panel = Panel(
-        title=title,
-        about=about,
-        x=Axis(domain=(found.terms.low - margin, found.terms.high + margin), label=axis),
-        y=Axis(domain=(len(order) - 0.4, -0.6), ticks=[*enumerate(names)]),
-        marks=marks,
-        height=float(HEIGHT * len(order)),
-        zoom=True,
-    )
-    return Chart(panels=[panel])
-
-
-def _figure(view: SelectionView, theme: Theme) -> Figure:
-    race, height = view.selection, 1.6 + 0.42 * min(NAMED, len(view.selection.labels))
-    return on_axes(
-        lambda ax: plots.race(race, rounds=view.rounds, named=NAMED, ax=ax, theme=theme),
-        height,
-        theme,
-    )

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from evo.logs.types import JsonObject
 from replay.explorers.paper import png_of
 from replay.explorers.rest import Rest
-from replay.explorers.scripts import encoded, write_page
 from replay.explorers.stored import live_help, show_live, stored
 from replay.explorers.subject import DEFAULT, Settings, Subject, View
 from replay.explorers.widgets import (
@@ -36,8 +35,8 @@ from replay.explorers.widgets import (
     page_script,
     row,
     short,
-    spoken,
 )
+from replay.plots.scripts import encoded, spoken, write_page
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ class Explorer:
         """
         with self._lock:
             self._subject.slow(self._settings)
-            return self._subject.figure(self._subject.view(self._settings, False), theme)
+            return self._subject.draw(self._subject.view(self._settings, False), theme)
 
     @property
     def png(self) -> bytes:
@@ -180,12 +179,12 @@ class Explorer:
 
     def _paper(self) -> Figure:
         """The figure of the current view."""
-        return self._subject.figure(self._view, self._theme)
+        return self._subject.draw(self._view, self._theme)
 
     def _image(self, view: View) -> bytes:
         """A view as a PNG."""
         notes = {"Description": view.words, "Source": self.code}
-        return png_of(self._subject.figure(view, self._theme), notes)
+        return png_of(self._subject.draw(view, self._theme), notes)
 
     def _still(self) -> str:
         """The picture as HTML, and its words."""

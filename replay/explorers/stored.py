@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from evo.logs.types import JsonObject
-from replay.explorers.scripts import encoded
-from replay.explorers.widgets import WIDE, page_script, spoken
+from replay.explorers.widgets import page_script
+from replay.plots.scripts import WIDE, encoded, spoken
 
 if TYPE_CHECKING:
     from ipywidgets import Widget

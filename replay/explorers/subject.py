@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from replay.explorers.chart import Chart
+from replay.plots.chart import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ class Subject:
 
     Attributes:
         name: Begins the names of saved files.
-        figure: From a view and a theme to the figure for paper.
+        figure: From a view and a theme to the figure for paper; None: that of its chart.
         theme: Inks, see `replay.plots.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
@@ -56,9 +56,9 @@ class Subject:
     """
 
     name: str
-    figure: Callable[[Any, Theme], Figure]
     theme: Theme
     view: Callable[[Settings, bool], View]
+    figure: Callable[[Any, Theme], Figure] | None = None
     code: Callable[[Settings], str] = lambda settings: ""
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
     fit: Callable[[Mapping[str, Widget], Settings], None] = lambda controls, settings: None
@@ -68,6 +68,16 @@ class Subject:
     slow: Callable[[Settings], object] = lambda settings: None
     folded: Sequence[str] = ()
     chart: Callable[[Any], Chart] | None = None
+
+    def draw(self, view: Any, theme: Theme) -> Figure:
+        """The figure of a view for paper."""
+        return (
+            self.chart_of(view).figure(theme) if self.figure is None else self.figure(view, theme)
+        )
+
+    def chart_of(self, view: View) -> Chart:
+        """The chart of a view, or its words."""
+        return Chart(message=view.words) if self.chart is None else self.chart(view)
 
 
 def call(function: str, first: str, settings: Settings) -> str:

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import plots
-from replay.explorers.chart import Chart
 from replay.explorers.chart_explorer import ChartExplorer, notice
-from replay.explorers.paper import on_axes
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, Subject, call
-from replay.explorers.sweep_chart import chart_of
 from replay.explorers.widgets import choice, name_of, several
 from replay.planning.sweeps import (
     COST_LABELS,
@@ -26,13 +22,15 @@ from replay.planning.sweeps import (
     pareto_front,
     swept_fields,
 )
+from replay.plots import charts
+from replay.plots.chart import Chart
 from replay.plots.style import Theme
 from replay.plots.sweep_tables import seed_intervals
+from replay.plots.sweeps import cost_and_front
 
 if TYPE_CHECKING:
     import pandas as pd
     from ipywidgets import Widget
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 HELP = (
@@ -76,8 +74,11 @@ class SweepView:
 
     @functools.cached_property
     def chart(self) -> Chart:
-        """The figure for the browser."""
-        return chart_of(self.rows, self.figure, measure=self.measure, cost=self.cost)
+        """The chart, or why there is none."""
+        try:
+            return FIGURES[self.figure][0](self)
+        except ValueError as why:
+            return Chart(message=str(why))
 
     def table(self) -> pd.DataFrame:
         """The numbers that the figure shows; of runs that are not over, the rows."""
@@ -116,25 +117,25 @@ def _by_cost(view: SweepView) -> pd.DataFrame:
     return table.assign(front=table.index.isin(pareto_front(table, view.cost).index))
 
 
-FIGURES: dict[str, tuple[Callable[..., object], Callable[[SweepView], pd.DataFrame]]] = {
+FIGURES: dict[str, tuple[Callable[[SweepView], Chart], Callable[[SweepView], pd.DataFrame]]] = {
     "main effects": (
-        lambda view, **on: plots.main_effects(view.rows, column=view.measure, **on),
+        lambda view: charts.main_effects(view.rows, column=view.measure),
         lambda view: main_effects(view.rows, column=view.measure),
     ),
     "configurations": (
-        lambda view, **on: plots.parallel_coordinates(view.rows, **on),
+        lambda view: charts.parallel_coordinates(view.rows),
         lambda view: by_configuration(view.rows),
     ),
     "depth and breadth": (
-        lambda view, **on: plots.depth_breadth_slice(view.rows, **on),
+        lambda view: charts.depth_breadth_slice(view.rows),
         _by_depth,
     ),
     "cost and fitness": (
-        lambda view, **on: plots.cost_and_fitness(view.rows, cost=view.cost, **on),
+        lambda view: cost_and_front(view.rows, cost=view.cost),
         _by_cost,
     ),
 }
-"""By name: what draws a view on `ax` in a `theme`, and the table of what is drawn."""
+"""By name: the chart of a view, and the table of what is drawn."""
 
 
 class Filters:
@@ -244,7 +245,6 @@ def explore_sweep(
 
     subject = Subject(
         name="sweep",
-        figure=_figure,
         chart=lambda view: view.chart,
         theme=theme,
         view=lambda settings, coarse: view(**settings),
@@ -266,20 +266,6 @@ def explore_sweep(
             tip="Ctrl or Shift chooses several; none chosen: all",
         )  # fmt: skip
     return ChartExplorer(subject, controls, help=HELP, begins=begins)
-
-
-def _figure(view: SweepView, theme: Theme) -> Figure:
-    draw = FIGURES[view.figure][0]
-    return on_axes(lambda ax: draw(view, ax=ax, theme=theme), _height(view), theme)
-
-
-def _height(view: SweepView) -> float:
-    """Inches; main effects need a row for each value."""
-    if view.figure != "main effects":
-        return 4.2
-    fields = swept_fields(view.rows)
-    rows = sum(len(set(levels(view.rows[name])[0])) + 0.6 for name in fields)
-    return min(12.0, max(2.2, 1.2 + 0.3 * rows))
 
 
 def _split(settings: Settings) -> tuple[Settings, Settings]:

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evo.logs.types import Fields
-from replay.markup import clean
+from replay.plots.scripts import WIDE, spoken
 
 if TYPE_CHECKING:
     import pandas as pd
     from ipywidgets import Widget
     from traitlets.utils.bunch import Bunch
-
-WIDE = "line-height:1.4"
-"""Style of text under a picture."""
 
 
 def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Widget:
@@ -198,11 +195,6 @@ def page_script() -> str:
     lines = (line for line in script.splitlines() if not line.strip().startswith("//"))
     code = html.escape("\n".join(lines), quote=True)
     return f"<img alt='' hidden src='data:,' onerror=\"{code}\">"
-
-
-def spoken(text: str, role: str = "status") -> str:
-    """A paragraph that screen readers announce; its text stays text."""
-    return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{clean(text)}</div>"
 
 
 def name_of(value: Any, otherwise: str | None = None) -> str:

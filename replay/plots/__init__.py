@@ -1,54 +1,84 @@
-"""Figures: tables in, matplotlib Axes out.
+"""Figures: tables in, charts or matplotlib Axes out.
 
-Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
-Each figure states its kind of interval and the number of runs. It draws on `ax`, or on a
-figure of its own, in one of the themes of `replay.plots.style`, and returns the Axes. `facets`
-draws the same for several names side by side. `FIGURES` lists those that reports, sites and
-`overview` show; a figure of your own that is added there joins them.
+`charts.NAME(frame, ...)` describes a figure as a `Chart`, which shows itself in a notebook and
+answers to the mouse there; `NAME(frame, ..., ax=None, theme="light")` draws it on matplotlib's axes
+and returns them. Two shapes, `lines` and `estimates`, serve any table; the others draw what this
+package computes. Each figure states its kind of interval and the number of runs.
+
+`facets` draws the same for several names side by side. `FIGURES` lists the figures that reports,
+sites and `overview` show; a figure of your own that is added there joins them.
 """
 
 from __future__ import annotations
 
-from replay.plots.descent import blame, tree
-from replay.plots.grid import (
-    envelope_curves,
-    heatmap,
-    odds,
-    planner_card,
-    regime_probabilities,
-    slices,
-    value_of_knowing,
-)
+from typing import TYPE_CHECKING
+
+from replay.plots import charts
+from replay.plots.chart import Chart
+from replay.plots.descent import blame
+from replay.plots.drawn import drawn
 from replay.plots.output import save, show
-from replay.plots.policies import (
-    gains,
-    policy_curves,
-    pool_vs_allocation,
-    pulls_per_arm,
-    race,
-    threshold_times,
-    verdicts,
-)
 from replay.plots.printed import paper
-from replay.plots.registry import FIGURES, best_so_far, overview
-from replay.plots.runs import COSTS, Cost, construction, pulls, trajectories, worth
-from replay.plots.shapes import estimates, facets, lines
+from replay.plots.registry import FIGURES, overview
+from replay.plots.runs import COSTS, Cost
+from replay.plots.shapes import facets
 from replay.plots.style import FITNESS, Theme, subplots
-from replay.plots.sweeps import (
-    cost_and_fitness,
-    depth_breadth_slice,
-    main_effects,
-    parallel_coordinates,
-)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from replay.planning.planner import Plan
+
+best_so_far = drawn(charts.best_so_far)
+construction = drawn(charts.construction)
+cost_and_fitness = drawn(charts.cost_and_fitness)
+depth_breadth_slice = drawn(charts.depth_breadth_slice)
+envelope_curves = drawn(charts.envelope_curves)
+estimates = drawn(charts.estimates)
+gains = drawn(charts.gains)
+heatmap = drawn(charts.heatmap)
+lines = drawn(charts.lines)
+main_effects = drawn(charts.main_effects)
+odds = drawn(charts.odds)
+parallel_coordinates = drawn(charts.parallel_coordinates)
+policy_curves = drawn(charts.policy_curves)
+pool_vs_allocation = drawn(charts.pool_vs_allocation)
+pulls = drawn(charts.pulls)
+pulls_per_arm = drawn(charts.pulls_per_arm)
+race = drawn(charts.race)
+regime_probabilities = drawn(charts.regime_probabilities)
+slices = drawn(charts.slices)
+threshold_times = drawn(charts.threshold_times)
+trajectories = drawn(charts.trajectories)
+tree = drawn(charts.tree)
+value_of_knowing = drawn(charts.value_of_knowing)
+verdicts = drawn(charts.verdicts)
+worth = drawn(charts.worth)
+
+
+def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
+    """Draws a plan: its splits and, where they are forecast, the fitness and the time to reach tau.
+
+    Args:
+        plan: The plan, from `replay.plan`.
+        theme: "light" or "dark".
+
+    Returns:
+        The axes of a new figure, from left to right.
+    """
+    return charts.planner_card(plan).figure(theme).axes
+
 
 __all__ = [
     "COSTS",
     "FIGURES",
     "FITNESS",
+    "Chart",
     "Cost",
     "Theme",
     "best_so_far",
     "blame",
+    "charts",
     "construction",
     "cost_and_fitness",
     "depth_breadth_slice",

@@ -12,8 +12,11 @@ from evo.logs.log import Log, read_log
 from replay.logs.descent import FOLDS
 from replay.logs.descent import blame as blame_table
 from replay.logs.descent import tree as tree_table
-from replay.plots import hits, style
-from replay.plots.medium import LEAST_SIZE
+from replay.plots import style
+from replay.plots.chart import Chart
+from replay.plots.colours import parsed, readable, shades
+from replay.plots.marks import RAMP, Label, Mark, Points, Segments, Spans
+from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.style import THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from replay.logs.lineage import Place
 
-LANE = 8.5  # points between programs that stand over each other
+LANE, HEIGHT = 11.8, 320.0  # pixels between programs that stand over each other, and of a tree
 MOST_MARKS = 1500  # programs and folds of a tree
 MOST_LINES = 60
 """Lines of a program that a figure of its own shows; what is longer is folded."""
@@ -32,7 +35,7 @@ MOST_LINES = 60
 MAP = "cividis"
 
 
-def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+def tree(log: Log) -> Chart:
     """Draws the tree of a run: every program below its parent, coloured by fitness.
 
     The thick line leads from the initial program to the best one. Dashed lines lead from the other
@@ -41,50 +44,32 @@ def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
 
     Args:
         log: The log.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
-    ax = style.prepare(style.subplots(height=4.6)[1][0] if ax is None else ax, theme)
-    height = ax.get_position().height * style.figure_of(ax).get_figheight() * 72
     for fold in range(FOLDS + 1):
         table = tree_table(log, fold=fold)
         if len(table) > MOST_MARKS and fold < FOLDS:
             continue
         lanes, strips = _lanes(table)
-        if np.ptp(lanes) * LANE <= height:
+        if np.ptp(lanes) * LANE <= HEIGHT:
             break
-    ink = THEMES[theme]
     generation = table["generation"].to_numpy(float)
-    _draw_edges(ax, theme, table, generation, lanes)
-    failed = table["fitness"].isna().to_numpy()
     low, high = style.usual_range(table["fitness"])
-    points = ax.scatter(
-        generation[~failed], lanes[~failed], c=table["fitness"][~failed], cmap=MAP, vmin=low,
-        vmax=high if high > low else low + 1, s=_sizes(table)[~failed], zorder=3,
-        edgecolor=ink.text, linewidth=0.5,
-    )  # fmt: skip
-    ax.scatter(generation[failed], lanes[failed], marker="x", color=ink.faint, s=14, lw=1, zorder=2)
-    _write_counts(
-        ax, theme, table, generation, lanes, points.to_rgba(table["fitness"].to_numpy(float))
-    )
-    _mark_rows(ax, table, lanes)
-    _draw_strips(ax, theme, strips)
+    bar = ColorBar(RAMP, low, high if high > low else low + 1, "fitness")
+    named = {island: ends for island, ends in strips.items() if island >= 0}
+    every_other = [*named.values()][1::2]
+    marks: list[Mark] = []
+    if every_other:
+        below, above = zip(*every_other, strict=True)
+        marks.append(Spans(y0=below, y1=above, color="faint", opacity=0.2))
+    marks += [*_links(table, generation, lanes), *_programs_of(table, generation, lanes, bar)]
+    middles = [(sum(ends) / 2, f"island {island:.0f}") for island, ends in named.items()]
     end = float(table["last"].max())
-    ax.set(xlim=(-0.5, end + 0.7), ylim=(lanes.min() - 1, lanes.max() + 1))
-    ax.spines["left"].set_visible(False)
-    ax.grid(visible=False)
-    style.whole_numbers(ax)
-    style.label_axes(ax, theme, x="generation", y="")
-    bar = style.figure_of(ax).colorbar(points, ax=ax, pad=0.02, aspect=30)
-    bar.ax.tick_params(colors=ink.text, labelsize=style.text_size(ax))
-    bar.ax.yaxis.set_major_formatter(style.number)
-    bar.set_label("fitness", color=ink.text, fontsize=style.text_size(ax))
-    bar.outline.set_visible(False)
-    style.head(ax, theme, f"Tree: {_name(log)}", _about_tree(table))
-    return ax
+    panel = Panel(
+        title=f"Tree: {_name(log)}", about=_about_tree(table), marks=marks, height=HEIGHT, bar=bar,
+        x=Axis(domain=(-0.5, end + 0.7), label="generation", whole=True, grid=False),
+        y=Axis(domain=(lanes.min() - 1, lanes.max() + 1), ticks=middles),
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def _about_tree(table: pd.DataFrame) -> str:
@@ -188,91 +173,83 @@ def _outwards(start: int) -> Iterator[int]:
         away += 1
 
 
-def _draw_edges(
-    ax: Axes, theme: Theme, table: pd.DataFrame, generation: FloatArray, lanes: FloatArray
-) -> None:
-    from matplotlib.collections import LineCollection
-
-    ink = THEMES[theme]
-    rows = {
-        place: row
-        for row, place in enumerate(zip(table["generation"], table["index"], strict=True))
-    }
-    bend = np.linspace(0, 1, 12)
-    rise = bend**2 * (3 - 2 * bend)
-    kinds: dict[str, list[FloatArray]] = {"thin": [], "thick": [], "dashed": []}
+def _links(table: pd.DataFrame, generation: FloatArray, lanes: FloatArray) -> Iterator[Mark]:
+    """Lines from parents to their children, along the parent's lane and then aside."""
+    places = zip(table["generation"], table["index"], strict=True)
+    rows = {place: row for row, place in enumerate(places)}
+    best = table["best_line"].to_numpy()
+    kinds: dict[str, list[tuple[float, ...]]] = {"thin": [], "dashed": [], "thick": []}
     for row, parents in enumerate(table["parents"]):
         for number, parent in enumerate(parents):
             if (at := rows.get(parent)) is None:
                 continue
             x0, x1 = generation[at], generation[row]
-            turn = max(x0, x1 - 1) if number == 0 else x0  # along the parent's lane, then aside
-            curve = np.column_stack(
-                [turn + (x1 - turn) * bend, lanes[at] + (lanes[row] - lanes[at]) * rise]
-            )
-            both = table["best_line"].iat[row] and table["best_line"].iat[at]
-            kind = "dashed" if number else "thick" if both else "thin"
-            kinds[kind].append(np.vstack([[x0, lanes[at]], curve]))
+            turn = max(x0, x1 - 1) if number == 0 else x0
+            kind = "dashed" if number else "thick" if best[row] and best[at] else "thin"
+            kinds[kind].append((x0, lanes[at], x1, lanes[row], turn))
     looks = {
-        "thin": (ink.faint, 0.7, "-"),
-        "thick": (ink.text, 2.2, "-"),
-        "dashed": (style.PALETTE[1], 0.9, "--"),
+        "thin": ("faint", 1.0, ""),
+        "dashed": (style.PALETTE[1], 1.2, "4 3"),
+        "thick": ("ink", 3.0, ""),
     }
-    for order, (kind, (colour, width, dashes)) in enumerate(looks.items()):
-        ax.add_collection(
-            LineCollection(kinds[kind], colors=colour, linewidths=width, linestyles=dashes,
-                           zorder=1 + 0.1 * order),
-            autolim=False,
+    for kind, (color, width, dash) in looks.items():
+        if kinds[kind]:
+            x0, y0, x1, y1, turn = np.array(kinds[kind]).T
+            yield Segments(
+                x0=x0, y0=y0, x1=x1, y1=y1, turn=turn, color=color, width=width, dash=dash
+            )
+
+
+def _programs_of(
+    table: pd.DataFrame, generation: FloatArray, lanes: FloatArray, bar: ColorBar
+) -> Iterator[Mark]:
+    """Programs by fitness, those without one as crosses, and the numbers of those in a fold."""
+    failed = table["fitness"].isna().to_numpy()
+    low = bar.least
+    colors = np.array(shades(table["fitness"].fillna(low), RAMP, low, bar.most))
+    texts, sizes = np.array(_texts(table), dtype=object), _sizes(table)
+    keys = list(zip(table["generation"].tolist(), table["index"].tolist(), strict=True))
+    yield Points(
+        x=generation[failed], y=lanes[failed], color="faint", shape="cross", size=2.6,
+        texts=texts[failed].tolist(), keys=[keys[k] for k in np.flatnonzero(failed)],
+    )  # fmt: skip
+    yield Points(
+        x=generation[~failed], y=lanes[~failed], color=colors[~failed].tolist(), edge="ink",
+        size=sizes[~failed], texts=texts[~failed].tolist(),
+        keys=[keys[k] for k in np.flatnonzero(~failed)],
+    )  # fmt: skip
+    members, ok = table["members"].to_numpy(int), table["ok"].to_numpy(int)
+    for row in np.flatnonzero(members > 1).tolist():
+        ink = readable(parsed(colors[row])) if ok[row] else "ink"
+        yield Label(
+            x=generation[row], y=lanes[row], text=str(members[row]), anchor="middle", bare=True,
+            color={"black": "#000000", "white": "#ffffff"}.get(ink, ink), dy=4 if ok[row] else -5,
         )  # fmt: skip
 
 
 def _sizes(table: pd.DataFrame) -> FloatArray:
-    """Areas of the marks: a fold has room for its number, and the best program stands out."""
-    sizes = np.where(table["members"] > 1, 150.0, np.where(table["best_line"], 44.0, 24.0))
-    sizes[np.flatnonzero(table["best_line"])[-1]] = 100.0
+    """Radii of the marks: a fold has room for its number, and the best program stands out."""
+    sizes = np.where(table["members"] > 1, 8.5, np.where(table["best_line"], 4.6, 3.4))
+    sizes[np.flatnonzero(table["best_line"])[-1]] = 7.0
     return sizes
 
 
-def _write_counts(
-    ax: Axes, theme: Theme, table: pd.DataFrame, x: FloatArray, y: FloatArray, colours: FloatArray
-) -> None:
-    """Write on each fold how many programs it stands for; over the cross if all of them failed."""
-    size = max(LEAST_SIZE, style.text_size(ax) - 2)
-    members, ok = table["members"].to_numpy(int), table["ok"].to_numpy(int)
-    for row in np.flatnonzero(members > 1).tolist():
-        colour = style.readable(colours[row]) if ok[row] else THEMES[theme].text
-        ax.text(
-            x[row], y[row] + (0 if ok[row] else 0.5), str(members[row]), ha="center", va="center",
-            fontsize=size, color=colour, zorder=4, in_layout=False,
-        )  # fmt: skip
-
-
-def _mark_rows(ax: Axes, table: pd.DataFrame, lanes: FloatArray) -> None:
-    """Say what can be pointed at."""
+def _texts(table: pd.DataFrame) -> list[str]:
+    """What can be read at each mark."""
     columns = ("generation", "last", "index", "status", "fitness", "operator", "members")
-    rows = zip(*(table[name].tolist() for name in columns), lanes.tolist(), strict=True)
-    for generation, last, index, status, fitness, operator, members, lane in rows:
+    texts = []
+    rows = zip(*(table[name].tolist() for name in columns), strict=True)
+    for generation, last, index, status, fitness, operator, members in rows:
         value = "" if math.isnan(fitness) else f", fitness {fitness:.4g}"
         if members > 1:
             until = f" to {last}" if last > generation else ""
-            text = (
+            texts.append(
                 f"{members} programs of generation {generation}{until}: best{value or ' unknown'}"
             )
         else:
-            text = (
-                f"generation {generation}, child {index}: {operator or 'initial'} {status}{value}"
-            )
-        hits.mark(ax, (generation, lane, generation, lane), text)
-
-
-def _draw_strips(ax: Axes, theme: Theme, strips: dict[float, tuple[float, float]]) -> None:
-    """Put each island on a strip of its own and name it on the left."""
-    named = {island: ends for island, ends in strips.items() if island >= 0}
-    for low, high in [*named.values()][1::2]:
-        ax.axhspan(low, high, color=THEMES[theme].faint, alpha=0.15, lw=0, zorder=0)
-    middles = [(low + high) / 2 for low, high in named.values()]
-    ax.set_yticks(middles, [f"island {island:.0f}" for island in named])
-    ax.tick_params(axis="y", length=0)
+            made = f"{operator or 'initial'} {status}{value}"
+            texts.append(f"generation {generation}, child {index}: {made}")
+    return texts
 
 
 def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
@@ -400,9 +377,9 @@ def best_run(frame: pd.DataFrame) -> Log:
     return read_log(known["source"].iloc[int(known["best_fitness"].to_numpy().argmax())])
 
 
-def tree_of_best(frame: pd.DataFrame, *, ax: Axes, theme: Theme = "light") -> Axes:
-    """Draw the tree of the best of a group of runs."""
-    return tree(best_run(frame), ax=ax, theme=theme)
+def tree_of_best(frame: pd.DataFrame) -> Chart:
+    """Draws the tree of the best of a group of runs."""
+    return tree(best_run(frame))
 
 
 def blame_of_best(frame: pd.DataFrame, *, ax: Axes, theme: Theme = "light") -> Axes:

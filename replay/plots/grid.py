@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from replay.plots import hits, style
-from replay.plots.hits import ranged
+from replay.plots import style
+from replay.plots.chart import Chart
+from replay.plots.marks import End, Line, Mark, Points, Rule, Spans
+from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
-from replay.plots.shapes import cell_frame, cramped, draw_heat, lines, place
-from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
+from replay.plots.shapes import heat, lines, place
+from replay.plots.style import FITNESS, PALETTE, counted, intervals, look, number, ranged
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from replay.planning.bilinear import BilinearFit
     from replay.planning.depth import DepthBreadth, Envelope
     from replay.planning.kernel import Kernel
     from replay.planning.planner import Plan
+    from replay.plots.style import FloatArray
 
 NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
 LIKELY = 0.1
@@ -33,9 +36,7 @@ def heatmap(
     task: str | None = None,
     model: str | None = None,
     fit: BilinearFit | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+) -> Chart:
     """Draws fitness by depth and breadth; the splits of a budget lie on a diagonal.
 
     A frame marks a split that may be the best of its budget; a heavier frame means a higher
@@ -47,17 +48,11 @@ def heatmap(
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
         fit: A fit, from `replay.fit_bilinear`.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Example:
         >>> ax = replay.plots.heatmap(grid)
     """
     table, task, model = _one(grid.cells, task, model)
-    ax = style.prepare(style.subplots(height=5.4)[1][0] if ax is None else ax, theme)
     N, T = (sorted(set(table[name].tolist())) for name in ("children", "generations"))
     y, x = (
         table[name].map(known.index).to_numpy()
@@ -65,38 +60,43 @@ def heatmap(
     )
     values = np.full((len(N), len(T)), np.nan)
     values[y, x] = table["value"]
-    draw_heat(
-        ax,
-        theme,
-        values,
-        ticks=(N, T),
-        label=f"mean {style.fitness_name([task])}",
-        written=fit is None,
-    )
+    texts = [[""] * len(T) for _ in N]
     for column, row, cell in zip(x, y, table.to_dict("records"), strict=True):
-        shown = ranged(cell["value"], cell["low"], cell["high"])
-        words = f"T = {T[column]}, N = {N[row]}, C = {number(cell['calls'])}\n"
-        words += f"best fitness {shown}\nn = {cell['n']} runs"
-        hits.mark(ax, (column - 0.5, row - 0.5, column + 0.5, row + 0.5), words)
+        texts[row][column] = (
+            f"T = {T[column]}, N = {N[row]}, C = {number(cell['calls'])}\n"
+            f"best fitness {ranged(cell['value'], cell['low'], cell['high'])}\n"
+            f"n = {cell['n']} runs"
+        )
+    label = f"mean {style.fitness_name([task])}"
+    drawn = heat(values, ticks=(N, T), label=label, texts=texts, written=fit is None)
     text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
+    more: list[Mark]
     if fit is None:
-        for column, row, p_best in zip(x, y, table["p_best"], strict=True):
-            if p_best >= LIKELY:
-                ax.add_patch(cell_frame(column, row, PALETTE[1], 1 + 2.5 * p_best))
+        likely = (table["p_best"] >= LIKELY).to_numpy()
+        at, up = x[likely], y[likely]
+        more = [
+            Spans(
+                x0=at - 0.43, x1=at + 0.43, y0=up - 0.43, y1=up + 0.43, color=PALETTE[1],
+                frame=1.4 + 3.5 * table["p_best"].to_numpy()[likely],
+            )
+        ]  # fmt: skip
         text += "Frames: may be the best of its budget, the heavier the likelier."
-        text += " Cells: two decimals of the mean." if cramped(ax, len(T)) else ""
     else:
-        _draw_fit(ax, fit, N, T, table["calls"])
+        more = _fitted(fit, N, T, table["calls"])
         text += "Lines: bilinear fit. Bars: within 0.05 of its best log(1 - V). "
         text += f"R² = {fit.r2:.2f}."
-    style.head(ax, theme, f"Depth and breadth: {task}, {model}", text)
-    return ax
+    title = f"Depth and breadth: {task}, {model}"
+    panel = replace(drawn, title=title, about=text, marks=[*drawn.marks, *more])
+    return Chart(panels=[panel])
 
 
-def _draw_fit(
-    ax: Axes, fit: BilinearFit, N: Sequence[int], T: Sequence[int], budgets: pd.Series[int]
-) -> None:
+def _fitted(
+    fit: BilinearFit, N: Sequence[int], T: Sequence[int], budgets: pd.Series[int]
+) -> list[Mark]:
     """Contours of the fitted fitness and the plateau of each budget."""
+    from contourpy import contour_generator
+    from matplotlib.ticker import MaxNLocator
+
     (rows, children), (columns, generations) = (
         (
             at := np.linspace(0, len(ticks) - 1, 80),
@@ -107,13 +107,23 @@ def _draw_fit(
     x, y = np.meshgrid(generations, children)
     fitted = fit.predict(x.ravel(), y.ravel()).reshape(x.shape)
     fitted[x * y > 1.4 * budgets.max()] = np.nan
-    ax.contour(columns, rows, fitted, levels=6, colors="white", linewidths=0.8, linestyles="--")
+    found = contour_generator(columns, rows, np.ma.masked_invalid(fitted))
+    known = fitted[np.isfinite(fitted)]
+    levels = MaxNLocator(7).tick_values(known.min(), known.max())
+    marks: list[Mark] = [
+        Line(x=way[:, 0], y=way[:, 1], color="#ffffff", width=1.1, dash="5 3", hover=False)
+        for level in levels
+        for way in cast("list[FloatArray]", found.lines(level))
+    ]
     for budget in sorted(set(budgets[budgets >= 4].tolist())):
         ends = fit.optimum(budget).plateau
-        ax.plot(
-            [place(T, end) for end in ends], [place(N, budget / end) for end in ends],
-            color=PALETTE[1], lw=3, alpha=0.8, solid_capstyle="round",
+        marks.append(
+            Line(
+                x=[place(T, end) for end in ends], y=[place(N, budget / end) for end in ends],
+                color=f"{PALETTE[1]}cc", width=4.2, hover=False,
+            )
         )  # fmt: skip
+    return marks
 
 
 def slices(
@@ -122,9 +132,7 @@ def slices(
     budgets: Sequence[int] | None = None,
     task: str | None = None,
     model: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+) -> Chart:
     """Draws fitness against N at fixed budgets, with intervals over runs.
 
     Args:
@@ -133,11 +141,6 @@ def slices(
             quarter of the next).
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: A budget has no cell in the grid.
@@ -161,29 +164,19 @@ def slices(
         about=f"{intervals(table, 'Mean', level=grid.level)}, {counted(table['n'])} per cell; "
         "left: deep, right: broad.",
         x="children per generation N (T = C / N)", y=FITNESS, by="C", at="children", limits="bars",
-        scale="doublings", apart=0.06, ax=ax, theme=theme,
+        scale="doublings", apart=0.06,
     )  # fmt: skip
 
 
 def value_of_knowing(
-    grid: DepthBreadth,
-    *,
-    task: str | None = None,
-    model: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+    grid: DepthBreadth, *, task: str | None = None, model: str | None = None
+) -> Chart:
     """Draws how much the chosen split gains over each fixed rule, by budget.
 
     Args:
         grid: The grid, from `replay.depth_breadth`.
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     table, task, model = _one(grid.knowing, task, model)
     return lines(
@@ -193,27 +186,18 @@ def value_of_knowing(
         f"the rule. {intervals(table, 'Mean', level=grid.level)}, {counted(table['n'])}. "
         "Below 0: the rule wins.",
         x="budget C (calls)", y="gain in best fitness", by="rule", at="calls", limits="bars",
-        scale="doublings", apart=0.12, ax=ax, theme=theme,
+        scale="doublings", apart=0.12,
     )  # fmt: skip
 
 
 def regime_probabilities(
-    fit: BilinearFit,
-    *,
-    budgets: Sequence[int] = (8, 16, 32, 64, 128, 256, 512),
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+    fit: BilinearFit, *, budgets: Sequence[int] = (8, 16, 32, 64, 128, 256, 512)
+) -> Chart:
     """Draws the probability of each regime (deep, broad, interior) against the budget.
 
     Args:
         fit: The fit, from `replay.fit_bilinear`.
         budgets: Budgets in calls, each at least 4.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     import pandas as pd
 
@@ -222,45 +206,36 @@ def regime_probabilities(
         title=f"Where the fitted optimum lies: {fit.task}, {fit.model}",
         about=f"Share of {len(fit.draws):,} draws of the coefficients from the multivariate t "
         f"distribution around the fit to {fit.n_runs} runs.",
-        x="budget C (calls)", y="probability", scale="doublings", ax=ax, theme=theme,
+        x="budget C (calls)", y="probability", scale="doublings",
     )  # fmt: skip
 
 
-def envelope_curves(
-    envelope: Envelope,
-    *,
-    task: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
     """Draws the best fitness of a sweep against its cost, one line per model.
 
     Args:
         envelope: The envelope, from `replay.envelope`.
         task: Name of the task, if the envelope holds several.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     table, task, _ = _one(envelope.points, task, None, models=True)
-    ax = style.prepare(ax, theme)
-    if envelope.axis == "calls":
-        style.doublings(ax, table["cost"].max())
-    else:
-        style.ratios(ax, 0.9 * table["cost"].min(), 1.1 * table["cost"].max())
-    ends = []
+    marks: list[Mark] = []
+    ends: list[Mark] = []
     for order, (model, part) in enumerate(table.groupby("model", sort=False)):
-        colour, dashes = look(order)
-        ax.step(part["cost"], part["maximum"], where="post", color=colour, ls=dashes, lw=0.9)
-        ax.vlines(part["cost"], part["low"], part["high"], color=colour, lw=1)
-        ax.plot(part["cost"], part["value"], color=colour, ls="", marker="o", ms=4)
-        ends.append((float(part["maximum"].iloc[-1]), str(model), colour))
-    style.label_ends(ax, theme, ends)
-    style.label_axes(
-        ax, theme, x=f"{COSTS[envelope.axis][0].replace(' so far', '')} of a cell", y=FITNESS
-    )
+        color, dash = look(order)
+        cost, most = part["cost"].to_numpy(float), part["maximum"].to_numpy(float)
+        value, low, high = (part[name].to_numpy(float) for name in ("value", "low", "high"))
+        texts = [
+            f"{model}: {ranged(*row)} at {number(at)}"
+            for at, *row in zip(cost, value, low, high, strict=True)
+        ]
+        marks.append(
+            Line(x=cost, y=most, color=color, dash=dash, width=1.3, step=True, hover=False)
+        )
+        marks.append(
+            Points(x=cost, y=value, y_low=low, y_high=high, color=color, size=2.8, texts=texts)
+        )
+        ends.append(End(y=float(most[-1]), text=str(model), color=color))
+    ticks = style.doublings(table["cost"].max()) if envelope.axis == "calls" else None
     r2 = float(envelope.collapse.set_index("task")["r2"].loc[task])
     chosen = "Points: the cell chosen on all runs but one, judged on that one"
     of = "all models" if table["model"].nunique() > 1 else "all cells"
@@ -269,13 +244,15 @@ def envelope_curves(
         f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}. One curve for "
         f"{of}: R² = {r2:.2f}."
     )
-    style.head(ax, theme, f"Best in sweep: {task}", text)
-    return ax
+    label = f"{COSTS[envelope.axis][0].replace(' so far', '')} of a cell"
+    panel = Panel(
+        title=f"Best in sweep: {task}", about=text, marks=[*marks, *ends], zoom=True,
+        x=Axis(label=label, scale="log", ticks=ticks, grid=True), y=Axis(label=FITNESS), height=260,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
-def odds(
-    kernel: Kernel, *, draws: int = 20, ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def odds(kernel: Kernel, *, draws: int = 20) -> Chart:
     """Draws how often a child is better than its parent, by the parent's fitness.
 
     The line is the median of these kernels, and the band holds 90 % of them.
@@ -283,11 +260,6 @@ def odds(
     Args:
         kernel: The kernel, from `replay.fit_kernel`.
         draws: Number of kernels fitted to resampled runs.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     import pandas as pd
 
@@ -300,84 +272,89 @@ def odds(
         table.assign(x=kernel.fitness[seen], line=""), by="line",
         title=f"Odds of a better child: {kernel.task}, {kernel.model}",
         about=f"Median and 90 % of {draws} kernels of resampled runs, {len(kernel.sizes)} runs.",
-        x="fitness of the parent", y="better children (%)", ax=ax, theme=theme,
+        x="fitness of the parent", y="better children (%)",
     )  # fmt: skip
 
 
-def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
+def planner_card(plan: Plan) -> Chart:
     """Draws a plan: its splits and, where they are forecast, the fitness and the time to reach tau.
 
     Args:
         plan: The plan, from `replay.plan`.
-        theme: "light" or "dark".
-
-    Returns:
-        The axes of a new figure, from left to right.
     """
-    count = 1 + plan.inside + (plan.inside and plan.tau is not None)
-    figure, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.2)
-    for ax in axes:
-        style.prepare(ax, theme)
     heading = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
     heading += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
-    if count > 1:
-        size, ink = style.text_size(axes[0]) + 2, THEMES[theme].text
-        figure.suptitle(heading, x=0.01, ha="left", color=ink, fontsize=size, fontweight="bold")
-    _draw_splits(axes[0], plan, theme, "" if count > 1 else f"{heading}. ")
-    if plan.inside:
-        _draw_outcomes(axes[1], plan, theme)
-    if plan.inside and plan.tau is not None:
-        _draw_way(axes[2], plan, theme)
-    return axes
+    if not plan.inside:
+        return Chart(panels=[_splits(plan, f"{heading}. ")])
+    panels = [_splits(plan, ""), _outcomes(plan)]
+    panels += [] if plan.tau is None else [_way(plan)]
+    return Chart(panels=panels, columns=len(panels), title=heading)
 
 
-def _draw_splits(ax: Axes, plan: Plan, theme: Theme, heading: str) -> None:
+def _splits(plan: Plan, heading: str) -> Panel:
     """How far each N is ahead of the split nearest to T = N, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
-    N, ahead, margin = (table[name].to_numpy(float) for name in ("children", "ahead", "margin"))
-    ax.axhline(0, color=THEMES[theme].faint, lw=0.8, zorder=1)
-    ax.vlines(N, ahead - margin, ahead + margin, color=PALETTE[0], lw=1, zorder=2)
-    chosen = plan.choice.children == N
-    ax.scatter(N, ahead, s=20 + 300 * table["p_best"], color=PALETTE[0], alpha=0.5, zorder=3)
-    edge = THEMES[theme].text
-    ax.scatter(N[chosen], ahead[chosen], s=40, color=PALETTE[1], edgecolors=edge, zorder=4)
-    style.doublings(ax, N.max())
-    ax.margins(x=0.05)
-    style.label_axes(
-        ax, theme, x="children per generation N", y="fitness ahead of the split nearest to T = N"
+    N, ahead, margin, best = (
+        table[name].to_numpy(float) for name in ("children", "ahead", "margin", "p_best")
     )
-    text = f"{heading}Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
+    texts = [
+        f"N = {n:g}: {ranged(a, a - m, a + m)}, best with probability {p:.2f}"
+        for n, a, m, p in zip(N, ahead, margin, best, strict=True)
+    ]
+    chosen = plan.choice.children == N
+    marks: list[Mark] = [
+        Rule(y=0.0, color="faint"),
+        Points(
+            x=N, y=ahead, y_low=ahead - margin, y_high=ahead + margin, color=f"{PALETTE[0]}80",
+            size=0.7 * np.sqrt(20 + 300 * best), texts=texts,
+        ),
+        Points(x=N[chosen], y=ahead[chosen], color=PALETTE[1], size=4.4, edge="ink"),
+    ]  # fmt: skip
+    text = f"{heading}Ahead of the split nearest to T = N; bars: what luck accounts for; "
+    text += f"large: likelier the best; filled: {plan.choice}"
     text += "." if plan.inside else f". {NO_FORECAST}"
-    style.head(ax, theme, "Splits in one run", text)
+    ticks = style.doublings(N.max())
+    return Panel(
+        title="Splits in one run", about=text, marks=marks, height=260,
+        x=Axis(
+            label="children per generation N", scale="log", ticks=ticks, grid=True,
+            domain=(N.min() / 1.25, N.max() * 1.25),
+        ),
+        y=Axis(label="fitness ahead of T = N"),
+    )  # fmt: skip
 
 
-def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:
+def _outcomes(plan: Plan) -> Panel:
     """Distribution of the final fitness under the recommendation, where it is forecast."""
-    style.label_axes(ax, theme, x=FITNESS, y="share of searches that reach it")
-    ax.set_ylim(0, 1.02)
     ordered = np.sort(plan.outcomes)
     share = 1 - np.arange(len(ordered)) / len(ordered)
-    ax.step(ordered, share, where="post", color=PALETTE[1], lw=1.6)
     low, high = np.quantile(ordered, [0.05, 0.95])
-    if plan.tau is not None:
-        ax.axvline(plan.tau, color=THEMES[theme].text, lw=0.8, ls=":")
-    about = f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}."
-    style.head(ax, theme, "What to expect", about)
+    marks: list[Mark] = [Line(x=ordered, y=share, color=PALETTE[1], width=2.2, step=True)]
+    marks += [] if plan.tau is None else [Rule(x=plan.tau, dash="1.5 3")]
+    return Panel(
+        title="What to expect", about=f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}.",
+        x=Axis(label=FITNESS), y=Axis(domain=(0, 1.02), label="share of searches that reach it"),
+        marks=marks, height=260,
+    )  # fmt: skip
 
 
-def _draw_way(ax: Axes, plan: Plan, theme: Theme) -> None:
+def _way(plan: Plan) -> Panel:
     """Probability to reach tau against the budget."""
     generation = plan.costs.of_generation(plan.choice.children)
     spent = generation * np.arange(1, len(plan.reached) + 1)
-    ax.step(spent, plan.reached, where="post", color=PALETTE[2], lw=1.6)
-    ax.axvline(plan.budget, color=THEMES[theme].text, lw=0.8, ls=":")
-    ax.axhline(0.9, color=THEMES[theme].faint, lw=0.8)
-    ax.set_ylim(0, 1.02)
-    style.label_axes(ax, theme, x="budget", y=f"probability to reach {plan.tau:g}")
     bound = plan.budget_for_tau
     far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
-    about = f"{plan.p_tau:.0%} at the budget (dotted); 90 % is {far}."
-    style.head(ax, theme, f"The way to {plan.tau:g}", about)
+    marks: list[Mark] = [
+        Line(x=spent, y=plan.reached, color=PALETTE[2], width=2.2, step=True),
+        Rule(x=float(plan.budget), dash="1.5 3"),
+        Rule(y=0.9, color="faint"),
+    ]
+    return Panel(
+        title=f"The way to {plan.tau:g}",
+        about=f"{plan.p_tau:.0%} at the budget (dotted); 90 % is {far}.",
+        x=Axis(label="budget"), marks=marks, height=260,
+        y=Axis(domain=(0, 1.02), label=f"probability to reach {plan.tau:g}"),
+    )  # fmt: skip
 
 
 def _one(

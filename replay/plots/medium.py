@@ -21,6 +21,19 @@ captions: ContextVar[bool] = ContextVar("captions", default=True)
 palette: ContextVar[tuple[str, ...]] = ContextVar("palette", default=PALETTE)
 """Colours of lines, in order."""
 
+looks: ContextVar[dict[object, int] | None] = ContextVar("looks", default=None)
+"""Numbers of the colours of names in facets, so that a name has one colour in all of them."""
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Has a name wear the same colour in all that is made meanwhile."""
+    before = looks.set({})
+    try:
+        yield
+    finally:
+        looks.reset(before)
+
 
 @contextmanager
 def for_print(*, titles: bool) -> Iterator[None]:

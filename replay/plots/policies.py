@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay.plots import hits, style
-from replay.plots.hits import ranged
+from replay.plots import style
+from replay.plots.chart import Chart
+from replay.plots.marks import Bars, Label, Line, Mark, Points, Rule, Spans
+from replay.plots.panel import Axis, Panel
 from replay.plots.shapes import estimates, lines
-from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals
+from replay.plots.style import FITNESS, PALETTE, counted, intervals, ranged
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from evo.studies.selection.race import Selection
 
@@ -34,14 +37,7 @@ MOST_ROUNDS = 60
 LABEL, IN_TITLE = 32, 40  # characters of a configuration's name
 
 
-def policy_curves(
-    curves: pd.DataFrame,
-    *,
-    statistic: str = "mean",
-    of: str = "",
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+def policy_curves(curves: pd.DataFrame, *, statistic: str = "mean", of: str = "") -> Chart:
     """Draws the best fitness over the arms against the number of pulls, a line per policy.
 
     Args:
@@ -49,75 +45,56 @@ def policy_curves(
             number of logged runs (not of replicates).
         statistic: What `value` is: "mean" or "median".
         of: Task and model of the runs, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     style.require(curves, "policy", "round", "value", "low", "high", "n")
     if curves["value"].isna().all():
-        return style.sentence(ax, theme, "No policy has a fitness to show.")
+        return Chart(message="No policy has a fitness to show.")
     return lines(
         curves,
         title=_titled("Best fitness over the arms", of),
         about=f"{intervals(curves, statistic.capitalize())}; {counted(curves['n'])}",
-        by="policy", at="round", x="pulls", y=FITNESS, scale="whole", ax=ax, theme=theme,
+        by="policy", at="round", x="pulls", y=FITNESS, scale="whole",
     )  # fmt: skip
 
 
-def pulls_per_arm(
-    pulls: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def pulls_per_arm(pulls: pd.DataFrame, *, of: str = "") -> Chart:
     """Draws which arms each policy pulls, by the arm's rank in final fitness.
 
     Args:
         pulls: One row per policy and rank: policy, rank (1 is the arm with the best final fitness),
             value (its share of the pulls, in [0, 1]), low, high and n, the number of logged runs.
         of: Task and model of the runs, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     style.require(pulls, "policy", "rank", "value", "low", "high", "n")
     if pulls.empty:
-        return style.sentence(ax, theme, "No pulls to show.")
-    ax = style.prepare(ax, theme)
+        return Chart(message="No pulls to show.")
     arms = int(pulls["rank"].max())
-    ax.axhline(100 / arms, color=THEMES[theme].faint, lw=1, zorder=0)
-    ax.set_ylim(0, 105 * float(np.nanmax(pulls[["value", "high"]].to_numpy(np.float64))))
-    lines(
+    [panel] = lines(
         pulls.assign(**{name: 100 * pulls[name] for name in ("value", "low", "high")}),
         title=_titled("Pulls per arm", of),
         about=f"{intervals(pulls, 'Mean')}; grey: equal shares; {counted(pulls['n'])}",
         x="arm, by rank of its final fitness (1 = best)", y="share of pulls (%)", by="policy",
-        at="rank", limits="bars", apart=0.3 / pulls["policy"].nunique(), ax=ax, theme=theme,
-    )  # fmt: skip
-    ax.set_xticks(range(1, arms + 1))
-    ax.set_xlim(0.75, arms + 0.25)
-    return ax
+        at="rank", limits="bars", apart=0.3 / pulls["policy"].nunique(),
+    ).panels  # fmt: skip
+    highest = 105 * float(np.nanmax(pulls[["value", "high"]].to_numpy(np.float64)))
+    ticks = [(float(rank), str(rank)) for rank in range(1, arms + 1)]
+    x = replace(panel.x, domain=(0.7, arms + 0.3), ticks=ticks, grid=True)
+    equal = Rule(y=100 / arms, color="faint")
+    y = replace(panel.y, domain=(0.0, highest))
+    return Chart(panels=[replace(panel, x=x, y=y, marks=[equal, *panel.marks])])
 
 
-def threshold_times(
-    times: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
     """Draws after how many pulls each policy reaches a fitness.
 
     Args:
         times: One row per policy and threshold, with the columns policy, tau, time, low and high
             (infinite if not reached), share, share_reached and n.
         of: Name of the runs, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     style.require(times, "policy", "tau", "time", "low", "high", "share", "share_reached", "n")
     if times.empty:
-        return style.sentence(ax, theme, "No threshold to show.")
+        return Chart(message="No threshold to show.")
     few = times["tau"].nunique() == 1
     what = f"Pulls until {100 * times['share'].iloc[0]:.3g} % of the samples reach it"
     never = "; ".join(
@@ -125,83 +102,59 @@ def threshold_times(
         + ("" if few else f" reach {row['tau']:g}")
         for row in times[np.isinf(times["time"])].to_dict("records")
     )
-    about = f"{intervals(times, what)}; {counted(times['n'])}. "
-    about += f"Fitness {times['tau'].iloc[0]:g}" if few else ""
+    about = f"{intervals(times, what)}; {counted(times['n'])}"
+    about += f". Fitness {times['tau'].iloc[0]:g}" if few else ""
     return estimates(
         times.rename(columns={"time": "value"}).assign(of=times["tau"].map("fitness {:g}".format)),
         title=_titled("Time to threshold", of),
         about=about + (f", not reached by {never}" if never else ""),
-        x="pulls", rows="policy", groups=None if few else "of", ax=ax, theme=theme,
+        x="pulls", rows="policy", groups=None if few else "of",
     )  # fmt: skip
 
 
-def pool_vs_allocation(
-    effects: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:
     """Draws the gain of a pool of arms, and the gain of choosing among them.
 
     Args:
         effects: One row per policy and effect: policy, effect ("pool" or "allocation"), value (a
             difference of best fitness), low, high and n, the number of logged runs.
         of: Task and model of the runs, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     style.require(effects, "policy", "effect", "value", "low", "high", "n")
     if unknown := set(effects["effect"]) - set(EFFECTS):
         raise ValueError(f"expected effects {' and '.join(EFFECTS)}, got {sorted(unknown)!r}")
     if effects.empty:
-        return style.sentence(ax, theme, "No effect to show.")
+        return Chart(message="No effect to show.")
     return estimates(
         effects.assign(of=effects["effect"].map(EFFECTS)),
         title=_titled("Pool effect and allocation effect", of),
         about=f"{intervals(effects, 'Mean difference')}; {counted(effects['n'])}",
-        x="gain in best fitness", rows="policy", groups="of", bound=0, ax=ax,
-        theme=theme,
+        x="gain in best fitness", rows="policy", groups="of", bound=0,
     )  # fmt: skip
 
 
-def gains(
-    ways: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def gains(ways: pd.DataFrame, *, of: str = "") -> Chart:
     """Draws the gain of trying several arms before one run gets the rest of the budget.
 
     Args:
         ways: The table `ways` of `replay.diagnose`: one row per number of arms and of pulls of each
             before the choice, with the columns arms, explored, gain, low and high.
         of: Task and model of the runs, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     style.require(ways, "arms", "explored", "gain", "low", "high")
     table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
-    ax = style.prepare(ax, theme)
-    ax.axhline(0, color=THEMES[theme].faint, lw=1, zorder=0)
-    ax = lines(
+    [panel] = lines(
         table, title=_titled("Gain of exploring, then committing, over one run", of),
         about="Mean and nominal 95 % interval over runs, its coverage not measured; "
         "above 0: looking pays",
         x="pulls of each arm before the choice", y="gain in best fitness", by="by",
-        at="explored", limits="bars", apart=0.1, ax=ax, theme=theme,
-    )  # fmt: skip
-    style.whole_numbers(ax)
-    return ax
+        at="explored", limits="bars", apart=0.1, scale="whole",
+    ).panels  # fmt: skip
+    level = Rule(y=0.0, color="faint")
+    return Chart(panels=[replace(panel, marks=[level, *panel.marks])])
 
 
-def race(
-    selection: Selection,
-    *,
-    rounds: int | None = None,
-    named: int = 12,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+def race(selection: Selection, *, rounds: int | None = None, named: int = 12) -> Chart:
     """Draws a selection: a row per configuration, whose interval narrows from round to round.
 
     A race without rounds, such as that of a single configuration, is shown as a sentence.
@@ -210,18 +163,13 @@ def race(
         selection: The selection, from `evo.select_best` or `replay.select`.
         rounds: Number of rounds to draw (default: all); axes and rows stay those of the whole race.
         named: Number of configurations to draw: those that stay longest, best mean first.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: The race has fewer rounds.
     """
     if rounds is None and not selection.rounds:
         text = f"No sample was taken: {outcome(selection, IN_TITLE)}."
-        return style.sentence(ax, theme, text)
+        return Chart(message=text)
     shown = len(selection.rounds) if rounds is None else rounds
     if not 1 <= shown <= len(selection.rounds):
         raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")
@@ -230,40 +178,48 @@ def race(
         for name in ("alive", "mean", "lower", "upper", "count")
     )
     order = order_of_race(selection, named)
-    ax = style.subplots(height=1.6 + 0.42 * len(order))[1][0] if ax is None else ax
-    ax = style.prepare(ax, theme)
-    ink = THEMES[theme]
-    depth = np.linspace(-0.4, 0.4, len(selection.rounds) + 1)
     labels, fields = distinct(selection.labels)
-    names = []
+    deep = 0.8 / len(selection.rounds)
+    stride = math.ceil(len(selection.rounds) / MOST_ROUNDS)  # draws at most MOST_ROUNDS
+    marks: list[Mark] = []
     for row, k in enumerate(order):
         retired = not alive[shown - 1, k]
         until = min(shown, int(alive[:, k].sum()) + 1)
-        colour = ink.faint if retired else PALETTE[2] if k == selection.winner else PALETTE[0]
-        # Each round is as deep as the others and shows what was known after it.
-        y = row + depth[: until + 1]
-        low, high, middle = (
-            np.append(each[:until, k], each[until - 1, k]) for each in (lower, upper, mean)
-        )
-        ax.fill_betweenx(y, low, high, step="post", color=colour, alpha=0.35, lw=0)
-        ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
-        bands = zip(mean[:until, k], lower[:until, k], upper[:until, k], strict=True)
-        for number, band in enumerate(map(tuple, bands), start=1):
-            box = (band[1], row + depth[number - 1], band[2], row + depth[number])
-            words = f"{selection.labels[k]}\nround {number}: {ranged(*band)}"
-            words += f", n = {count[number - 1, k]}"
-            if len(selection.rounds) <= MOST_ROUNDS or number == until:
-                hits.mark(ax, box, words)
+        color = "faint" if retired else PALETTE[2 if k == selection.winner else 0]
+        numbers = np.arange(until, 0, -stride)[::-1]
+        at = numbers - 1
+        texts = [
+            f"{selection.labels[k]}\nround {number}: {ranged(*band)}, n = {n}"
+            for number, n, *band in zip(
+                numbers, count[at, k], mean[at, k], lower[at, k], upper[at, k], strict=True
+            )
+        ]
+        ends = row - 0.4 + deep * np.column_stack([np.maximum(numbers - stride, 0), numbers])
+        marks += [
+            Bars(
+                x0=lower[at, k], x1=upper[at, k], y=row - 0.4 + deep * (numbers - stride / 2),
+                color=color, thickness=deep * stride, opacity=0.35, texts=texts,
+                keys=[(("rounds", int(number)),) for number in numbers],
+            ),
+            Line(x=np.repeat(mean[at, k], 2), y=ends.ravel(), color=color, hover=False),
+        ]  # fmt: skip
         if retired:
-            ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
-        names.append(f"{wrapped(labels[k])} (n = {count[shown - 1, k]})")
-    style.label_rows(ax, names)
-    margin = 0.03 * (selection.terms.high - selection.terms.low)
-    ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
+            last = (mean[until - 1, k], ends[-1, 1])
+            marks.append(Points(x=[last[0]], y=[last[1]], shape="cross", size=4))
     title, about, axis = head_of_race(selection, shown, len(order), fields)
-    style.label_axes(ax, theme, x=axis, y="")
-    style.head(ax, theme, title, about)
-    return ax
+    margin = 0.03 * (selection.terms.high - selection.terms.low)
+    names = [f"{wrapped(labels[k])} (n = {count[shown - 1, k]})" for k in order]
+    panel = Panel(
+        title=title, about=about, marks=marks, height=42.0 * len(order), zoom=True,
+        x=Axis(
+            domain=(selection.terms.low - margin, selection.terms.high + margin), label=axis
+        ),
+        y=Axis(
+            domain=(len(order) - 0.4, -0.6),
+            ticks=[(float(row), name) for row, name in enumerate(names)],
+        ),
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def order_of_race(selection: Selection, named: int) -> list[int]:
@@ -340,54 +296,45 @@ def outcome(selection: Selection, width: int) -> str:
     return f"not certain, as {ENDS[selection.end]}; {name} was ahead"
 
 
-def verdicts(
-    ledger: pd.DataFrame,
-    *,
-    columns: Sequence[str] = ("source", "task"),
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task")) -> Chart:
     """Draws a ledger of claims as a matrix: a row per claim, a coloured cell per source and task.
 
     Args:
         ledger: The ledger, from `replay.claims.ledger`.
         columns: The columns of the ledger that distinguish the columns of the matrix.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
-    from matplotlib.patches import Rectangle
-
     style.require(ledger, "claim", "verdict", "n", *columns)
     rows = list(dict.fromkeys(ledger["claim"]))
     across = list(dict.fromkeys(ledger[[*columns]].itertuples(index=False, name=None)))
-    if ax is None:
-        ax = style.subplots(width=4 + 1.3 * len(across), height=1.4 + 0.36 * len(rows))[1][0]
-    ax = style.prepare(ax, theme)
+    marks: list[Mark] = []
     for row in ledger.to_dict("records"):
         x, y = across.index(tuple(row[name] for name in columns)), rows.index(row["claim"])
         verdict = row["verdict"]
-        box = (x - 0.48, y - 0.44, x + 0.48, y + 0.44)
         fill = VERDICTS.get(verdict)
-        if fill:
-            ax.add_patch(Rectangle(box[:2], 0.96, 0.88, fc=fill))
-        ax.text(
-            x, y, verdict, ha="center", va="center", fontsize=style.text_size(ax),
-            color="white" if fill else THEMES[theme].text,
+        marks.append(
+            Spans(
+                x0=[x - 0.48], x1=[x + 0.48], y0=[y - 0.44], y1=[y + 0.44],
+                color=fill or "ink", opacity=1.0 if fill else 0.0,
+                texts=[f"{row['claim']}\n{verdict}, n = {row['n']} runs"],
+            )
         )  # fmt: skip
-        hits.mark(ax, box, f"{row['claim']}\n{verdict}, n = {row['n']} runs")
-    style.label_rows(ax, [shorten(each, 60, placeholder=" …") for each in rows])
+        ink = "#ffffff" if fill else "ink"
+        marks.append(Label(x=x, y=y, text=verdict, anchor="middle", color=ink, dy=4, bare=True))
     parts = [[str(part).replace("_", " ") for part in each] for each in across]
-    names = ["\n".join("\n".join(wrap(part, 15)) for part in each) for each in parts]
-    ax.set_xticks(range(len(across)), names)
-    ax.xaxis.tick_top()
-    ax.set_xlim(-0.5, len(across) - 0.5)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.grid(visible=False)
-    return ax
+    heads = ["\n".join("\n".join(wrap(part, 15)) for part in each) for each in parts]
+    panel = Panel(
+        title="", marks=marks, height=36.0 * len(rows),
+        x=Axis(
+            domain=(-0.5, len(across) - 0.5), above=True,
+            ticks=[(float(k), head) for k, head in enumerate(heads)],
+        ),
+        y=Axis(
+            domain=(len(rows) - 0.5, -0.5),
+            ticks=[(float(k), shorten(e, 60, placeholder=" …")) for k, e in enumerate(rows)],
+        ),
+        width=400.0 + 130.0 * len(across),
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def _titled(title: str, of: str) -> str:

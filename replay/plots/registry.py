@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from evo.plugins import Registry, plugged_in
 from replay.plots import style
+from replay.plots.chart import Chart
 from replay.plots.descent import blame_of_best, tree_of_best
 from replay.plots.policies import gains
 from replay.plots.runs import trajectories
@@ -18,43 +22,36 @@ if TYPE_CHECKING:
 
 HEIGHT = 4.6  # inches of a row of figures
 
+GroupFigure = Callable[..., Any]
+"""Makes the chart of runs of one task and model, rows of `replay.load`.
 
-class GroupFigure(Protocol):
-    """Draws runs of one task and model, rows of `replay.load`, on axes and returns them.
-
-    A ValueError stands in the place of the figure, as a sentence under the figure's name.
-    """
-
-    def __call__(self, frame: pd.DataFrame, *, ax: Axes, theme: Theme) -> Axes:
-        """Draws the figure."""
+Its first argument is the frame. If it has an argument `ax`, it is called with `ax` and `theme` and
+draws on the axes, and is shown as a still picture. A ValueError stands in the place of the figure,
+as a sentence under the figure's name.
+"""
 
 
-def best_so_far(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+def best_so_far(frame: pd.DataFrame) -> Chart:
     """Draws the best fitness so far against generations, or against calls if runs differ in N.
 
     Args:
         frame: Rows of `replay.load`, of one task and model.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Example:
         >>> ax = replay.plots.best_so_far(frame)
     """
     frame = frame.sort_values("children", kind="stable")
     by_generation = frame["children"].nunique() == 1
-    return trajectories(frame, x="generation" if by_generation else "calls", ax=ax, theme=theme)
+    return trajectories(frame, x="generation" if by_generation else "calls")
 
 
-def exploring(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
-    """Draw what looking at several arms gains, see `replay.diagnose`, at the N with most runs."""
+def exploring(frame: pd.DataFrame) -> Chart:
+    """What looking at several arms gains, see `replay.diagnose`, at the N with most runs."""
     from replay.planning.diagnosis import diagnose
 
     counts = frame.groupby("children")["run"].nunique()
     found = diagnose(frame[frame["children"] == counts.idxmax()])
-    return gains(found.ways, of=f"N = {found.children}, n = {found.runs}", ax=ax, theme=theme)
+    return gains(found.ways, of=f"N = {found.children}, n = {found.runs}")
 
 
 FIGURES: Registry[GroupFigure] = Registry(
@@ -75,16 +72,29 @@ def figures() -> dict[str, GroupFigure]:
     return {**FIGURES, **plugged_in("replay.figures")}
 
 
+def draws(figure: GroupFigure) -> bool:
+    """Whether a figure draws on axes in place of making a chart."""
+    return "ax" in inspect.signature(figure).parameters
+
+
 def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
     """Draws a figure on axes, or its name and the reason why it cannot be drawn."""
-    import textwrap
-
     try:
-        figure(frame, ax=ax, theme=theme)
+        if draws(figure):
+            figure(frame, ax=ax, theme=theme)
+        else:
+            figure(frame).draw(ax, theme)
     except ValueError as error:
         ax.clear()
         style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50, break_long_words=False))
         style.head(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
+
+
+def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:
+    """A figure of a group as a figure of its own."""
+    made, [ax] = style.subplots(height=HEIGHT)
+    draw(name, figure, frame, ax, "light")
+    return made
 
 
 def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0) -> Figure:

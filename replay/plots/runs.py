@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from replay.logs.frames import counted_once, is_stand_in
-from replay.plots import hits, style
+from replay.plots import style
+from replay.plots.chart import Chart
 from replay.plots.constructions import Construction, construct
-from replay.plots.strips import Strips, axes_for, strips_for
-from replay.plots.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
+from replay.plots.marks import Area, Discs, End, Line, Mark, Points, Rule, Segments
+from replay.plots.panel import Axis, Panel
+from replay.plots.strips import Strips, strips_for
+from replay.plots.style import PALETTE, FloatArray, look, ranged
 from replay.statistics.intervals import curve_band
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from evo import Allocation
@@ -46,10 +48,8 @@ def trajectories(
     by: str | Sequence[str] | None = None,
     references: Mapping[str, float] | None = None,
     together: bool = False,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
-    """Draw best fitness so far: median and interval over runs, and every run as a thin line.
+) -> Chart:
+    """Draws best fitness so far: median and interval over runs, and every run as a thin line.
 
     Each group of several runs is drawn in a strip of its own, one below the other over the same
     range, where grey lines show the medians of the others; with `together`, in one panel, where
@@ -58,12 +58,18 @@ def trajectories(
     The median is solid where all runs of a group have a value and dashed where half or more do,
     because the others have ended or nothing of theirs is ok yet.
 
-    `frame` has rows of `replay.load`. `x` is one of `COSTS`, which add up over generations. `by`
-    names the columns that make groups; None: those of task, model and children that vary.
-    `references` are fitness by name, such as of textbook rules, drawn as dotted lines.
+    Args:
+        frame: Rows of `replay.load`.
+        x: One of `COSTS`, which add up over generations.
+        by: Columns that make groups; None: those of task, model and children that vary.
+        references: Fitness by name, such as of textbook rules, drawn as dotted lines.
+        together: Draw all groups in one panel.
 
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
+
+    Example:
+        >>> ax = replay.plots.trajectories(frame, x="calls")
     """
     if x not in COSTS:
         raise ValueError(f"expected x to be one of {', '.join(COSTS)}, got {x!r}")
@@ -76,55 +82,64 @@ def trajectories(
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
     frame = counted_once(frame, stacklevel=2)
     if frame["best_fitness"].isna().all():
-        return style.sentence(ax, theme, "No run has a program that is ok.")
+        return Chart(message="No run has a program that is ok.")
     parts = list(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
     groups = [_group(_named(keys, of), part, cost_columns) for of, part in parts]
     split = sum(len(each.curves) > 1 for each in groups) > 1 and not together
-    ax = style.prepare(axes_for(len(groups) if split else 1, ax), theme)
-    style.label_axes(ax, theme, x=label, y=style.fitness_name(frame.get("task", ("",))))
     known = {name.replace("_", " "): value for name, value in (references or {}).items()}
     drawn: list[ArrayLike] = [fitness for each in groups for _, fitness in each.curves]
-    strips = strips_for(ax, len(groups) if split else 1, [*drawn, list(known.values())])
-    ends = _draw_groups(ax, theme, groups, strips, thin=split or len(groups) <= len(PALETTE))
+    strips = strips_for(len(groups) if split else 1, [*drawn, list(known.values())])
+    marks = _draw_groups(groups, strips, thin=split or len(groups) <= len(PALETTE))
     for name, value in known.items():
-        for order in range(strips.count):
-            ax.axhline(strips.end(order, value), color=THEMES[theme].text, lw=0.8, ls=":")
-        ends.append((strips.end(0, value), name, THEMES[theme].text))
-    ax.set_xmargin(0.02)  # room for the dots at the ends
-    strips.finish(ax, theme, ends)
-    if x == "generation":
-        style.whole_numbers(ax)
-    else:
-        ax.xaxis.set_major_formatter(style.number)
+        marks += [Rule(y=strips.end(order, value), dash="1.5 3") for order in range(strips.count)]
+        marks.append(End(y=strips.end(0, value), text=name))
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
-    about = _about(groups, split=split)
-    style.head(ax, theme, f"Best so far: {', '.join(fixed)}".removesuffix(": "), about)
-    return ax
+    panel = Panel(
+        title=f"Best so far: {', '.join(fixed)}".removesuffix(": "),
+        about=_about(groups, split=split),
+        x=Axis(label=label, whole=x in ("generation", "calls")),
+        y=strips.axis(style.fitness_name(frame.get("task", ("",)))),
+        marks=marks,
+        height=strips.height,
+        zoom=True,
+    )
+    return Chart(panels=[panel])
 
 
-def _draw_groups(
-    ax: Axes, theme: Theme, groups: Sequence[_Group], strips: Strips, *, thin: bool
-) -> list[tuple[float, str, str]]:
-    """Draw the runs, medians and bands of all groups, and return the ends of their lines.
+def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool) -> list[Mark]:
+    """The runs, medians and bands of all groups, and the names at the ends of their lines.
 
     Without `thin`, single runs are left out, since their lines would hide everything.
     """
-    ends = []
+    behind: list[Mark] = strips.rules()
+    marks: list[Mark] = []
     same = len({len(each.curves) for each in groups}) == 1
     for order, group in enumerate(groups):
-        colour, dashes = style.look_of(ax, group.name, order)
+        color, dash = style.look_of(group.name, order)
         at = group.band["at"].to_numpy(np.float64)
-        strips.show_elsewhere(ax, theme, order, at, group.band["value"], steps=True)
+        behind += strips.elsewhere(order, at, group.band["value"], step=True)
+        faint = f"{color}73"
         for position, fitness in group.curves if thin else ():
             height = strips.place(order, fitness)
-            _steps(ax, position, height, dot=2.0, color=colour, lw=0.7, alpha=0.45)
-        _median(ax, group, strips, order, colour, dashes, 0.2 if thin else 0.08)
+            marks.append(Line(x=position, y=height, color=faint, width=1.0, step=True, hover=False))
+        if thin:
+            ends = [_last(position, fitness) for position, fitness in group.curves]
+            heights = strips.place(order, [height for _, height in ends])
+            marks.append(Points(x=[x for x, _ in ends], y=heights, color=faint, size=1.5))
+        marks += _median(group, strips, order, color, dash)
         notes = [] if same else [f"n = {len(group.curves)}"]
         notes += ["nothing ok"] if math.isnan(group.end) else []
         text = group.name + (f" ({', '.join(notes)})" if notes else "")
-        ends.append((strips.end(order, group.end), text, colour))
-    return ends
+        if text:
+            marks.append(End(y=strips.end(order, group.end), text=text, color=color))
+    return [*behind, *marks]
+
+
+def _last(position: FloatArray, fitness: FloatArray) -> tuple[float, float]:
+    """The last place with a value."""
+    known = np.flatnonzero(np.isfinite(fitness))
+    return (float(position[known[-1]]), float(fitness[known[-1]])) if known.size else (0, math.nan)
 
 
 def worth(
@@ -132,9 +147,7 @@ def worth(
     *,
     by: str | Sequence[str] | None = None,
     x: Cost = "calls",
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+) -> Chart:
     """Draws what the next calls gain from one state: the fitness of its forks above the state.
 
     Intervals are over the copies, so they are conditional on this state;
@@ -144,11 +157,6 @@ def worth(
         frame: Rows of `replay.load`, of forks of one state; other runs are left out.
         by: Columns that make groups, as in `trajectories`.
         x: The cost, as in `trajectories`, counted from the fork on.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: There are no forks, or forks of several states.
@@ -165,41 +173,35 @@ def worth(
         generation=after["generation"] - start["generation"],
         best_fitness=after["best_fitness"] - start["best_fitness"],
     )
-    ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
-    heading = vars(ax)["heading"]
-    heading["title"] = heading["title"].replace("Best so far", "What the next calls are worth", 1)
-    for run, copy in (("runs", "copies"), ("run", "copy")):
-        heading["subtitle"] = heading["subtitle"].replace(run, copy)
-    vars(ax)["fit_head"]()
-    ax.set_xlabel(f"{ax.get_xlabel().removesuffix(' so far')} from the fork on")
-    ax.set_ylabel("gain over the state of the fork")
-    return ax
+    [panel] = trajectories(moved, x=x, by=by).panels
+    about = panel.about.replace("runs", "copies").replace("run", "copy")
+    title = panel.title.replace("Best so far", "What the next calls are worth", 1)
+    label = f"{panel.x.label.removesuffix(' so far')} from the fork on"
+    gain = replace(panel.y, label="gain over the state of the fork")
+    shown = replace(panel, title=title, about=about, x=replace(panel.x, label=label), y=gain)
+    return Chart(panels=[shown])
 
 
-def pulls(
-    allocation: Allocation, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def pulls(allocation: Allocation, *, of: str = "") -> Chart:
     """Draws which arm a live allocation pulled in each round.
 
     Args:
         allocation: The allocation, from `evo.allocate_live`.
         of: Name of the allocation, for the title.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     made = allocation.pulls[allocation.pulls >= 0]
     arms = len(allocation.arms)
-    ax = style.prepare(ax, theme)
-    ax.scatter(np.arange(1, len(made) + 1), made + 1, c=[look(arm)[0] for arm in made], s=25)
-    ax.set_ylim(arms + 0.6, 0.4)
-    ax.set_yticks(range(1, arms + 1))
-    style.whole_numbers(ax)
-    style.label_axes(ax, theme, x="round", y="arm")
-    style.head(ax, theme, f"Arm pulled: {of}".removesuffix(": "), "One allocation; n = 1.")
-    return ax
+    points = Points(
+        x=np.arange(1, len(made) + 1), y=made + 1, color=[look(int(arm))[0] for arm in made],
+        size=3.5, texts=[f"round {k}: arm {arm + 1}" for k, arm in enumerate(made.tolist(), 1)],
+    )  # fmt: skip
+    ticks = [(float(arm), str(arm)) for arm in range(1, arms + 1)]
+    panel = Panel(
+        title=f"Arm pulled: {of}".removesuffix(": "), about="One allocation; n = 1.",
+        x=Axis(label="round", whole=True), marks=[points], height=max(120.0, 22.0 * arms),
+        y=Axis(domain=(arms + 0.6, 0.4), label="arm", ticks=ticks),
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, FloatArray]:
@@ -256,36 +258,35 @@ def _group(name: str, runs: pd.DataFrame, columns: Sequence[str]) -> _Group:
     return _Group(name, curves, band.assign(at=grid))
 
 
-def _median(
-    ax: Axes, group: _Group, strips: Strips, order: int, colour: str, dashes: str, fill: float
-) -> None:
-    """Draw the median and the band of a group, which can be pointed at."""
+def _median(group: _Group, strips: Strips, order: int, color: str, dash: str) -> list[Mark]:
+    """The median and the band of a group, which can be pointed at."""
     band = group.band
     grid = band["at"].to_numpy(np.float64)
     value, low, high = (strips.place(order, band[name]) for name in ("value", "low", "high"))
-    ax.fill_between(grid, low, high, step="post", color=colour, alpha=fill, lw=0)
-    for last in np.flatnonzero(~np.isnan(low))[-1:]:  # the band's last value has no width
-        ax.vlines(grid[last], low[last], high[last], color=colour, lw=2, alpha=0.5)
     everyone = (band["n"] == len(group.curves)).to_numpy()
-    _steps(ax, grid, value, dot=4.0, color=colour, lw=1.2, ls=(0, (2, 2)))
-    _steps(ax, grid, np.where(everyone, value, np.nan), color=colour, lw=2.2, ls=dashes)
     rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
     texts = [
-        f"{hits.ranged(*row)} at {style.number(at)}, n = {n}"
+        f"{group.name or 'median'}: {ranged(*row)} at {style.number(at)}, n = {n}"
         for row, at, n in zip(rows, grid, band["n"], strict=True)
     ]
-    hits.curve(ax, grid, value, texts, f"{group.name or 'median'}: ")
-
-
-def _steps(
-    ax: Axes, position: FloatArray, fitness: object, *, dot: float = 0.0, **look: Any
-) -> None:
-    """Draw fitness as steps that end at the last position, where a dot shows the last value."""
-    height = np.asarray(fitness, dtype=np.float64)
-    [line] = ax.step(position, height, where="post", **look)
-    if dot:
-        line.set(marker="o", markersize=dot, markeredgewidth=0)
-        line.set_markevery(np.flatnonzero(np.isfinite(height))[-1:].tolist())
+    marks: list[Mark] = [
+        Line(
+            x=grid, y=value, low=low, high=high, color=color, width=1.7, dash="3.4 3.4", step=True,
+            texts=texts,
+        ),
+        Line(
+            x=grid, y=np.where(everyone, value, np.nan), color=color, width=3.0, dash=dash,
+            step=True, hover=False,
+        ),
+    ]  # fmt: skip
+    x, y = _last(grid, value)
+    ends = [each[np.flatnonzero(~np.isnan(low))[-1:]] for each in (grid, low, high)]
+    marks.append(Points(x=[x], y=[y], color=color, size=2.8))
+    if ends[0].size:  # the band's last value has no width
+        marks.append(
+            Points(x=ends[0], y=[math.nan], y_low=ends[1], y_high=ends[2], color=color, size=2.8)
+        )
+    return marks
 
 
 def _named(keys: Sequence[str], values: tuple[object, ...]) -> str:
@@ -316,19 +317,12 @@ def _about(groups: Sequence[_Group], *, split: bool) -> str:
     return f"{about}; {same}"
 
 
-def construction(
-    picture: str, value: object, *, ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def construction(picture: str, value: object) -> Chart:
     """Draws the value that a program returned.
 
     Args:
         picture: The kind of picture of the task: "circles", "points" or "triangle".
         value: The value as plain data or arrays: (centers, radii, ...), or points of shape (n, 2).
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: There is no such picture, or the value does not fit it.
@@ -338,35 +332,30 @@ def construction(
         >>> ax = replay.plots.construction("points", points)
     """
     made = construct(picture, value)
-    ax = style.subplots(width=5.0, height=5.2)[1][0] if ax is None else ax
-    ax = style.prepare(ax, theme)
-    _draw(ax, made, THEMES[theme])
-    ax.margins(0.04)
-    ax.set_aspect("equal", adjustable="datalim")  # the layout counts on an unchanging box
-    ax.set_axis_off()
-    style.head(ax, theme, made.title, made.about)
-    return ax
+    panel = Panel(
+        title=made.title, about=made.about, x=Axis(), y=Axis(), marks=shapes_of(made), height=380,
+        equal=True, bare=True,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
-def _draw(ax: Axes, made: Construction, ink: Ink) -> None:
-    """Draw the shapes of a construction."""
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Circle
-
+def shapes_of(made: Construction) -> list[Mark]:
+    """The shapes of a construction as marks."""
+    marks: list[Mark] = []
+    for ends, color, dash in ((made.far, "faint", "5 3"), (made.near, PALETTE[1], "")):
+        if len(ends):
+            (x0, y0), (x1, y1) = ends[:, 0].T, ends[:, 1].T
+            marks.append(Segments(x0=x0, y0=y0, x1=x1, y1=y1, color=color, dash=dash))
     if len(made.outline):
-        ax.fill(*made.outline.T, fill=False, ec=ink.text, lw=1.2)
-    discs = [Circle((x, y), r) for x, y, r in made.discs.tolist()]
-    if discs:
-        faces, edges = f"{PALETTE[0]}40", PALETTE[0]
-        ax.add_collection(PatchCollection(discs, facecolor=faces, edgecolor=edges, lw=1.2))
-    for lines, colour, dashes in ((made.far, ink.faint, "--"), (made.near, PALETTE[1], "-")):
-        for ends in lines:
-            ax.plot(*ends.T, color=colour, ls=dashes, lw=1.2, zorder=1)
+        marks.append(Area(x=made.outline[:, 0], y=made.outline[:, 1]))
+    if len(made.discs):
+        x, y, r = made.discs.T
+        marks.append(Discs(x=x, y=y, r=r, color=PALETTE[0]))
     if len(made.area):
-        ax.fill(*made.area.T, fc=f"{PALETTE[1]}55", ec=PALETTE[1], lw=1.2)
-    for places, marker, ms, colour in (
-        (made.points, "o", 7, PALETTE[0]),
-        (made.crosses, "x", 5, PALETTE[1]),
-    ):
-        if len(places):
-            ax.plot(*places.T, ls="", marker=marker, ms=ms, color=colour, zorder=2)
+        marks.append(Area(x=made.area[:, 0], y=made.area[:, 1], color=PALETTE[1], opacity=0.33))
+    if len(made.points):
+        marks.append(Points(x=made.points[:, 0], y=made.points[:, 1], color=PALETTE[0], size=4.8))
+    if len(made.crosses):
+        x, y = made.crosses.T
+        marks.append(Points(x=x, y=y, color=PALETTE[1], size=3.4, shape="cross"))
+    return marks

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plots import hits, style
-from replay.plots.hits import ranged
-from replay.plots.strips import axes_for, name_once, strips_for
-from replay.plots.style import THEMES, FloatArray, Theme, number
+from replay.plots import style
+from replay.plots.chart import Chart
+from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
+from replay.plots.medium import one_look
+from replay.plots.panel import Axis, ColorBar, Panel
+from replay.plots.strips import strips_for
+from replay.plots.style import FloatArray, number, ranged
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
-    from matplotlib.patches import Patch, Rectangle
 
 MOST_MARKERS = 32
 """Lines through more points are drawn without markers."""
+
+ROW = 30.0
+"""Pixels of a row of estimates."""
 
 
 def facets(
@@ -53,9 +58,9 @@ def facets(
     figure, axes = style.subplots(-(-len(names) // across), across, width=width, height=height)
     for ax in axes[len(names) :]:
         ax.remove()
-    vars(figure)["looks"] = {}
-    for name, ax in zip(names, axes, strict=False):
-        draw(name, ax)
+    with one_look():
+        for name, ax in zip(names, axes, strict=False):
+            draw(name, ax)
     style.say_once(figure, axes[: len(names)], names)
     bars = [each for each in figure.axes if each not in axes]
     for bar in bars[:-1]:
@@ -66,8 +71,18 @@ def facets(
         for ax in others:
             if ax.get_ylabel() == left.get_ylabel():
                 ax.set_ylabel("")
-    name_once(rows)
+    _name_once(rows)
     return figure
+
+
+def _name_once(rows: Iterable[Sequence[Axes]]) -> None:
+    """Names the strips of axes side by side at the right of the last one only."""
+    for row in rows:
+        for ax, right in pairwise(row):
+            notes, beside = (vars(each).get("strips", []) for each in (ax, right))
+            if [note.get_text() for note in notes] == [note.get_text() for note in beside]:
+                for note in notes:
+                    note.remove()
 
 
 def lines(
@@ -83,10 +98,8 @@ def lines(
     scale: Literal["plain", "whole", "doublings"] = "plain",
     apart: float = 0.0,
     together: bool = False,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
-    """Draw lines with their intervals, each named where it ends.
+) -> Chart:
+    """Draws lines with their intervals, each named where it ends.
 
     Where two lines or more have bands, each line is drawn in a strip of its own, one below the
     other over the same range; grey lines show the others.
@@ -105,8 +118,6 @@ def lines(
         apart: By how much lines are moved sideways so that bars do not hide each other, in units of
             the axis or in doublings.
         together: Draw all lines in one panel, though their bands may hide each other.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
     """
     if by is None:
         wide = table.rename_axis(index=at, columns=None).reset_index()
@@ -115,38 +126,49 @@ def lines(
     parts = table.groupby(by, sort=False)
     banded = int((table["high"] > table["low"]).groupby(table[by]).any().sum())
     split = limits == "band" and banded > 1 and not together
-    ax = style.prepare(axes_for(parts.ngroups if split else 1, ax), theme)
-    if scale == "doublings":
-        style.doublings(ax, table[at].max())
-    strips = strips_for(ax, parts.ngroups if split else 1, [table[["value", "low", "high"]]])
-    fill = 0.25 if split else 0.4 / (1 + parts.ngroups)
-    ends = []
+    strips = strips_for(parts.ngroups if split else 1, [table[["value", "low", "high"]]])
+    behind: list[Mark] = strips.rules()
+    marks: list[Mark] = []
+    ends: list[Mark] = []
     for order, (name, rows) in enumerate(parts):
-        colour, dashes = style.look_of(ax, name, order)
+        color, dash = style.look_of(name, order)
         columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
         place, *band = columns
-        value, below, above = (strips.place(order, each) for each in band)
+        value, low, high = (strips.place(order, each) for each in band)
         move = apart * (order - (parts.ngroups - 1) / 2)
         place = place * 2**move if scale == "doublings" else place + move
+        texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
+        behind += strips.elsewhere(order, place, band[0], step=False)
+        few = len(place) <= MOST_MARKERS
         if limits == "bars":
-            ax.vlines(place, below, above, color=colour, lw=1.2, alpha=0.6)
+            marks.append(Line(x=place, y=value, color=color, dash=dash, width=2.2, hover=False))
+            marks.append(
+                Points(
+                    x=place, y=value, y_low=low, y_high=high, color=color,
+                    size=2.8 if few else 1.0, texts=texts,
+                )
+            )  # fmt: skip
         else:
-            ax.fill_between(place, below, above, color=colour, alpha=fill, lw=0)
-            edges = np.stack([below, above], axis=1)
-            ax.plot(place, edges, color=colour, ls=dashes, lw=0.6, alpha=0.5)
-        strips.show_elsewhere(ax, theme, order, place, band[0], steps=False)
-        marker = "o" if len(place) <= MOST_MARKERS else ""
-        ax.plot(place, value, color=colour, ls=dashes, marker=marker, ms=4, lw=1.6)
-        ends.append((strips.end(order, float(band[0][-1])), str(name), colour))
-        texts = [f"{ranged(*each)} at {number(x)}" for x, *each in columns.T.tolist()]
-        hits.curve(ax, place, value, texts, f"{name}: ")
-    strips.finish(ax, theme, ends)
-    if scale == "whole":
-        style.whole_numbers(ax)
-    style.label_axes(ax, theme, x=x, y=y)
-    about = f"{about.removesuffix('.')}; grey: the others" if split else about
-    style.head(ax, theme, title, about)
-    return ax
+            marks.append(
+                Line(
+                    x=place, y=value, low=low, high=high, color=color, dash=dash, width=2.2,
+                    label=str(name), texts=texts,
+                )
+            )  # fmt: skip
+            marks += [Points(x=place, y=value, color=color, size=2.8)] if few else []
+        if name:
+            ends.append(End(y=strips.end(order, float(band[0][-1])), text=str(name), color=color))
+    ticks = style.doublings(table[at].max()) if scale == "doublings" else None
+    panel = Panel(
+        title=title,
+        about=f"{about.removesuffix('.')}; grey: the others" if split else about,
+        x=Axis(
+            label=x, whole=scale == "whole", ticks=ticks, grid=True,
+            scale="log" if scale == "doublings" else "linear",
+        ),
+        y=strips.axis(y), marks=[*behind, *marks, *ends], height=strips.height, zoom=True,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def estimates(
@@ -158,10 +180,8 @@ def estimates(
     rows: str | None = None,
     groups: str | None = None,
     bound: float | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
-    """Draw estimates as points with their intervals, one row per name, the first on top.
+) -> Chart:
+    """Draws estimates as points with their intervals, one row per name, the first on top.
 
     Args:
         table: Columns value, low and high; what is NaN is not drawn. An interval without an upper
@@ -172,125 +192,95 @@ def estimates(
         rows: Column that names the rows; None: the index does.
         groups: Column whose values share a row of the chart and differ in colour; None: none.
         bound: Where to draw a line that intervals are to be compared with.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
 
     Raises:
         ValueError: If the table lacks a column.
     """
     used = [name for name in (rows, groups) if name]
     style.require(table, "value", "low", "high", *used)
-    ax = style.prepare(ax, theme)
-    if bound is not None:
-        ax.axvline(bound, color=THEMES[theme].text, lw=0.8)
-    names = list(dict.fromkeys(table.index if rows is None else table[rows]))
+    of_row = table.index if rows is None else table[rows]
+    names = list(dict.fromkeys(of_row))
     labels = list(dict.fromkeys(table[groups])) if groups else [None]
-    limits = table[["value", "low", "high"]].to_numpy(np.float64)
-    endless = np.isposinf(limits[:, [0, 2]]).any()
-    edge = 1.08 * np.max(limits, where=np.isfinite(limits), initial=0.0) or 1.0
-    if endless:
-        ax.set_xlim(0, edge)
-    for row, name in zip(table.to_dict("records"), table.index, strict=True):
-        order = labels.index(row[groups]) if groups else 0
-        colour, _ = style.look_of(ax, row.get(groups), order)
+    values = table[["value", "low", "high"]].to_numpy(np.float64)
+    endless = np.isposinf(values[:, [0, 2]]).any()
+    edge = 1.08 * np.max(values, where=np.isfinite(values), initial=0.0) or 1.0
+    marks: list[Mark] = [] if bound is None else [Rule(x=bound)]
+    for order, label in enumerate(labels):
+        own = np.ones(len(table), dtype=bool) if groups is None else table[groups] == label
+        color, _ = style.look_of(label, order)
         inside = 0.6 * ((order + 0.5) / len(labels) - 0.5)
-        height = names.index(row[rows] if rows else name) + inside
-        value, low, high = row["value"], row["low"], row["high"]
-        ax.hlines(height, min(low, edge), min(high, edge), color=colour, lw=2, alpha=0.7)
-        if math.inf in (value, high):
-            ax.plot(edge, height, marker=">", color=colour, ms=7, clip_on=False)
-        if math.isfinite(value):
-            ax.plot(value, height, marker="o", color=colour, ms=5)
-        if not math.isnan(value):
-            ends = (min(low, edge), min(value, edge), min(high, edge))
-            reach = [each for each in ends if not math.isnan(each)]
-            what = str(row[rows] if rows else name)
-            what += f", {row[groups]}" if groups else ""
-            box = (min(reach), height - 0.3 / len(labels), max(reach), height + 0.3 / len(labels))
-            hits.mark(ax, box, f"{what}: {ranged(value, low, high)}")
-    style.label_rows(ax, [str(name) for name in names])
-    style.label_axes(ax, theme, x=x, y="")
-    looks = [style.look_of(ax, label, order) for order, label in enumerate(labels)]
-    legend = [(str(each), colour) for each, (colour, _) in zip(labels, looks, strict=True)]
-    style.head(ax, theme, title, about, legend=legend if groups else ())
-    return ax
+        heights = [names.index(name) + inside for name in of_row[own]]
+        value, low, high = values[own].T
+        of = f", {label}" if groups else ""
+        texts = [
+            "" if math.isnan(row[0]) else f"{name}{of}: {ranged(*row)}"
+            for name, row in zip(of_row[own], values[own].tolist(), strict=True)
+        ]
+        marks.append(
+            Points(
+                x=value, y=heights, x_low=np.minimum(low, edge), x_high=np.minimum(high, edge),
+                color=color, size=3.5, texts=texts, label=str(label) if groups else "",
+            )
+        )  # fmt: skip
+        never = np.isposinf(value) | np.isposinf(high)
+        if never.any():
+            later = np.where(never, edge, math.nan)
+            marks.append(
+                Points(x=later, y=heights, color=color, size=4.8, shape="later", texts=texts)
+            )
+    ticks = [(float(row), str(name)) for row, name in enumerate(names)]
+    height = max(120.0, ROW * len(names) * max(1.0, 0.6 * len(labels)))
+    panel = Panel(
+        title=title, about=about, x=Axis(label=x, domain=(0.0, float(edge)) if endless else None),
+        y=Axis(domain=(len(names) - 0.5, -0.5), ticks=ticks), marks=marks, height=height,
+        legend=groups is not None,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
-def draw_heat(
-    ax: Axes,
-    theme: Theme,
+def heat(
     values: FloatArray,
     *,
     ticks: tuple[Sequence[int], Sequence[int]],
     label: str,
+    texts: Sequence[Sequence[str]],
     predicted: NDArray[np.bool_] | None = None,
     written: bool = True,
-) -> Colorbar | None:
-    """Draw splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
+) -> Panel:
+    """Returns splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
 
     NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` names what colours
-    mean; `predicted` cells are round; narrow ones have the decimals alone. Returns the colour bar;
-    None where nothing is known.
+    mean; `texts` are tooltips; `predicted` cells are round.
     """
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.collections import PatchCollection
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Ellipse, Rectangle
-
     known = values[np.isfinite(values)]
-    scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
-    colours, size = colormaps["cividis"], style.text_size(ax)
-    narrow = cramped(ax, values.shape[1])
-    fills = colours(scale(values))
-    shapes: list[Patch] = []
-    known_at = np.argwhere(~np.isnan(values)).tolist()
-    for row, column in known_at:
-        shapes.append(Rectangle((column - 0.5, row - 0.5), 1, 1))
-        if predicted is not None and predicted[row, column]:
-            shapes[-1] = Ellipse((column, row), 0.9, 0.9)
-        if written:
-            value = values[row, column]
-            text = f"{value:.2f}".removeprefix("0.") if 0 <= value < 0.995 else f"{value:.2g}"
-            text = f".{text}" if 0 <= value < 0.995 and not narrow else text
-            ax.text(
-                column, row, text, ha="center", va="center", fontsize=size,
-                color=style.readable(fills[row, column]), in_layout=False,
-            )  # fmt: skip
-    cells = PatchCollection(
-        shapes, facecolor=[fills[tuple(each)] for each in known_at], linewidth=0
-    )
-    ax.add_collection(cells, autolim=False)
-    ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
-    for put, names in ((ax.set_yticks, ticks[0]), (ax.set_xticks, ticks[1])):
-        labels = [number(each) if each > 9999 else str(each) for each in names]
-        places = range(0, len(labels), 2 if narrow and names is ticks[1] else 1)
-        put(places, [labels[k] for k in places])
-    ax.grid(visible=False)
-    style.label_axes(ax, theme, x="generations T", y="children per generation N")
-    figure = ax.get_figure(root=True)
-    if figure is None or not known.size:
-        return None
-    bar = figure.colorbar(ScalarMappable(scale, colours), ax=ax, pad=0.02, aspect=30)
-    bar.ax.tick_params(colors=THEMES[theme].text, labelsize=size)
-    bar.set_label(label, color=THEMES[theme].text, fontsize=size)
-    bar.ax.spines[:].set_visible(False)
-    return bar
+    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    shown = [[_two_decimals(value) for value in row] for row in values.tolist()]
+    rows, columns = values.shape
+    cells = Cells(
+        values=values, x0=-0.5, x1=columns - 0.5, y0=-0.5, y1=rows - 0.5, colors=RAMP, least=least,
+        most=most, texts=texts, written=shown if written else None,
+        round=np.zeros(values.shape, dtype=bool) if predicted is None else predicted,
+    )  # fmt: skip
+    named = [
+        [(float(k), number(each) if each > 9999 else str(each)) for k, each in enumerate(names)]
+        for names in ticks
+    ]
+    return Panel(
+        title="", x=Axis(domain=(-0.5, columns - 0.5), label="generations T", ticks=named[1]),
+        y=Axis(domain=(-0.5, rows - 0.5), label="children per generation N", ticks=named[0]),
+        marks=[cells], height=380, bar=ColorBar(RAMP, least, most, label) if known.size else None,
+    )  # fmt: skip
 
 
-def cramped(ax: Axes, columns: int) -> bool:
-    """Whether so many cells side by side are too narrow for ".12" in a frame."""
-    width = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72
-    return width < 2.1 * style.text_size(ax) * columns
+def _two_decimals(value: float) -> str:
+    """What is written in a cell: ".93"."""
+    if not math.isfinite(value):
+        return ""
+    if 0 <= value < 0.995:
+        return f"{value:.2f}".removeprefix("0")
+    return f"{value:.2g}"
 
 
 def place(ticks: Sequence[int], value: float) -> float:
     """Where a value lies on an axis of a heatmap, whose ticks are evenly spaced."""
     return float(np.interp(math.log(value), np.log(ticks), np.arange(len(ticks))))
-
-
-def cell_frame(column: float, row: float, colour: str, width: float) -> Rectangle:
-    """A frame around a cell of a heatmap, outside its number."""
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.43, row - 0.43), 0.86, 0.86, fill=False, ec=colour, lw=width)

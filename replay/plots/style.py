@@ -8,6 +8,7 @@ a call, so figures can be made on any thread and without a display.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evo.logs.types import JsonObject
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
-from replay.plots.medium import captions, palette
+from replay.plots.medium import captions, looks, palette
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +38,8 @@ Theme = Literal["light", "dark", "neutral"]
 - `neutral`: that of the page in explorers, else `light`.
 """
 
-LINE_STYLES = ("-", "--", ":", "-.")
-"""Taken in turn each time the palette is used up."""
+DASHES = ("", "6 3", "1.5 2.5", "6 2.5 1.5 2.5")
+"""Patterns of lines, taken in turn each time the palette is used up."""
 
 TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
 WIDER, LARGER = 10.0, 11.0
@@ -124,7 +125,7 @@ def head(
     title: str,
     subtitle: str,
     *,
-    legend: Sequence[tuple[str, str]] = (),
+    legend: Sequence[tuple[str, str | Line2D]] = (),
 ) -> Annotation:
     """Put a title, a smaller line wrapped to the axes' width, and a legend above the axes.
 
@@ -133,7 +134,7 @@ def head(
         theme: Inks.
         title: A few words.
         subtitle: What is drawn and from how many runs.
-        legend: (text, colour) of each entry.
+        legend: Text and colour, or line, of each entry.
 
     Returns:
         The smaller line.
@@ -179,7 +180,7 @@ def head(
 
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
     width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
-    return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.5))))
+    return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.54))))
 
 
 def arrange(figure: Figure) -> None:
@@ -300,20 +301,11 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     ]  # fmt: skip
 
 
-def label_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Name horizontal rows, the first on top."""
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.grid(visible=False, axis="y")
-    ax.tick_params(axis="y", length=0)
-    vars(ax)["rows"] = list(names)
-
-
 def number(value: float, _: object = None) -> str:
     """Three digits, thousands as k and millions as M; also a formatter of ticks."""
     size = abs(value)
     if not math.isfinite(value) or size >= 1e9 or 0 < size < 1e-3:
-        return f"{value:.3g}"
+        return re.sub(r"e([+-])0?", lambda e: "e" + e[1].strip("+"), f"{value:.3g}")
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if size >= 0.9995 * unit:
             return f"{float(f'{value / unit:.3g}'):g}{letter}"
@@ -327,13 +319,11 @@ def whole_numbers(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
-def doublings(ax: Axes, most: float) -> None:
-    """Space the horizontal axis by doublings, with ticks at powers of two that keep apart."""
+def doublings(most: float) -> list[tuple[float, str]]:
+    """Ticks at powers of two that keep apart."""
     count = max(1, math.ceil(most)).bit_length()
     ticks = [2**power for power in range(0, count, 1 + count // 9)]
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(ticks, [number(tick) if tick > 9999 else str(tick) for tick in ticks])
-    ax.minorticks_off()
+    return [(float(tick), number(tick) if tick > 9999 else str(tick)) for tick in ticks]
 
 
 def ratios(ax: Axes, low: float, high: float) -> None:
@@ -346,6 +336,12 @@ def ratios(ax: Axes, low: float, high: float) -> None:
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if close else (1.0,), numticks=8))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(number))
+
+
+def ranged(value: float, low: float, high: float) -> str:
+    """A value with its interval, where there is one, in four digits."""
+    known = math.isfinite(low) or math.isfinite(high)
+    return f"{value:.4g} [{low:.4g}, {high:.4g}]" if known else f"{value:.4g}"
 
 
 def intervals(
@@ -404,24 +400,16 @@ def require(table: pd.DataFrame, *columns: str) -> None:
         raise ValueError(f"expected columns {', '.join(columns)}; {', '.join(missing)} missing")
 
 
-def readable(ground: Sequence[float]) -> str:
-    """Black or white, whichever is easier to read on a colour (red, green, blue in [0, 1])."""
-    channels = np.asarray(ground[:3])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
-
-
-def look_of(ax: Axes, name: object, order: int) -> tuple[str, str]:
-    """Colour and line style of a line: of its number, or in facets of its name in all of them."""
-    known: dict[object, int] | None = vars(figure_of(ax)).get("looks")
+def look_of(name: object, order: int) -> tuple[str, str]:
+    """Colour and dashes of a line: of its number, or in facets of its name in all of them."""
+    known = looks.get()
     return look(order if known is None else known.setdefault(name, len(known)))
 
 
 def look(order: int) -> tuple[str, str]:
-    """Colour and line style of the line with this number."""
+    """Colour and dashes of the line with this number."""
     colours = palette.get()
-    style = LINE_STYLES[order // len(colours) % len(LINE_STYLES)]
-    return colours[order % len(colours)], style
+    return colours[order % len(colours)], DASHES[order // len(colours) % len(DASHES)]
 
 
 def sentence(ax: Axes | None, theme: Theme, text: str) -> Axes:

@@ -21,8 +21,7 @@ from replay.planning.sweeps import (
     pareto_front,
     swept_fields,
 )
-from replay.plots.hits import ranged
-from replay.plots.style import FITNESS, number
+from replay.plots.style import FITNESS, number, ranged
 from replay.statistics.intervals import LEAST, measured
 
 if TYPE_CHECKING:

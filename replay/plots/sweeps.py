@@ -1,23 +1,29 @@
 """Sweeps: what each field does, all configurations at once, the best for their cost.
 
 Intervals are over seeds, which the configurations of a sweep share; with one seed there are none,
-and the figure states it.
+and the figure states it. A click on a configuration leads to its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replay.planning.sweeps import COST_LABELS, swept_fields
-from replay.plots import hits, style
-from replay.plots.shapes import estimates, lines
-from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, number
+from replay.plots.chart import Chart
+from replay.plots.colours import shades
+from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
+from replay.plots.panel import Axis, Panel
+from replay.plots.style import FITNESS, PALETTE, ranged
 from replay.plots.sweep_tables import (
     MOST_NAMED,
     SHADES,
+    Coordinates,
+    Costs,
     NothingToDrawError,
     coordinates,
     costs,
@@ -28,214 +34,311 @@ from replay.plots.sweep_tables import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Colormap
+
+ROW, FRAME = 26.0, 10.0
+"""Height of a row, and the room for the frame around all rows, in pixels."""
+
+LONGEST = 16
+"""Characters of a value on an axis of parallel coordinates; tooltips have the whole value."""
 
 
 def main_effects(
-    frame: pd.DataFrame,
-    fields: Sequence[str] | None = None,
-    *,
-    column: str = "fitness",
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+    frame: pd.DataFrame, fields: Sequence[str] | None = None, *, column: str = "fitness"
+) -> Chart:
     """Draws main effects: the mean over all runs with one value of a field, by field.
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
         fields: Names of the fields (default: all that vary).
         column: The column whose mean is drawn.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     try:
         shown = effects(frame, fields, column)
     except NothingToDrawError as why:
-        return style.sentence(ax, theme, str(why))
-    names = [
-        f"{row['field']} = {row['setting']}  (n = {row['runs']})"
-        for row in shown.table.to_dict("records")
+        return Chart(message=str(why))
+    table = shown.table
+    marks: list[Mark] = []
+    ticks: list[tuple[float, str]] = []
+    places, at = [], 0
+    domain = _room([*table["value"], *table["low"], *table["high"]])
+    for field, part in table.groupby("field", sort=False):
+        if at:
+            marks.append(Rule(y=at - 0.5, color="faint"))
+        marks.append(Label(x=domain[0], y=at, text=str(field), dx=6, dy=1))
+        for row in part.to_dict("records"):
+            at += 1
+            places.append(at)
+            ticks.append((float(at), f"{row['setting']}  (n = {row['runs']})"))
+        at += 1
+    texts = [
+        f"{row['field']} = {row['setting']}\n{shown.x} "
+        f"{ranged(row['value'], row['low'], row['high'])}\n{_counts(row)}"
+        for row in table.to_dict("records")
     ]
-    return estimates(
-        shown.table.set_axis(names), title=shown.title, about=shown.about, x=shown.x, ax=ax,
-        theme=theme,
+    points = Points(
+        x=_floats(table["value"]), y=places, x_low=_floats(table["low"]),
+        x_high=_floats(table["high"]), color=PALETTE[0], size=4.5, texts=texts,
     )  # fmt: skip
+    panel = Panel(
+        title=shown.title, about=shown.about, x=Axis(label=shown.x, domain=domain),
+        y=Axis(domain=(at - 0.5, -0.5), ticks=ticks), marks=[*marks, points],
+        height=ROW * at + FRAME,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
-def parallel_coordinates(
-    frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def _counts(row: dict[Any, Any]) -> str:
+    """The numbers of runs, configurations and seeds behind a mean, for its tooltip."""
+    parts = ((row["runs"], "run"), (row["configurations"], "configuration"), (row["seeds"], "seed"))
+    return ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in parts)
+
+
+def parallel_coordinates(frame: pd.DataFrame) -> Chart:
     """Draws each configuration as a line through its values to its mean fitness.
 
     Lines are coloured by fitness; the best tenth, at least one, are thick.
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import Normalize
-
-    ax = style.prepare(ax, theme)
     try:
         shown = coordinates(frame)
     except NothingToDrawError as why:
-        return style.sentence(ax, theme, str(why))
-    ink, end, best = THEMES[theme].text, len(shown.fields), shown.best
-    for at, field in enumerate(shown.fields):
-        for height, text in field.ticks:
-            _tick(ax, at, height, text, ink)
-    for height, text in shown.ticks:
-        _tick(ax, end, height, text, ink, right=True)
-    fitness = shown.table["fitness"]
-    same = 0.0 if fitness.max() > fitness.min() else 0.01
-    colours = ScalarMappable(Normalize(fitness.min() - same, fitness.max() + same), _shades())
+        return Chart(message=str(why))
+    table, end = shown.table, len(shown.fields)
     names = [field.name for field in shown.fields]
-    rows = shown.table.to_dict("records")
-    for rank in reversed(range(len(rows))):
-        top, row = rank < best, rows[rank]
-        mean, below, above = shown.heights.iloc[rank]
-        colour = colours.to_rgba(row["fitness"])
-        heights = [*(field.heights[rank] for field in shown.fields), mean]
-        if top:  # the lightest colours would be lost on white
-            casing = np.column_stack([range(end + 1), heights])
-            ax.add_collection(LineCollection([casing], color=ink, lw=3.6, zorder=3))
-        ax.plot(
-            range(end + 1), heights, color=colour, lw=2.4 if top else 1.0,
-            alpha=1.0 if top else 0.8, zorder=3.5 if top else 2,
-        )  # fmt: skip
-        if top:
-            ax.vlines(end + 0.4 + 0.25 * rank / best, below, above, color=colour, lw=2.2)
-        hits.mark(ax, (end, mean, end, mean), words_of(row, names))
-    _rule(ax, [*names, "mean fitness"], colours, ink)
-    style.head(ax, theme, shown.title, shown.about)
-    return ax
-
-
-def _rule(ax: Axes, names: list[str], colours: ScalarMappable, ink: str) -> None:
-    """Draw and name the axes of parallel coordinates, and a bar of the colours of fitness."""
-    end = len(names) - 1
-    for at in range(end + 1):
-        ax.axvline(at, 0.06 / 1.12, 1.06 / 1.12, color=ink, lw=1.0, zorder=4)
-    room = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72 / (end + 1)
-    if max(map(len, names)) * 0.55 * style.text_size(ax) > room:  # in two rows
-        names[1::2] = [f"\n{name}" for name in names[1::2]]
-    ax.set_xticks(range(end + 1), names)
-    ax.set_yticks([])
-    ax.set(xlim=(-0.3, end + 0.7), ylim=(-0.06, 1.06))
-    ax.spines[["left", "bottom"]].set_visible(False)
-    ax.grid(visible=False)
-    ax.tick_params(axis="x", length=0)
-    bar = style.figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=30)
-    bar.ax.tick_params(colors=ink, labelsize=style.text_size(ax))
-    bar.set_label(f"mean {FITNESS}", color=ink, fontsize=style.text_size(ax))
-    bar.ax.spines[:].set_visible(False)
-
-
-def _shades() -> Colormap:
-    """Colours of fitness that are seen on light and on dark ground."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("fitness", SHADES)
-
-
-def _tick(ax: Axes, x: float, y: float, text: str, ink: str, *, right: bool = False) -> None:
-    from matplotlib.patheffects import withStroke
-
-    ground = ax.figure.get_facecolor()
-    label = ax.annotate(
-        text, (x, y), (6 if right else -6, 0), textcoords="offset points",
-        ha="left" if right else "right", va="center", color=ink, zorder=5,
-        fontsize=style.text_size(ax),
-        arrowprops={"arrowstyle": "-", "color": ink, "lw": 1.0, "shrinkA": 0, "shrinkB": 0},
+    heights = np.column_stack([*(f.heights for f in shown.fields), shown.heights["fitness"]])
+    fitness = table["fitness"]
+    colours = shades(fitness, SHADES, float(fitness.min()), float(fitness.max()))
+    order = np.arange(len(table))[::-1]  # the fittest on top
+    top = order[order < shown.best]
+    texts = [words_of(row, names) for row in table.to_dict("records")]
+    places = np.arange(end + 1)
+    marks: list[Mark] = [Rule(x=float(at)) for at in range(end)]
+    marks += _bar(shown, end)
+    marks.append(  # the lightest colours would be lost on white
+        Polylines(x=places, rows=heights[top], colors=["ink"] * len(top), widths=[4.6] * len(top))
+    )
+    marks.append(
+        Polylines(
+            x=places, rows=heights[order], colors=[colours[k] for k in order],
+            widths=[3.0 if k < shown.best else 1.3 for k in order],
+            texts=[texts[k] for k in order],
+            keys=[str(table["configuration"][k]) for k in order],
+        )
     )  # fmt: skip
-    if not isinstance(ground, str) and ground[-1] > 0:
-        label.set_path_effects([withStroke(linewidth=3, foreground=ground)])
+    best = shown.heights[: shown.best]
+    marks.append(
+        Points(
+            x=[end + 0.45 + 0.3 * k / shown.best for k in range(shown.best)],
+            y=_floats(best["fitness"]), y_low=_floats(best["fitness_low"]),
+            y_high=_floats(best["fitness_high"]), color=colours[: shown.best], size=3.5,
+            texts=texts[: shown.best],
+            keys=[str(each) for each in table["configuration"][: shown.best]],
+        )
+    )  # fmt: skip
+    for at, field in enumerate(shown.fields[1:], start=1):
+        marks += [
+            Label(x=at, y=height, text=brief(text), anchor="end", dx=-6, dy=4 + _outward(height))
+            for height, text in field.ticks
+        ]
+    marks += [Label(x=end + BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks]
+    titles = [*names, f"mean {FITNESS}"]
+    ticks = [(float(at), name) for at, name in enumerate(titles)]
+    first = [(height, brief(text)) for height, text in shown.fields[0].ticks]
+    panel = Panel(
+        title=shown.title, about=shown.about,
+        x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.08, 1.08), ticks=first),
+        marks=marks, height=360,
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
-def depth_breadth_slice(
-    frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
+def _outward(height: float) -> float:
+    """By how many pixels a text at an end of an axis moves away from the lines that meet there."""
+    return -12.0 if height == 1 else 12.0 if height == 0 else 0.0
+
+
+BAR = 0.06
+"""Half the width of the colour bar on the axis of fitness, in distances between two axes."""
+
+
+def _bar(shown: Coordinates, end: int) -> list[Mark]:
+    """The axis of mean fitness, with its colour bar."""
+    means = shown.heights["fitness"]
+    low, high = float(means.min()), float(means.max())
+    if not high > low:
+        return [Rule(x=float(end))]
+    values = np.linspace(0, 1, 48)[:, None]
+    bar = Cells(values=values, x0=end - BAR, x1=end + BAR, y0=low, y1=high, colors=SHADES)
+    return [Rule(x=float(end)), bar]
+
+
+def depth_breadth_slice(frame: pd.DataFrame) -> Chart:
     """Draws mean fitness against N, with one line per T.
 
     If other fields vary too, the mean is over all their values.
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
     """
     try:
         shown = depth_breadth(frame)
     except NothingToDrawError as why:
-        return style.sentence(ax, theme, str(why))
-    ax = lines(
-        shown.table, title=shown.title, about=shown.about, x="N, children per generation",
-        y=f"mean {FITNESS}", by="T", at="place", limits="bars", apart=0.05, ax=ax, theme=theme,
+        return Chart(message=str(why))
+    marks: list[Mark] = []
+    groups = list(shown.table.groupby("T", sort=False))
+    dashes = ("", "5 3", "1 2")
+    for order, (name, part) in enumerate(groups):
+        colour, dash = PALETTE[order % len(PALETTE)], dashes[order // len(PALETTE) % len(dashes)]
+        x = part["place"].to_numpy(np.float64) + 0.05 * (order - (len(groups) - 1) / 2)
+        texts = [
+            f"{name}, N = {row['setting']}\nmean {FITNESS} "
+            f"{ranged(row['value'], row['low'], row['high'])}\n{_counts(row)}"
+            for row in part.to_dict("records")
+        ]
+        marks.append(
+            Line(x=x, y=_floats(part["value"]), color=colour, label=str(name), dash=dash,
+                 hover=False)
+        )  # fmt: skip
+        marks.append(
+            Points(
+                x=x, y=_floats(part["value"]), y_low=_floats(part["low"]),
+                y_high=_floats(part["high"]), color=colour, texts=texts,
+            )
+        )  # fmt: skip
+    table = shown.table
+    ticks = [(float(at), str(N)) for at, N in enumerate(shown.children)]
+    panel = Panel(
+        title=shown.title, about=shown.about,
+        x=Axis(label="N, children per generation", ticks=ticks,
+               domain=(-0.35, len(ticks) - 0.65)),
+        y=Axis(label=f"mean {FITNESS}", domain=_room([*table["value"], *table["low"],
+                                                      *table["high"]])),
+        marks=marks, height=320, legend=True,
     )  # fmt: skip
-    ax.set_xticks(range(len(shown.children)), [str(value) for value in shown.children])
-    return ax
+    return Chart(panels=[panel])
 
 
-def cost_and_fitness(
-    frame: pd.DataFrame,
-    *,
-    cost: str = "tokens",
-    ax: Axes | None = None,
-    theme: Theme = "light",
-) -> Axes:
+def cost_and_fitness(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
     """Draws the cost and the fitness of each configuration, with intervals, and the Pareto front.
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
         cost: The cost: "tokens", "n_calls", "flops", "dollars" or "seconds".
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
-
-    Returns:
-        The axes.
 
     Raises:
         ValueError: The cost is not one of these, or is unknown for every run.
     """
     shown = costs(frame, cost)
-    known, front = shown.table, shown.front
-    ax = style.prepare(ax, theme)
-    ink = THEMES[theme]
-    for part, colour in ((known.drop(front.index), ink.faint), (front, PALETTE[1])):
-        ax.vlines(part[cost], part["fitness_low"], part["fitness_high"], color=colour, lw=1.2)
-        ax.hlines(part["fitness"], part[f"{cost}_low"], part[f"{cost}_high"], color=colour, lw=1.2)
-        ax.plot(part[cost], part["fitness"], ls="", marker="o", ms=5, color=colour)
-    fields = swept_fields(frame)
-    for row in known.to_dict("records"):
-        x, y = float(row[cost]), float(row["fitness"])
-        text = f"{words_of(row, fields)}\n{COST_LABELS[cost]} {number(x)}"
-        hits.mark(ax, (x, y, x, y), text)
-    ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
-    if shown.ratios:
-        style.ratios(ax, *shown.ratios)
+    plane = _plane(frame, shown, cost)
+    heights = shown.front.tail(MOST_NAMED)["fitness"].astype(float)
+    ends = [
+        End(y=y, text=name, color="faint") for y, name in zip(heights, shown.names, strict=True)
+    ]
+    return Chart(panels=[replace(plane, marks=[*plane.marks, *ends])])
+
+
+def cost_and_front(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
+    """The same, with the Pareto front as rows below it."""
+    shown = costs(frame, cost)
+    fields, named = swept_fields(frame), shown.front.tail(MOST_NAMED)
+    front = _front(shown.names, named, fields, _costs_in_words(named, fields, cost), cost)
+    return Chart(panels=[_plane(frame, shown, cost), front])
+
+
+def _costs_in_words(part: pd.DataFrame, fields: Sequence[str], cost: str) -> list[str]:
+    """Tooltips of configurations."""
+    return [
+        f"{words_of(row, fields)}\n{COST_LABELS[cost]} "
+        f"{ranged(row[cost], row[f'{cost}_low'], row[f'{cost}_high'])}"
+        for row in part.to_dict("records")
+    ]
+
+
+def _plane(frame: pd.DataFrame, shown: Costs, cost: str) -> Panel:
+    """Cost and fitness of each configuration, and the line of the front."""
+    known, front, fields = shown.table, shown.front, swept_fields(frame)
     named = front.tail(MOST_NAMED)
-    for at, row in enumerate(named.to_dict("records"), start=1):
-        ax.annotate(
-            str(at), (row[cost], row["fitness"]), (-4, 5), textcoords="offset points", ha="right",
-            color=ink.text, fontsize=style.text_size(ax),
+    marks: list[Mark] = []
+
+    def points(part: pd.DataFrame, colour: str, labels: list[str] | None = None) -> Points:
+        return Points(
+            x=_floats(part[cost]), y=_floats(part["fitness"]), x_low=_floats(part[f"{cost}_low"]),
+            x_high=_floats(part[f"{cost}_high"]), y_low=_floats(part["fitness_low"]),
+            y_high=_floats(part["fitness_high"]), color=colour, labels=labels,
+            texts=_costs_in_words(part, fields, cost),
+            keys=[str(each) for each in part["configuration"]],
         )  # fmt: skip
-    heights = named["fitness"].astype(float)
-    ends = [(y, name, ink.faint) for y, name in zip(heights, shown.names, strict=True)]
-    style.label_axes(ax, theme, x=COST_LABELS[cost], y=FITNESS)
-    style.label_ends(ax, theme, ends)
-    style.head(ax, theme, shown.title, shown.about)
-    return ax
+
+    marks.append(points(known.drop(front.index), "faint"))
+    marks.append(
+        Line(x=_floats(front[cost]), y=_floats(front["fitness"]), color=PALETTE[1], dash="5 3",
+             width=1.4, step=True, hover=False)
+    )  # fmt: skip
+    unnamed = [""] * (len(front) - len(named))
+    numbers = [*unnamed, *(str(at) for at in range(1, len(named) + 1))]
+    marks.append(points(front, PALETTE[1], numbers))
+    limits = [*known[cost], *known[f"{cost}_low"], *known[f"{cost}_high"]]
+    heights = [*known["fitness"], *known["fitness_low"], *known["fitness_high"]]
+    across = Axis(
+        label=COST_LABELS[cost], scale="log" if shown.ratios else "linear",
+        domain=shown.ratios or _room(limits),
+    )  # fmt: skip
+    return Panel(
+        title=shown.title, about=shown.about, x=across, marks=marks, height=300, zoom=True,
+        y=Axis(label=FITNESS, domain=_room(heights)),
+    )  # fmt: skip
+
+
+def _front(
+    names: Iterable[str], front: pd.DataFrame, fields: list[str], texts: list[str], cost: str
+) -> Panel:
+    """The named configurations of the Pareto front, one row each."""
+    ticks = [(float(at), wrapped(name, 44)) for at, name in enumerate(names)]
+    lines = sum(text.count("\n") + 1 for _, text in ticks)
+    limits = [*front["fitness"], *front["fitness_low"], *front["fitness_high"]]
+    points = Points(
+        x=_floats(front["fitness"]), y=np.arange(len(front)), x_low=_floats(front["fitness_low"]),
+        x_high=_floats(front["fitness_high"]), color=PALETTE[1], texts=texts,
+        keys=[str(each) for each in front["configuration"]],
+    )  # fmt: skip
+    return Panel(
+        title="The front, from the cheapest to the fittest",
+        about=f"{', '.join(fields)}." if fields else "",
+        x=Axis(label=f"mean {FITNESS}", domain=_room(limits)),
+        y=Axis(domain=(len(front) - 0.5, -0.5), ticks=ticks), marks=[points],
+        height=max(ROW * len(front), 15.0 * lines + 6 * len(front)) + FRAME,
+    )  # fmt: skip
+
+
+def _floats(values: pd.Series[Any]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return values.to_numpy(np.float64)
+
+
+def _finite(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    known = np.asarray(list(values), dtype=np.float64)
+    return known[np.isfinite(known)]
+
+
+def _room(values: Iterable[float]) -> tuple[float, float]:
+    """Limits with some room around the values; below zero only if a value is."""
+    known = _finite(values)
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
+    return (max(0.0, low - room) if low >= 0 else low - room), high + room
+
+
+def brief(text: str, most: int = LONGEST) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def wrapped(text: str, width: int = LONGEST) -> str:
+    """A text in lines of about a width, broken after blanks and punctuation."""
+    lines = [""]
+    for piece in re.findall(r"[^\s_./-]*[\s_./-]+|[^\s_./-]+", text):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)

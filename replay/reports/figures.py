@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evo.logs.log import read_log
 from replay import plots
+from replay.plots import charts
+from replay.plots.chart import Chart
 from replay.plots.registry import HEIGHT, draw, figures
 from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
 from replay.reports.report import Group
@@ -28,10 +30,9 @@ PER_STRIP = 0.5  # inches that each policy, and each N, beyond the sixth adds to
 
 
 class Construction(NamedTuple):
-    """The value that a group's best program returned, and how the task draws it."""
+    """What a group's best program returned, drawn as the task draws it."""
 
-    picture: str
-    value: object
+    chart: Chart
     caption: str
 
 
@@ -61,7 +62,11 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
         f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
         f"generation {best.generation}, fitness {best.evaluation.fitness:.6f}"
     )
-    return Construction(picture, best.value, caption), None
+    try:
+        chart = charts.construction(picture, best.value)
+    except ValueError as error:  # a stranger's log may hold anything
+        chart = Chart(message=textwrap.fill(str(error)[:300], 40))
+    return Construction(chart, caption), None
 
 
 def draw_page(
@@ -121,10 +126,7 @@ def _names(known: Iterable[str], panel: Panel) -> list[str]:
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
-    try:
-        plots.construction(construction.picture, construction.value, ax=ax, theme=theme)
-    except ValueError as error:  # a stranger's log may hold anything
-        sentence(ax, theme, textwrap.fill(str(error)[:300], 40))
+    construction.chart.draw(ax, theme)
     ax.text(
         0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",
         color=THEMES[theme].text, fontsize=TITLE_SIZE - 2,

@@ -22,9 +22,9 @@ from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_cla
 from replay.logs.frames import FAILURES
 from replay.logs.tables import load, load_tables
 from replay.markup import clean, page
-from replay.plots.style import subplots
+from replay.plots.scripts import charts_script
 from replay.reports.report import OFFLINE_NOTE, groups, sections
-from replay.reports.site import in_both_themes
+from replay.reports.site import figure_of_group, live
 from replay.reports.tables import FORMATS, LEVEL, Cell, Section, exact, html_table, stack
 
 if TYPE_CHECKING:
@@ -236,16 +236,12 @@ def _sections(
 
 def _pictures(paths: Sequence[Path]) -> str:
     """Best fitness so far by calls, condition by condition, and what else `FIGURES` holds."""
-    from replay.plots import best_so_far, trajectories
-    from replay.plots.registry import draw, figures
+    from replay.plots.charts import best_so_far, trajectories
+    from replay.plots.registry import figures
 
     frame = load(paths, progress=False)
-    figure, [ax] = subplots(width=10.0, height=4.4)
-    trajectories(frame, x="calls", by="condition", ax=ax)
-    made = [figure]
+    parts = [live(trajectories(frame, x="calls", by="condition"))]
     for name, each in figures().items():
         if each is not best_so_far:  # drawn above, by condition
-            figure, [ax] = subplots(width=10.0, height=4.4)
-            draw(name, each, frame, ax, "light")
-            made.append(figure)
-    return "".join(f"<figure>{in_both_themes(figure)}</figure>" for figure in made)
+            parts.append(figure_of_group(name, each, frame))
+    return "".join(parts) + charts_script()

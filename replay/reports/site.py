@@ -30,11 +30,13 @@ from replay.logs.decode import Source
 from replay.logs.lineage import Place, program_of
 from replay.logs.tables import Tables, load_tables
 from replay.markup import clean, difference, page, program
-from replay.plots.hits import hits_of, pack, still
-from replay.plots.output import in_dark, small_png
+from replay.plots.chart import Chart, pack
+from replay.plots.output import in_dark
+from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
+from replay.plots.scripts import chart_figure, charts_script, encoded, picture_of
 from replay.plots.style import arrange
 from replay.plots.style import number as in_digits
-from replay.reports.figures import Panel, best_construction, draw_page
+from replay.reports.figures import best_construction
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.tables import FORMATS, html_table
 
@@ -48,7 +50,9 @@ Texts = dict[Place | None, str | None]
 """Programs by their place."""
 
 SCRIPT = Path(__file__).with_name("site.js")
-WIDTH, DPI = 10.0, 100  # of a figure, inches, and pixels of an inch on the screen
+DPI = 100
+"""Pixels of an inch on the screen."""
+
 MOST_STEPS = 60
 """Improving children of a run whose differences are shown, the last ones."""
 
@@ -108,6 +112,7 @@ def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
             '</div><div id="run" hidden></div>',
             "<footer>Intervals are over whole runs. Made from logs that hold every call; "
             "nothing on this page was asked of a model or a server.</footer></main>",
+            charts_script(),
         ]
     )
 
@@ -172,31 +177,46 @@ def _number(value: float, form: str, unit: str = "") -> str:
 
 
 def _part(number: int, part: Group) -> str:
-    """A task and model: its figures in both themes, and the report's tables."""
-    panel = Panel(part, best_construction(part)[0])
-    pictures = in_both_themes(draw_page([panel], width=WIDTH))
+    """A task and model: its figures, and the report's tables."""
+    made, _ = best_construction(part)
+    parts = [
+        figure_of_group(name, figure, part.tables.generations) for name, figure in figures().items()
+    ]
+    if made is not None:
+        parts.insert(1, live(made.chart, made.caption))
     tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
     return (
-        f'<section id="part-{number}"><h2>{clean(part.title)}</h2><figure>{pictures}</figure>'
-        f"{tables}</section>"
+        f'<section id="part-{number}"><h2>{clean(part.title)}</h2>'
+        f'<div class="figures">{"".join(parts)}</div>{tables}</section>'
     )
 
 
-def in_both_themes(figure: Figure) -> str:
-    """A figure of the light theme as HTML that answers to the mouse, in the inks of the screen."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def figure_of_group(name: str, figure: GroupFigure, frame: pd.DataFrame) -> str:
+    """A figure of a group: live where it is a chart, else a picture; or why there is none."""
+    if draws(figure):
+        return f"<figure>{in_both_themes(drawn_alone(name, figure, frame))}</figure>"
+    try:
+        return live(figure(frame))
+    except ValueError as error:
+        title = f"{name[:1].upper()}{name[1:]}"
+        return live(Chart(message=f"{title}: not drawn, as {str(error)[:300]}"))
 
-    canvas: Any = FigureCanvasAgg(figure)
+
+def live(chart: Chart, caption: str = "") -> str:
+    """A chart as data in a page, which the page's script draws."""
+    return chart_figure(pack(chart), chart.words, caption)
+
+
+def in_both_themes(figure: Figure) -> str:
+    """A figure of the light theme as two pictures, one in the inks of dark pages."""
+    label = clean("; ".join(ax.get_title(loc="left") for ax in figure.axes))
     figure.set_dpi(2 * DPI)
     arrange(figure)
-    label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
     parts = []
     for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
         with inks:
-            canvas.draw()
-        png = small_png(np.asarray(canvas.buffer_rgba()))
-        hits = pack(figure, hits_of(figure), dpi=DPI)
-        parts.append(f'<div class="{theme}">{still(png, hits, label)}</div>')
+            png = encoded(picture_of(figure))
+        parts.append(f'<img class="{theme}" src="data:image/png;base64,{png}" alt="{label}">')
     return "".join(parts)
 
 

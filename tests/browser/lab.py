@@ -377,7 +377,7 @@ def point(page, text: str) -> tuple[float, float]:
     rest(page)
     found = page.wait_for_function(
         """(text) => {
-          const all = document.querySelectorAll('.replay-picture, .replay-view');
+          const all = document.querySelectorAll('.replay-view');
           const box = [...all].find(e => e.offsetParent);
           if (box?.view?.find) return box.view.find(text);
           const cell = box?.view?.shown().plan.cells.find(each => each.text.includes(text));
@@ -386,13 +386,7 @@ def point(page, text: str) -> tuple[float, float]:
             const {left, top, width, height} = cell.node.getBoundingClientRect();
             return [left + width / 2, top + height / 2];
           }
-          const mark = box?.hits?.marks.find(each => each.text.includes(text));
-          if (!mark) return null;
-          box.scrollIntoView({block: 'nearest'});
-          const image = box.querySelector('img').getBoundingClientRect();
-          const scale = image.width / box.hits.size[0];
-          const [x0, y0, x1, y1] = box.hits.floats.subarray(mark.first, mark.first + 4);
-          return [image.left + scale * (x0 + x1) / 2, image.top + scale * (y0 + y1) / 2];
+          return null;
         }""",
         arg=text,
     )
@@ -401,7 +395,7 @@ def point(page, text: str) -> tuple[float, float]:
 
 def click(page, text: str) -> str:
     """Point at a mark, which says something, and click it; gives what the tooltip said."""
-    tip = page.locator(".replay-picture [role=status]:visible, .replay-view .tip:visible").first
+    tip = page.locator(".replay-view .tip:visible").first
     deadline = time.monotonic() + PATIENCE / 1000
     while True:  # a picture that is replaced under the mouse says nothing until it moves
         x, y = point(page, text)

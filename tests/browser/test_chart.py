@@ -13,21 +13,10 @@ import pytest
 from browser import lab
 
 from replay.explorers import explore_selection
-from replay.explorers.chart import (
-    RAMP,
-    Axis,
-    Bars,
-    Cells,
-    Chart,
-    Label,
-    Line,
-    Panel,
-    Points,
-    Polylines,
-    Rule,
-    pack,
-)
-from replay.explorers.scripts import chart_page
+from replay.plots.chart import Chart, pack
+from replay.plots.marks import RAMP, Bars, Cells, Label, Line, Points, Polylines, Rule
+from replay.plots.panel import Axis, Panel
+from replay.plots.scripts import chart_page
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,6 @@ from replay.explorers import explore_allocation
 from replay.explorers.allocation import COARSE
 from replay.explorers.allocation_chart import allocation_chart
 from replay.explorers.allocation_data import RunsAsArms
-from replay.explorers.allocation_picture import allocation_figure
 from replay.simulation.effects import time_to_threshold
 
 
@@ -192,7 +191,7 @@ def test_only_the_policy_whose_pulls_are_shown_has_a_band(explorer):
     for shown in view.played:
         lines = allocation_chart(dataclasses.replace(view, shown=shown)).panels[0].marks[:-1]
         assert {each.label: each.band for each in lines} == {n: n == shown for n in view.played}
-        figure = allocation_figure(dataclasses.replace(view, shown=shown), "light")
+        figure = allocation_chart(dataclasses.replace(view, shown=shown)).figure()
         drawn = figure.axes[0].collections
         [band] = [each for each in drawn if isinstance(each, FillBetweenPolyCollection)]
         curve, path = view.played[shown].curve, band.get_paths()[0].vertices
@@ -208,6 +207,6 @@ def test_what_comes_later_or_never_is_an_arrow_at_the_edge(explorer):
 
 
 def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
-    low, high = allocation_figure(explorer._view, "light").axes[0].get_ylim()
+    low, high = allocation_chart(explorer._view).figure().axes[0].get_ylim()
     for played in explorer._view.played.values():
         assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high

@@ -17,6 +17,7 @@ from replay.explorers import explore_budget
 from replay.explorers.budget import link
 from replay.explorers.budget_arrays import fitness_limits
 from replay.explorers.budget_data import outlook
+from replay.explorers.budget_picture import _curves
 
 
 @pytest.fixture(scope="module")
@@ -179,13 +180,13 @@ def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
     best = np.r_[-101, -100, np.linspace(0.9, 0.95, 199)] + np.arange(6)[:, None] / 1e3
     frame = as_frame(best, children=2, seeds=range(6))
     with contextlib.closing(explore_budget(frame, generations=1)) as explorer:
-        for T, marker in ((1, "v"), (128, "o")):
+        for T, shape in ((1, "below"), (128, "dot")):
             explorer.controls["generations"].value = T
-            fitness = explorer.figure().axes[1]
-            [end] = [line for line in fitness.lines if line.get_marker() in ("v", "o")]
-            low, high = fitness.get_ylim()
-            assert end.get_marker() == marker
-            assert low < end.get_ydata()[0] < high
+            fitness, _ = _curves(explorer._drawing.view(explorer.settings))
+            [end] = [mark for mark in fitness.marks if mark.kind == "points"]
+            low, high = fitness.y.domain
+            assert end.shape == shape
+            assert low < end.y[0] < high
         words = explorer.words
     assert re.search(r"In brackets: a \d+ % interval, of logged means; .*95 %, of the prob", words)
     assert "predictions" not in words
@@ -299,8 +300,9 @@ def test_runs_of_a_split_are_those_of_the_table_and_are_drawn_one_by_one(sweep):
     assert known.runs_of(8, 8) == []
     assert known.runs_of(4, 3) == []
     of = frame[frame["run"] == "toy-chain-8-3"]
-    line = next(e for e in explorer.figure().axes[1].lines if e.get_label() == "toy-chain-8-3")
-    assert line.get_ydata().tolist() == of["best_fitness"].tolist()[1:]
+    fitness, _ = _curves(explorer._drawing.view(explorer.settings))
+    line = next(mark for mark in fitness.marks if getattr(mark, "label", "") == "toy-chain-8-3")
+    assert line.y.tolist() == of["best_fitness"].tolist()[1:]
     assert "runs=['toy-chain-8-3']" in explorer.code
     assert f"toy-chain-8-3, {of['best_fitness'].iloc[4]:.4g} after T = 4." in explorer.words
     explorer.controls["runs"].value = []

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.explorers.chart import pack
 from replay.explorers.chosen_runs import _view, runs_chart
+from replay.plots.chart import pack
 
 
 @pytest.fixture(scope="module")

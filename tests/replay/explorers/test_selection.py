@@ -76,7 +76,7 @@ print(made.words, "matplotlib" in sys.modules)
 def test_many_rounds_are_thinned_to_what_can_be_told_apart(explorer, monkeypatch):
     explorer.controls["selector"].value = "hill_climbing"
     last = explorer.controls["rounds"].max
-    monkeypatch.setattr("replay.explorers.selection.MOST_ROUNDS", 10)
+    monkeypatch.setattr("replay.plots.policies.MOST_ROUNDS", 10)
     assert last > 10
     explorer._draw(coarse=False)
     bars = json.loads(explorer._screen.chart)["panels"][0]["marks"][0]

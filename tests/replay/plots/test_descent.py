@@ -33,30 +33,31 @@ def titles_of(figure):
     return {ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes}
 
 
-def marks_of(ax):
-    return [mark.text for mark in vars(figure_of(ax))["replay_hits"].marks]
+def places_of(chart):
+    """Height and tooltip of every program or fold."""
+    [panel] = chart.panels
+    points = [mark for mark in panel.marks if mark.kind == "points"]
+    return [pair for mark in points for pair in zip(mark.y, mark.texts, strict=True)]
 
 
 @pytest.mark.parametrize("name", [ISLANDS, GREEDY, OPENEVOLVE])
 def test_a_tree_shows_every_program_or_counts_it(name) -> None:
     log = read_log(SAMPLES / name)
-    ax = plots.tree(log)
+    chart = plots.charts.tree(log)
+    ax = chart.draw()
     assert not complaints(figure_of(ax))
-    drawn = sum(len(points.get_offsets()) for points in ax.collections[-2:])
-    assert drawn == len(marks_of(ax))
-    assert drawn == len(replay.tree(log))  # so few need no fold
+    assert len(places_of(chart)) == len(replay.tree(log))  # so few need no fold
     islands = replay.tree(log)["island"].dropna().nunique()
     assert len(ax.get_yticks()) == islands
 
 
 def test_what_does_not_fit_is_folded_and_counted(tmp_path) -> None:
     log = read_log(write_sample(tmp_path / "wide.jsonl", generations=6, children=60))
-    ax = plots.tree(log)
-    counts = [int(text) for text in texts_of(ax) if text.isdigit()]
+    chart = plots.charts.tree(log)
+    counts = [int(text) for text in texts_of(chart.draw()) if text.isdigit()]
     assert counts
-    assert len(marks_of(ax)) - len(counts) + sum(counts) == 361
-    heights = np.concatenate([points.get_offsets()[:, 1] for points in ax.collections[-2:]])
-    assert len(set(heights.tolist())) < 40
+    assert len(places_of(chart)) - len(counts) + sum(counts) == 361
+    assert len({height for height, _ in places_of(chart)}) < 40
 
 
 def test_a_blame_names_every_program_that_gave_a_line() -> None:

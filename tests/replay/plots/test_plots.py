@@ -12,14 +12,13 @@ import pandas as pd
 import pytest
 from looks import complaints, texts
 from matplotlib.collections import PatchCollection
-from matplotlib.colors import to_hex
 from synthetic_runs import as_frame, bilinear_runs, chain_runs, sweep_runs
 
 import replay
 from replay import plots
 from replay.claims.decision import VERDICTS as OUTCOMES
 from replay.planning.bilinear import fit_bilinear
-from replay.plots.hits import hits_of
+from replay.plots import charts
 from replay.plots.output import in_dark
 from replay.plots.policies import EFFECTS, VERDICTS, outcome
 from replay.plots.style import THEMES
@@ -153,6 +152,16 @@ def drawn(runs, grid, planned):
     }
 
 
+def marks(chart, kind, **look):
+    """The marks of a kind in the only panel of a chart, that have these attributes."""
+    [panel] = chart.panels
+    return [
+        mark
+        for mark in panel.marks
+        if mark.kind == kind and all(getattr(mark, name) == value for name, value in look.items())
+    ]
+
+
 def words(ax):
     return " | ".join(text.get_text() for text in texts(ax)).replace("\n", " ")
 
@@ -231,9 +240,12 @@ def test_facets_of_heatmaps_name_their_colours_once_and_can_be_read_on_a_narrow_
 
 
 def test_verdicts_are_coloured_and_only_those_that_apply():
-    ax = plots.verdicts(made_ledger(), columns=["task"])
-    places = {(p.get_x() + 0.48, p.get_y() + 0.44): to_hex(p.get_facecolor()) for p in ax.patches}
-    found = {tuple(np.round(place, 6)): colour.upper() for place, colour in places.items()}
+    chart = charts.verdicts(made_ledger(), columns=["task"])
+    ax = chart.draw()
+    found = {
+        (round(mark.x0[0] + 0.48, 6), round(mark.y0[0] + 0.44, 6)): mark.color
+        for mark in marks(chart, "spans", opacity=1.0)
+    }
     kinds = ("greater", "less", "undetermined", "within margin")
     assert set(kinds) == set(OUTCOMES)
     colours = [VERDICTS[kind] for kind in kinds]
@@ -255,10 +267,9 @@ def test_pulls_and_references_lie_where_they_were_made():
 
 def test_shares_of_pulls_are_in_percent():
     table = made_pulls()
-    lines = [line for line in plots.pulls_per_arm(table).lines if line.get_marker() == "o"]
-    for line, policy in zip(lines, POLICIES, strict=True):
+    for line, policy in zip(marks(charts.pulls_per_arm(table), "line"), POLICIES, strict=True):
         own = table.loc[table["policy"] == policy, "value"]
-        np.testing.assert_allclose(line.get_ydata(), 100 * own)
+        np.testing.assert_allclose(line.y, 100 * own)
 
 
 def test_odds_are_those_of_the_kernels_of_resampled_runs():
@@ -391,19 +402,15 @@ def test_costs_add_up_over_generations(x, columns):
 def test_no_trajectory_passes_its_last_position(generations, x, size):
     """Best of 24 is a step up to a dot; a bar shows the interval of the last value."""
     frame = made_runs(6, generations=generations, children=24)
-    ax = plots.trajectories(frame, x=x)
-    for line in ax.lines:
-        assert line.get_xdata()[-1] == size * generations
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    assert len(dots) == 6 + 1  # each run and the median
-    assert all(line.get_markevery() == [generations] for line in dots)
-    band, bar = ax.collections
-    assert band.get_paths()[0].vertices[:, 0].max() == size * generations
-    [[low, high]] = bar.get_segments()
-    assert low[0] == high[0] == size * generations
-    assert low[1] < high[1]
-    alone = plots.trajectories(frame[frame["generation"] == 0])
-    assert all(len(set(line.get_xdata())) == 1 for line in alone.lines)
+    chart = charts.trajectories(frame, x=x)
+    for line in marks(chart, "line"):
+        assert line.x[-1] == size * generations
+    ends, median, bar = marks(chart, "points")
+    assert list(ends.x) == [size * generations] * 6
+    assert list(median.x) == list(bar.x) == [size * generations]
+    assert bar.y_low[0] < bar.y_high[0]
+    alone = charts.trajectories(frame[frame["generation"] == 0])
+    assert all(len(set(line.x)) == 1 for line in marks(alone, "line"))
 
 
 def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
@@ -468,9 +475,11 @@ def test_the_median_is_dashed_where_some_runs_have_no_value():
 
 
 def test_the_best_tenth_of_configurations_is_thick():
-    ax = plots.parallel_coordinates(sweep_runs())
-    assert sum(line.get_linewidth() == 2.4 for line in ax.lines) == 3
-    assert "30 configurations coloured by fitness, the best 3 thick" in words(ax)
+    chart = charts.parallel_coordinates(sweep_runs())
+    _, lines = marks(chart, "polylines")
+    assert sum(width == 3.0 for width in lines.widths) == 3
+    said = words(chart.draw())
+    assert "30 configurations coloured by fitness, the best 3 thick" in said
 
 
 @pytest.mark.parametrize(
@@ -518,11 +527,11 @@ def test_a_policy_that_never_reaches_the_threshold_has_an_arrow(limits):
     """Also where there are too few runs for an interval; a row without a mark says nothing."""
     times = made_times().query("tau == 0.8").assign(time=30.0, low=20.0, high=40.0)
     times.loc[times["policy"] == "random", ["time", "low", "high"]] = [np.inf, limits, limits]
-    ax = plots.threshold_times(times)
-    arrows = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == ">"]
-    assert arrows == [1]  # the row of `random`
-    dots = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
-    assert dots == [0, 2, 3, 4]
+    chart = charts.threshold_times(times)
+    [arrows], [dots] = (marks(chart, "points", shape=shape) for shape in ("later", "dot"))
+    assert np.flatnonzero(np.isfinite(arrows.x)).tolist() == [1]  # the row of `random`
+    assert np.flatnonzero(np.isfinite(dots.x)).tolist() == [0, 2, 3, 4]
+    assert dots.y == [0, 1, 2, 3, 4]
 
 
 def test_a_race_has_a_winner_only_where_that_is_certain():
@@ -543,11 +552,13 @@ def test_constructions_say_what_they_are_worth():
     _, radii, _ = CONSTRUCTIONS["circles"]
     ax = plots.construction("circles", CONSTRUCTIONS["circles"])
     assert f"{sum(radii):.6f}" in words(ax)
-    assert len(ax.collections[0].get_paths()) == 26
+    [discs] = marks(charts.construction("circles", CONSTRUCTIONS["circles"]), "discs")
+    assert len(discs.r) == 26
     square = [(x, y) for x in range(4) for y in range(4)]
-    ax = plots.construction("points", square)
-    assert f"{1 / np.sqrt(18):.6f}" in words(ax)
-    assert len(ax.lines) == 2 + 24 + 1  # diagonals, sides of the unit squares, points
+    chart = charts.construction("points", square)
+    assert f"{1 / np.sqrt(18):.6f}" in words(chart.draw())
+    diagonals, sides = marks(chart, "segments")
+    assert (len(diagonals.x0), len(sides.x0)) == (2, 24)
     assert "undefined" in words(plots.construction("points", [[1.0, 2.0]] * 16))
     ax = plots.construction("triangle", [[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
     assert "1.000000" in words(ax)
@@ -555,11 +566,12 @@ def test_constructions_say_what_they_are_worth():
 
 def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
     ax = plots.heatmap(grid)
-    [cells] = [each for each in ax.collections if isinstance(each, PatchCollection)]
+    cells, _ = [each for each in ax.collections if isinstance(each, PatchCollection)]
     boxes = [path.get_extents() for path in cells.get_paths()]
     at = list(zip(np.log2(grid.cells["generations"]), np.log2(grid.cells["children"]), strict=True))
     assert sorted(((b.x0 + b.x1) / 2, (b.y0 + b.y1) / 2) for b in boxes) == sorted(at)
-    assert len(ax.patches) == (grid.cells["p_best"] >= 0.1).sum()
+    [frames] = marks(charts.heatmap(grid), "spans")
+    assert len(frames.x0) == (grid.cells["p_best"] >= 0.1).sum()
     drawn = {
         text.get_position(): text.get_text() for text in ax.texts if type(text).__name__ == "Text"
     }
@@ -569,9 +581,9 @@ def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
 
 
 def test_slices_show_the_asked_budgets_with_intervals(grid):
-    ax = plots.slices(grid, budgets=[64, 16])
-    assert [len(each.get_segments()) for each in ax.collections] == [5, 7]
-    assert "C = 16" in words(ax)
+    chart = charts.slices(grid, budgets=[64, 16])
+    assert [len(each.y_low) for each in marks(chart, "points")] == [5, 7]
+    assert "C = 16" in words(chart.draw())
     with pytest.raises(ValueError, match=r"got \[48\]"):
         plots.slices(grid, budgets=[48])
 
@@ -595,9 +607,10 @@ def test_the_card_has_a_third_panel_only_with_tau_and_one_where_nothing_is_forec
 
 
 def test_regimes_add_up_to_one_at_every_budget(runs):
-    ax = plots.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
-    drawn = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "o"])
+    chart = charts.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
+    drawn = np.array([line.y for line in marks(chart, "line")])
     np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+    ax = chart.draw()
     assert "draws of the coefficients from the multivariate t distribution" in words(ax)
     assert "resample" not in words(ax)
 
@@ -611,23 +624,22 @@ def test_lines_are_moved_apart_in_the_units_of_their_axis_with_their_bars(scale,
     rows += [("b", *row[1:]) for row in rows]
     table = pd.DataFrame(rows, columns=["line", "x", "value", "low", "high"])
     drawn = {"by": "line", "limits": "bars", "apart": 0.5, "scale": scale}
-    ax = plots.lines(table, y="fitness", **drawn, **WORDS)
-    found = [line.get_xdata().tolist() for line in ax.lines]
-    assert found == [pytest.approx(each) for each in places]
-    for bars, each in zip(ax.collections, places, strict=True):
-        segments = np.array(bars.get_segments())
-        np.testing.assert_allclose(segments[:, 0], [[each[0], 0.2], [each[1], 0.3]])
-        np.testing.assert_allclose(segments[:, 1, 1], [0.9, 1.0])
+    chart = charts.lines(table, y="fitness", **drawn, **WORDS)
+    assert [line.x.tolist() for line in marks(chart, "line")] == [pytest.approx(p) for p in places]
+    for bars, each in zip(marks(chart, "points"), places, strict=True):
+        np.testing.assert_allclose(bars.x, each)
+        np.testing.assert_allclose(bars.y_low, [0.2, 0.3])
+        np.testing.assert_allclose(bars.y_high, [0.9, 1.0])
 
 
 def test_each_estimate_has_its_row_and_each_group_its_colour():
     ax = plots.estimates(TABLE, groups="task", **WORDS)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["deep", "broad"]
-    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
-    assert [x for x, _ in points] == [0.1, 0.2, 0.3]
-    assert [round(y) for _, y in points] == [0, 0, 1]
-    colours = [to_hex(line.get_color()) for line in ax.lines]
-    assert colours[0] == colours[2] != colours[1]
+    a, b = marks(charts.estimates(TABLE, groups="task", **WORDS), "points")
+    assert a.x.tolist() == [0.1, 0.3]
+    assert b.x[0] == 0.2
+    assert [round(y) for y in a.y] == [0, 1]
+    assert a.color != b.color
     with pytest.raises(ValueError, match="low, high missing"):
         plots.estimates(TABLE[["value"]], **WORDS)
 
@@ -661,13 +673,11 @@ def test_configurations_of_a_race_can_be_told_apart():
 
 def test_a_race_shows_each_configuration_up_to_the_round_in_which_it_was_retired():
     found = raced()
-    ax = plots.race(found)
+    texts = [text for bars in marks(charts.race(found), "bars") for text in bars.texts]
     alive = np.array([each.alive[0] for each in found.rounds])
     assert not alive[-1].all()
     for k, label in enumerate(found.labels):
-        words = [
-            mark.text for mark in hits_of(ax.figure).marks if mark.text.startswith(f"{label}\n")
-        ]
+        words = [text for text in texts if text.startswith(f"{label}\n")]
         last = max(int(text.split("round ")[1].split(":")[0]) for text in words)
         retired = np.flatnonzero(~alive[:, k])
         assert last == (retired[0] + 1 if len(retired) else len(found.rounds))

@@ -1,6 +1,7 @@
 """A figure or a table of one's own joins every report by one registration."""
 
 import base64
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from samples import write_sample
 import replay
 from replay import plots
 from replay.cli.entry import main
-from replay.plots import FIGURES
+from replay.plots import FIGURES, Chart
+from replay.plots.marks import Line
+from replay.plots.panel import Axis, Panel
 from replay.plots.style import label_axes, prepare
 from replay.reports import SECTIONS, estimate, stack
 from replay.reports.tables import Section, exact, markdown
@@ -35,14 +38,23 @@ def tokens_of_runs(group, tau):
 
 
 def labels_of(page):
-    """What the pictures of a page are called, where a browser finds it."""
-    found = re.findall(r'"label": "([^"]*)"', page)
-    return "; ".join(base64.b64decode(each).decode() for each in found)
+    """What the charts and the pictures of a page are called."""
+    charts = (json.loads(base64.b64decode(e)) for e in re.findall(r'data-chart="([^"]*)"', page))
+    pictures = re.findall(r'<img class="light" [^>]*alt="([^"]*)"', page)
+    return "; ".join([*(chart["label"] for chart in charts), *pictures])
+
+
+def calls_by_generation(frame):
+    table = frame.groupby("generation")["n_calls"].mean()
+    line = Line(x=table.index, y=table)
+    axes = {"x": Axis(label="generation", whole=True), "y": Axis(label="calls")}
+    return Chart(panels=[Panel(title="Calls by generation", **axes, marks=[line])])
 
 
 @pytest.fixture
 def registered(monkeypatch):
     monkeypatch.setitem(FIGURES, "tokens", tokens_by_generation)
+    monkeypatch.setitem(FIGURES, "calls", calls_by_generation)
     monkeypatch.setitem(SECTIONS, "tokens", tokens_of_runs)
 
 
@@ -61,10 +73,11 @@ def test_they_join_the_report_the_site_and_a_notebook(logs, tmp_path, capsys):
     site = replay.site(logs, tmp_path / "site").read_text()
     assert "Completion tokens" in site
     assert "Tokens by generation" in labels_of(site)
+    assert "Calls by generation" in labels_of(site)
     figure = plots.overview(replay.load(logs))
     titles = [title for ax in figure.axes if (title := ax.get_title(loc="left"))]
     assert len(titles) == len(FIGURES)
-    assert "Tokens by generation" in titles
+    assert {"Tokens by generation", "Calls by generation"} <= set(titles)
 
 
 @pytest.mark.usefixtures("registered")
@@ -79,7 +92,9 @@ def test_they_join_the_page_of_a_protocol(tmp_path):
 
     tables = write_findings("local-tsp", CORPUS, tmp_path / "page.html")
     assert "Exploratory: completion tokens" in [table.title for table in tables]
-    assert "Tokens by generation" in labels_of((tmp_path / "page.html").read_text())
+    shown = labels_of((tmp_path / "page.html").read_text())
+    assert "Tokens by generation" in shown
+    assert "Calls by generation" in shown
 
 
 def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):

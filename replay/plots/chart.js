@@ -1,7 +1,7 @@
-// Charts of explorers, drawn from numbers; nothing here computes one of them.
+// The pen for the browser: charts are drawn from numbers; nothing here computes one of them.
 //
-// `mount(el, chart, tell)` knows nothing of Jupyter, so that widgets and saved pages use this same
-// file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in words),
+// `mount(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved pages use
+// this same file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in words),
 // `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and `coarse`
 // (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says that
 // somebody chose a place of a mark. It returns `load(chart)` and `close()`.
@@ -15,7 +15,8 @@ const CHART_STYLE = `
 .replay-chart .one { display: flex; flex-direction: column; justify-content: space-between; min-width: 0; }
 .replay-chart .one b { display: block; } .replay-chart .one p { margin: 0; font-size: 12px; opacity: .85; }
 .replay-chart .legend { display: flex; flex-wrap: wrap; gap: 1px 14px; font-size: 12px; margin-top: 2px; }
-.replay-chart .legend svg { display: inline-block; vertical-align: 3px; margin-right: 5px; }
+.replay-chart .legend svg { display: inline-block; vertical-align: -1px; margin-right: 5px; }
+.replay-chart .head { font-size: 14px; margin: 0 0 6px; }
 .replay-chart .message { padding: 18px 4px; max-width: 80ch; }
 .replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
 .replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
@@ -23,11 +24,12 @@ const CHART_STYLE = `
 .replay-chart .words { margin: 6px 0 4px; max-width: 110ch; }
 `;
 
-const FAINT = "color-mix(in srgb, currentColor 50%, transparent)";
+const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
-const colorOf = (mark, k) => inked(Array.isArray(mark.color) ? mark.color[k] : mark.color);
+const pick = (value, k) => (Array.isArray(value) ? value[k] : value);  // one for all places, or one each
+const colorOf = (mark, k) => inked(pick(mark.color, k));
 
 // The width of a text in pixels.
 const pen = document.createElement("canvas").getContext("2d");
@@ -41,6 +43,15 @@ function cut(text, most) {
   let kept = text.length;
   while (kept > 1 && wide(`${text.slice(0, kept)}…`) > most) kept -= 1;
   return `${text.slice(0, kept)}…`;
+}
+
+// A text, cut in its middle to at most so many pixels: names differ at their ends.
+function middleCut(text, most) {
+  if (wide(text) <= most) return text;
+  let kept = text.length;
+  const shown = () => `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+  while (kept > 2 && wide(shown()) > most) kept -= 1;
+  return shown();
 }
 
 // A text in lines no wider than so many pixels, broken after blanks and punctuation, where it has them.
@@ -64,8 +75,9 @@ function ticksOf(axis, part, most) {
   const [from, to] = [...part].sort((a, b) => a - b);
   let found = (axis.scale === "log" ? ratioTicks : evenTicks)(from, to, Math.max(2, most));
   if (axis.whole) found = found.filter(Number.isInteger);
-  return found.map((value) => [value, Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` : short(value)]);
+  return found.map((value) => [value, tickText(value)]);
 }
+const tickText = (value) => (Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` : short(value));
 
 // The position of a place of a mark in pixels; null where nothing is drawn.
 const LOCATE = {
@@ -76,11 +88,28 @@ const LOCATE = {
     const last = mark.rows[k].findLastIndex(known);  // where lines that begin together have parted
     return last < 0 ? null : [x(mark.x[last]), y(mark.rows[k][last])];
   },
+  spans: (mark, k, plan) => {
+    const [x0, y0, x1, y1] = boxOf(mark, k, plan);
+    return [x0, y0, x1, y1].every(known) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
+  },
+  cells: (mark, k, plan) => {
+    const [row, column] = cellAt(mark, k), [x0, y0, x1, y1] = boxOf(mark, k, plan);
+    return known(mark.values[row][column]) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
+  },
 };
-const COUNT = { line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length, polylines: (mark) => mark.rows.length };
+const COUNT = {
+  line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length,
+  polylines: (mark) => mark.rows.length, spans: (mark) => (mark.x0 || mark.y0).length,
+  cells: (mark) => (mark.texts ? mark.values.length * (mark.values[0]?.length || 0) : 0),
+};
+const cellAt = (mark, k) => [Math.floor(k / mark.values[0].length), k % mark.values[0].length];
 
 // The tooltip of a place of a mark.
 function textOf(panel, mark, k) {
+  if (mark.kind === "cells") {
+    const [row, column] = cellAt(mark, k);
+    return mark.texts?.[row][column] || "";
+  }
   if (mark.texts) return mark.texts[k];
   if (mark.kind === "line" && mark.hover) {
     const head = mark.label ? `${mark.label}: ` : "";
@@ -89,11 +118,36 @@ function textOf(panel, mark, k) {
   return "";
 }
 
-// The rectangle of a bar in pixels.
-function boxOf(mark, k, { x, y }) {
-  const [a, b] = [x(mark.x0[k]), x(mark.x1[k])].sort((p, q) => p - q);
-  const [c, d] = [y(mark.y[k] - mark.thickness / 2), y(mark.y[k] + mark.thickness / 2)].sort((p, q) => p - q);
+// The rectangle of a bar, a span or a cell in pixels.
+function boxOf(mark, k, { x, y, left, right, top, bottom }) {
+  let across, down;
+  if (mark.kind === "cells") {
+    const [row, column] = cellAt(mark, k);
+    const wide = (mark.x1 - mark.x0) / mark.values[0].length, high = (mark.y1 - mark.y0) / mark.values.length;
+    across = [x(mark.x0 + wide * column), x(mark.x0 + wide * (column + 1))];
+    down = [y(mark.y0 + high * row), y(mark.y0 + high * (row + 1))];
+  } else if (mark.kind === "spans") {
+    across = mark.x0 ? [x(mark.x0[k]), x(mark.x1[k])] : [left, right];
+    down = mark.y0 ? [y(mark.y0[k]), y(mark.y1[k])] : [top, bottom];
+  } else {
+    across = [x(mark.x0[k]), x(mark.x1[k])];
+    down = [y(mark.y[k] - pick(mark.thickness, k) / 2), y(mark.y[k] + pick(mark.thickness, k) / 2)];
+  }
+  const [[a, b], [c, d]] = [across, down].map((ends) => ends.sort((p, q) => p - q));
   return [a, c, b, d];
+}
+
+// A colour between those of a ramp, as red, green and blue.
+const parsed = (hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16));
+function mixed(ramp, value, least, most) {
+  const share = Math.min(Math.max((value - least) / ((most - least) || 1), 0), 1) * (ramp.length - 1);
+  const from = Math.min(Math.floor(share), ramp.length - 2);
+  return [0, 1, 2].map((part) => Math.round(ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part])));
+}
+// Black or white, whichever is easier to read on a colour.
+function readable(rgb) {
+  const [r, g, b] = rgb.map((part) => part / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
 // Vertices of a line, split where values are missing.
@@ -112,7 +166,7 @@ function pieces(xs, columns, step) {
 
 // Names points, each at the first of four corners where no point and no other name lies, if there is one.
 function nameAll(mark, { x, y }, parent) {
-  const r = mark.size, far = r + 2, tall = 12;
+  const r = pick(mark.size, 0), far = r + 2, tall = 12;
   const taken = mark.x.map((value, k) => [x(value) - r, y(mark.y[k]) - r, x(value) + r, y(mark.y[k]) + r]);
   const free = (box) => taken.every(([x0, y0, x1, y1]) => x1 <= box[0] || x0 >= box[2] || y1 <= box[1] || y0 >= box[3]);
   mark.labels.forEach((text, k) => {
@@ -128,35 +182,37 @@ function nameAll(mark, { x, y }, parent) {
 
 const DRAW = {
   line(mark, { x, y }, parent) {
-    const stroke = inked(mark.color), at = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
+    const stroke = inked(mark.color), spot = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
     if (mark.band && mark.low && mark.high) {
       const d = pieces(mark.x, [mark.low, mark.high], mark.step).map((piece) => {
-        const back = [...piece].reverse().map(([px, [low]]) => at(px, low));
-        return `M${[...piece.map(([px, [, high]]) => at(px, high)), ...back].join("L")}Z`;
+        const back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
+        return `M${[...piece.map(([px, [, high]]) => spot(px, high)), ...back].join("L")}Z`;
       }).join("");
       if (d) svg("path", { d, fill: stroke, "fill-opacity": 0.17 }, parent);
     }
-    const d = pieces(mark.x, [mark.y], mark.step).map((piece) => `M${piece.map(([px, [py]]) => at(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`).join("");
+    const d = pieces(mark.x, [mark.y], mark.step).map((piece) => `M${piece.map(([px, [py]]) => spot(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`).join("");
     if (d) svg("path", { d, fill: "none", stroke, "stroke-width": mark.width, "stroke-dasharray": mark.dash || "none", "stroke-linejoin": "round", "stroke-linecap": mark.dash ? "butt" : "round", "data-line": mark.label }, parent);
   },
   points(mark, { x, y }, parent) {
     mark.x.forEach((value, k) => {
-      const color = colorOf(mark, k), r = mark.size;
+      const color = colorOf(mark, k), r = pick(mark.size, k), edge = mark.edge ? { stroke: inked(mark.edge), "stroke-width": 0.8 } : {};
       const px = x(value), py = y(mark.y[k]), span = (x1, y1, x2, y2) => svg("line", { x1, y1, x2, y2, stroke: color, "stroke-width": 2.2, "stroke-opacity": 0.6 }, parent);
       if (known(mark.x_low?.[k]) && known(mark.x_high?.[k]) && known(mark.y[k])) span(x(mark.x_low[k]), py, x(mark.x_high[k]), py);
       if (known(mark.y_low?.[k]) && known(mark.y_high?.[k]) && known(value)) span(px, y(mark.y_low[k]), px, y(mark.y_high[k]));
       if (!known(value) || !known(mark.y[k])) return;
       if (mark.shape === "later") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color }, parent);
+      else if (mark.shape === "below") svg("path", { d: `M${px - r} ${py - r}h${2 * r}l${-r} ${2 * r}z`, fill: color }, parent);
+      else if (mark.shape === "diamond") svg("path", { d: `M${px} ${py - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`, fill: color }, parent);
       else if (mark.shape === "cross") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`, stroke: color, "stroke-width": 1.6, fill: "none" }, parent);
-      else svg("circle", { cx: px, cy: py, r, fill: color }, parent);
+      else svg("circle", { cx: px, cy: py, r, fill: color, ...edge }, parent);
     });
     if (mark.labels) nameAll(mark, { x, y }, parent);
   },
-  bars(mark, at, parent) {
+  bars(mark, plan, parent) {
     const parts = new Map();
     mark.x0.forEach((value, k) => {
       if (!known(value) || !known(mark.x1[k])) return;
-      const [x0, y0, x1, y1] = boxOf(mark, k, at).map((each) => each.toFixed(2)), color = colorOf(mark, k);
+      const [x0, y0, x1, y1] = boxOf(mark, k, plan).map((each) => each.toFixed(2)), color = colorOf(mark, k);
       parts.set(color, `${parts.get(color) || ""}M${x0} ${y0}H${x1}V${y1}H${x0}Z`);
     });
     for (const [fill, d] of parts) svg("path", { d, fill, "fill-opacity": mark.opacity }, parent);
@@ -172,27 +228,116 @@ const DRAW = {
     if (known(mark.x)) svg("line", { x1: x(mark.x), x2: x(mark.x), y1: top, y2: bottom, ...look }, parent);
     if (known(mark.y)) svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
   },
-  label(mark, { x, y }, parent) {
-    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, class: "over", style: `fill:${inked(mark.color)}` }, parent, mark.text);
+  spans(mark, plan, parent) {
+    for (let k = 0; k < COUNT.spans(mark); k++) {
+      const [x0, y0, x1, y1] = boxOf(mark, k, plan), frame = pick(mark.frame, k);
+      if (![x0, y0, x1, y1].every(known)) continue;
+      const color = colorOf(mark, k), look = { fill: mark.opacity ? color : "none", "fill-opacity": mark.opacity };
+      svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, ...look, stroke: frame ? color : "none", "stroke-width": frame }, parent);
+    }
   },
-  cells(mark, { x, y }, parent) {
+  segments(mark, { x, y }, parent) {
+    mark.x0.forEach((value, k) => {
+      const [a, b, c, d] = [x(value), y(mark.y0[k]), x(mark.x1[k]), y(mark.y1[k])];
+      if (![a, b, c, d].every(known)) return;
+      const turn = mark.turn ? x(mark.turn[k]) : null, third = (c - turn) / 3;
+      const way = mark.turn ? `M${a} ${b}L${turn} ${b}C${turn + third} ${b} ${turn + 2 * third} ${d} ${c} ${d}` : `M${a} ${b}L${c} ${d}`;
+      svg("path", { d: way, fill: "none", stroke: colorOf(mark, k), "stroke-width": mark.width, "stroke-dasharray": mark.dash || "none" }, parent);
+    });
+  },
+  discs(mark, { x, y }, parent) {
+    const color = inked(mark.color), look = { fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 };
+    mark.x.forEach((value, k) => svg("circle", { cx: x(value), cy: y(mark.y[k]), r: Math.abs(x(value + mark.r[k]) - x(value)), ...look }, parent));
+  },
+  area(mark, { x, y }, parent) {
+    const d = `M${mark.x.map((value, k) => `${x(value)} ${y(mark.y[k])}`).join("L")}Z`, color = inked(mark.color);
+    svg("path", { d, fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 }, parent);
+  },
+  end() {},  // names at the ends of lines are put together, see `nameEnds`
+  label(mark, { x, y }, parent) {
+    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, class: mark.bare ? "" : "over", style: `fill:${inked(mark.color)}` }, parent, mark.text);
+  },
+  cells(mark, plan, parent) {
+    const { x, y } = plan;
     const rows = mark.values.length, columns = mark.values[0]?.length || 0;
     if (!columns) return;
-    const ramp = mark.colors.map((hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16)));
+    const ramp = mark.colors.map(parsed);
+    if (mark.written || mark.round) { eachCell(mark, plan, ramp, parent); return; }
     const picture = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
     const brush = picture.getContext("2d"), pixels = brush.createImageData(columns, rows);
     const [a, b] = [x(mark.x0), x(mark.x1)], [c, d] = [y(mark.y0), y(mark.y1)];
     mark.values.forEach((row, r) => row.forEach((value, k) => {
       if (!known(value)) return;
-      const share = Math.min(Math.max(value / mark.most, 0), 1) * (ramp.length - 1), from = Math.min(Math.floor(share), ramp.length - 2);
-      const at = 4 * ((d < c ? rows - 1 - r : r) * columns + (b < a ? columns - 1 - k : k));
-      [0, 1, 2].forEach((part) => { pixels.data[at + part] = ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part]); });
-      pixels.data[at + 3] = 255;
+      const place = 4 * ((d < c ? rows - 1 - r : r) * columns + (b < a ? columns - 1 - k : k));
+      mixed(ramp, value, mark.least, mark.most).forEach((part, n) => { pixels.data[place + n] = part; });
+      pixels.data[place + 3] = 255;
     }));
     brush.putImageData(pixels, 0, 0);
     svg("image", { x: Math.min(a, b), y: Math.min(c, d), width: Math.abs(b - a), height: Math.abs(d - c), href: picture.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }, parent);
   },
 };
+
+// Cells that are round or written on.
+function eachCell(mark, plan, ramp, parent) {
+  const columns = mark.values[0].length;
+  mark.values.flat().forEach((value, k) => {
+    if (!known(value)) return;
+    const [x0, y0, x1, y1] = boxOf(mark, k, plan), rgb = mixed(ramp, value, mark.least, mark.most), fill = `rgb(${rgb})`;
+    const [w, h] = [x1 - x0, y1 - y0], [row, column] = [Math.floor(k / columns), k % columns];
+    if (mark.round?.[row][column]) svg("ellipse", { cx: (x0 + x1) / 2, cy: (y0 + y1) / 2, rx: 0.45 * w, ry: 0.45 * h, fill }, parent);
+    else svg("rect", { x: x0, y: y0, width: w, height: h, fill, "shape-rendering": "crispEdges" }, parent);
+    const text = mark.written?.[row][column];
+    if (text && wide(text) < w) svg("text", { x: (x0 + x1) / 2, y: (y0 + y1) / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)}` }, parent, text);
+  });
+}
+
+// Limits between which a unit of both axes is equally long.
+function equalised(x, y, width, height) {
+  const unit = Math.max(Math.abs(x[1] - x[0]) / width, Math.abs(y[1] - y[0]) / height);
+  return [[x, width], [y, height]].map(([[from, to], size]) => {
+    const half = (Math.sign(to - from || 1) * unit * size) / 2;
+    return [(from + to) / 2 - half, (from + to) / 2 + half];
+  });
+}
+
+// Names at the ends of lines: as near to them as they can be without lying over each other.
+function nameEnds(plan, ends, picture) {
+  const { y, right, top, bottom, room } = plan, tall = 15;
+  const wanted = ends.map((mark) => ({ mark, at: known(mark.y) ? y(mark.y) : bottom })).reverse().sort((a, b) => a.at - b.at);
+  let groups = [];
+  for (const each of wanted) {  // those that would overlap stand together around their middle
+    groups.push({ at: each.at, all: [each] });
+    for (let last = groups.at(-1), before = groups.at(-2); before; last = groups.at(-1), before = groups.at(-2)) {
+      if (last.at - before.at >= (tall * (last.all.length + before.all.length)) / 2) break;
+      const all = [...before.all, ...last.all];
+      groups.splice(-2, 2, { at: all.reduce((sum, one) => sum + one.at, 0) / all.length, all });
+    }
+  }
+  let free = top - tall;
+  for (const { at: middle, all } of groups) {
+    let place = Math.max(free + tall, middle - (tall * (all.length - 1)) / 2);
+    place = Math.max(Math.min(place, bottom - tall * (all.length - 1)), free + tall);
+    for (const { mark, at: from } of all) {
+      svg("path", { d: `M${right + 3} ${from}L${right + 18} ${place}`, stroke: inked(mark.color), "stroke-width": 2, fill: "none" }, picture);
+      const kept = middleCut(mark.text, room), made = svg("text", { x: right + 22, y: place + 4 }, picture, kept);
+      if (kept !== mark.text) svg("title", {}, made, mark.text);
+      free = place;
+      place += tall;
+    }
+  }
+}
+
+// What colours mean.
+function drawBar(bar, plan, picture) {
+  const { top, bottom } = plan, x0 = plan.right + 14, name = `ramp-${Math.random().toString(36).slice(2)}`;
+  const ramp = svg("linearGradient", { id: name, x1: 0, x2: 0, y1: 1, y2: 0 }, picture);
+  bar.colors.forEach((color, k) => svg("stop", { offset: k / (bar.colors.length - 1), "stop-color": color }, ramp));
+  svg("rect", { x: x0, y: top, width: 11, height: bottom - top, fill: `url(#${name})` }, picture);
+  const place = linear(bar.least, bar.most, bottom, top), ticks = bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
+  for (const value of ticks) svg("text", { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" }, picture, tickText(value));
+  const at = [x0 + 62, (top + bottom) / 2];
+  if (bar.label) svg("text", { x: at[0], y: at[1], "text-anchor": "middle", transform: `rotate(-90 ${at})` }, picture, bar.label);
+}
 
 // The squared distance of a point from a segment.
 function away([px, py], [ax, ay], [bx, by]) {
@@ -206,6 +351,7 @@ export function mount(el, given, tell = () => {}) {
   const root = html("div", { class: "replay-view replay-chart" }, el);
   html("style", {}, root, LOOK + CHART_STYLE);
   const stage = html("div", { class: "stage" }, root);
+  const heading = html("b", { class: "head" }, stage);
   const panels = html("div", { class: "panels", "data-lm-suppress-shortcuts": "true" }, stage);
   const tip = html("div", { class: "tip", role: "status" }, stage);
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
@@ -220,6 +366,8 @@ export function mount(el, given, tell = () => {}) {
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const width = Math.floor((room - 26 * (columns - 1)) / columns);
     panels.replaceChildren();
+    heading.textContent = chart.title || "";
+    heading.hidden = !chart.title;
     if (chart.panels.length) {
       panels.tabIndex = 0;
       panels.setAttribute("role", "application");
@@ -246,15 +394,20 @@ export function mount(el, given, tell = () => {}) {
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
     if (panel.legend) explain(panel, html("div", { class: "legend" }, head));
-    const top = 10, bottom = top + panel.height, right = width - 12;
-    const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
-    const yTicks = ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
+    const ends = panel.marks.filter((mark) => mark.kind === "end");
+    const room = ends.length ? Math.min(Math.max(...ends.map((mark) => wide(mark.text))), 0.3 * width) : 0;
+    const heads = panel.x.above ? Math.max(...panel.x.ticks.map(([, text]) => text.split("\n").length)) : 0;
+    const top = 10 + 14 * heads, bottom = top + panel.height, right = width - (panel.bar ? 84 : ends.length ? room + 28 : 12);
+    let [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
+    const yTicks = panel.bare ? [] : ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
     const named = panel.y.label ? 18 : 0;
     const first = panel.x.ticks?.find(([value]) => value === xPart[0]);  // half of its text lies to the left of it
     const half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
-    const left = Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
+    const left = panel.bare ? 6 : Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
+    const spare = xPart === panel.x.domain && yPart === panel.y.domain ? 6 : 0.5;
+    if (panel.equal) [xPart, yPart] = equalised(xPart, yPart, right - left, panel.height);
     const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
-    let xTicks = ticksOf(panel.x, xPart, (right - left) / 75);
+    let xTicks = panel.bare ? [] : ticksOf(panel.x, xPart, (right - left) / 75);
     const apart = Math.min(...xTicks.slice(1).map(([value], k) => Math.abs(x(value) - x(xTicks[k][0]))));
     const texts = panel.x.ticks && xTicks.length > 1;
     if (texts) {
@@ -263,14 +416,14 @@ export function mount(el, given, tell = () => {}) {
     }
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
-    const tilted = texts && widest + 6 > apart;
-    const foot = bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
+    const tilted = texts && widest + 6 > apart && !panel.x.above;
+    const foot = panel.bare || panel.x.above ? bottom : bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
     const height = foot + (panel.x.label ? 22 : 6);
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);
-    const plan = { panel, number, picture, x, y, left, right, top, bottom };
+    const plan = { panel, number, picture, x, y, left, right, top, bottom, room };
     if (panel.y.label) svg("text", { x: 12, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})` }, picture, panel.y.label);
     for (const [value, text] of yTicks) {
-      if (!panel.y.ticks) svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
+      if (panel.y.grid ?? !panel.y.ticks) svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
       const rows = text.split("\n"), first = y(value) + 4 - 7 * (rows.length - 1);
       rows.forEach((line, k) => {
         const kept = cut(line, most), made = svg("text", { x: left - 7, y: first + 14 * k, "text-anchor": "end" }, picture, kept);
@@ -278,18 +431,22 @@ export function mount(el, given, tell = () => {}) {
       });
     }
     for (const [value, text] of xTicks) {
-      if (!panel.x.ticks) svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
+      if (panel.x.grid ?? !panel.x.ticks) svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
       if (tilted) {
         const at = [x(value) + 4, bottom + 12];
         svg("text", { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` }, picture, cut(text, 150));
-      } else text.split("\n").forEach((line, k) => svg("text", { x: x(value), y: bottom + 16 + 14 * k, "text-anchor": "middle" }, picture, line));
+      } else {
+        const rows = text.split("\n"), first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16;
+        rows.forEach((line, k) => svg("text", { x: x(value), y: first + 14 * k, "text-anchor": "middle" }, picture, line));
+      }
     }
     if (panel.x.label) svg("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, picture, panel.x.label);
-    svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
-    const spare = xPart === panel.x.domain && yPart === panel.y.domain ? 6 : 0.5;
+    if (!panel.bare && !panel.x.above) svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
     svg("rect", { x: left - spare, y: top - spare, width: right - left + 2 * spare, height: panel.height + 2 * spare }, svg("clipPath", { id: `${clip}-${number}` }, picture));
     const field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
-    for (const mark of panel.marks) DRAW[mark.kind](mark, plan, field);
+    panel.marks.forEach((mark, m) => DRAW[mark.kind](mark, plan, svg("g", { "data-mark": m }, field)));
+    nameEnds(plan, ends, picture);
+    if (panel.bar) drawBar(panel.bar, plan, picture);
     plan.ground = svg("rect", { x: left, y: top, width: right - left, height: panel.height, class: panel.zoom ? "panel" : "panel still", "data-panel": number }, picture);
     plan.marks = svg("g", { "pointer-events": "none" }, picture);
     return plan;
@@ -297,9 +454,12 @@ export function mount(el, given, tell = () => {}) {
 
   function explain(panel, legend) {
     for (const mark of panel.marks) {
-      if (mark.kind !== "line" || !mark.label) continue;
-      const made = html("span", {}, legend), sign = svg("svg", { width: 20, height: 4, "aria-hidden": "true" }, made);
-      svg("line", { x1: 0, x2: 20, y1: 2, y2: 2, stroke: inked(mark.color), "stroke-width": Math.max(mark.width, 2), "stroke-dasharray": mark.dash || "none" }, sign);
+      if (!mark.label) continue;
+      const made = html("span", {}, legend), sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
+      const color = colorOf(mark, 0);
+      if (mark.kind === "line") svg("line", { x1: 0, x2: 20, y1: 5, y2: 5, stroke: color, "stroke-width": Math.max(mark.width, 2), "stroke-dasharray": mark.dash || "none" }, sign);
+      else if (mark.kind === "points") svg("circle", { cx: 10, cy: 5, r: 4.5, fill: color }, sign);
+      else svg("rect", { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 }, sign);
       made.append(mark.label);
     }
   }
@@ -312,11 +472,11 @@ export function mount(el, given, tell = () => {}) {
       if (!mark.texts) return;
       const count = COUNT[mark.kind]?.(mark) || 0;
       for (let k = 0; k < count; k++) {
-        if (!mark.texts[k]) continue;
+        if (!textOf(plan.panel, mark, k)) continue;
         if (mark.kind === "points") {
-          const at = LOCATE.points(mark, k, plan), far = at ? Math.hypot(at[0] - point[0], at[1] - point[1]) : Infinity;
-          if (far <= Math.max(NEAR, mark.size)) take(m, k, far / 1e3);
-        } else if (mark.kind === "bars" && LOCATE.bars(mark, k, plan)) {
+          const here = LOCATE.points(mark, k, plan), far = here ? Math.hypot(here[0] - point[0], here[1] - point[1]) : Infinity;
+          if (far <= Math.max(NEAR, pick(mark.size, k))) take(m, k, far / 1e3);
+        } else if (["bars", "spans", "cells"].includes(mark.kind) && LOCATE[mark.kind](mark, k, plan)) {
           const [x0, y0, x1, y1] = boxOf(mark, k, plan);
           if (point[0] >= x0 - 2 && point[0] <= x1 + 2 && point[1] >= y0 && point[1] <= y1) take(m, k, 1 + (x1 - x0) * (y1 - y0));
         } else if (mark.kind === "polylines") {
@@ -360,16 +520,16 @@ export function mount(el, given, tell = () => {}) {
   function point(hit, paint = true) {
     const plan = plans[hit.panel], mark = markOf(hit), at = LOCATE[mark.kind](mark, hit.place, plan);
     if (!paint || !at) return at;
-    if (mark.kind === "bars") {
+    if (["bars", "spans", "cells"].includes(mark.kind)) {
       const [x0, y0, x1, y1] = boxOf(mark, hit.place, plan);
-      const look = mark.opacity ? { fill: "none", stroke: "currentColor", "stroke-width": 1.4 } : { fill: "currentColor", "fill-opacity": 0.09, rx: 4 };
+      const look = mark.kind !== "bars" || mark.opacity ? { fill: "none", stroke: "currentColor", "stroke-width": 1.4 } : { fill: "currentColor", "fill-opacity": 0.09, rx: 4 };
       svg("rect", { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, ...look }, plan.marks);
     } else if (mark.kind === "polylines") {
       const all = { ...mark, rows: [mark.rows[hit.place]], colors: ["ink"], widths: [3] };
       DRAW.polylines(all, plan, plan.marks);
     } else if (mark.kind === "line") {
       svg("circle", { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" }, plan.marks);
-    } else svg("circle", { cx: at[0], cy: at[1], r: mark.size + 3, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
+    } else svg("circle", { cx: at[0], cy: at[1], r: pick(mark.size, hit.place) + 3, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
     return at;
   }
   const clear = () => plans.forEach((plan) => plan.marks.replaceChildren());

@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from replay.explorers.chart import RAMP, Axis, Bars, Cells, Chart, Line, Panel, Points, Rule, pack
+from replay.plots.chart import Chart, pack
+from replay.plots.marks import RAMP, Bars, Cells, Line, Points, Rule
+from replay.plots.panel import Axis, Panel
 
 
 def make(*marks):

@@ -17,23 +17,33 @@ const LOOK = `
 .replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
 `;
 
-// As Python's format: `digits` significant ones, without zeros at the end.
+// The digits and the exponent of a value, rounded as Python does: a half goes to the even digit.
+function rounded(value, count) {
+  const exact = value.toExponential(40), [digits, power] = exact.split("e");
+  const rest = digits.replace(/[-.]/g, "").slice(count);
+  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
+  if (!/^50*$/.test(rest) || power !== exponent) return [mantissa, +exponent];
+  const cut = digits.replace(/^-/, "").replace(".", "").slice(0, count);  // exactly a half
+  if (+cut.at(-1) % 2) return [mantissa, +exponent];
+  return [`${value < 0 ? "-" : ""}${cut[0]}${count > 1 ? `.${cut.slice(1)}` : ""}`, +exponent];
+}
+// As Python's format: `count` significant digits, without zeros at the end.
 function digits(value, count) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (value === 0) return "0";
-  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
-  if (+exponent >= -4 && +exponent < count) return String(+value.toPrecision(count));
-  const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
-  return `${short}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
+  const [mantissa, exponent] = rounded(value, count);
+  if (exponent >= -4 && exponent < count) return String(Number(`${mantissa}e${exponent}`));
+  const size = String(Math.abs(exponent)).padStart(2, "0");
+  return `${+mantissa}e${exponent < 0 ? "-" : "+"}${size}`;
 }
 // Three digits, thousands as k and millions as M.
 function short(value) {
   const size = Math.abs(value);
-  if (size >= 1e9 || (size > 0 && size < 1e-3)) return value.toPrecision(2).replace(/\.?0+e/, "e");
+  if (!Number.isFinite(value) || size >= 1e9 || (size > 0 && size < 1e-3)) return digits(value, 3).replace(/e([+-])0?/, (_, sign) => `e${sign === "-" ? "-" : ""}`);
   for (const [unit, letter] of [[1e6, "M"], [1e3, "k"]]) {
-    if (size >= 0.9995 * unit) return `${+(value / unit).toPrecision(3)}${letter}`;
+    if (size >= 0.9995 * unit) return `${Number(digits(value / unit, 3))}${letter}`;
   }
-  return `${+value.toPrecision(3)}`;
+  return `${Number(digits(value, 3))}`;
 }
 // A value with its interval, where there is one.
 function ranged(value, low, high) {

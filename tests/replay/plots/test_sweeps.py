@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from synthetic_runs import sweep_runs
 
-from replay.explorers.chart import Label, Points, Polylines, pack
 from replay.explorers.sweep import FIGURES, SweepView
-from replay.explorers.sweep_chart import SHADES, configurations_chart, wrapped
 from replay.planning.sweeps import pareto_front
+from replay.plots.chart import pack
+from replay.plots.marks import Label, Points, Polylines
+from replay.plots.sweep_tables import SHADES
+from replay.plots.sweeps import parallel_coordinates, wrapped
 
 FRAME = sweep_runs(30, 6)
 ONE_SEED = sweep_runs(3, 1)
@@ -134,7 +136,7 @@ def test_a_field_that_no_completed_run_was_asked_for_has_one_tick():
     asked = frame["top_p"].notna()
     frame.loc[asked, ["status", "fitness"]] = ["failed", np.nan]
     frame.loc[frame.index[asked][0], "status"] = "pending"
-    chart = configurations_chart(frame)
+    chart = parallel_coordinates(frame)
     assert [label.text for label in marks(chart, Label)].count("not asked") == 1
 
 
@@ -166,5 +168,5 @@ def test_the_front_is_the_one_that_the_table_names():
 
 def test_values_of_several_kinds_share_an_axis():
     frame = ONE_SEED.assign(model=pd.Series(["auto", 3, True], dtype=object))
-    texts = [text for _, text in configurations_chart(frame).panels[0].y.ticks]
+    texts = [text for _, text in parallel_coordinates(frame).panels[0].y.ticks]
     assert {"auto", "3", "1"} <= set(texts)

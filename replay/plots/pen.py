@@ -1,0 +1,195 @@
+"""The pen for paper: charts as matplotlib draws them; `chart.js` is the pen for the browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from replay.plots import style
+from replay.plots.marks import End, Line, Points
+from replay.plots.panel import Axis, ColorBar, Panel
+from replay.plots.strokes import PENS, SHAPES, dashes_of, ink_of, ramp_of
+from replay.plots.style import THEMES, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+HEAD = 1.6
+"""Inches of titles, labels and ticks above and below a panel."""
+
+
+def draw(panels: Sequence[Panel], message: str, ax: Axes | None, theme: Theme) -> Axes:
+    """Draws the only panel of a chart, or its message, on axes; None: those of a new figure."""
+    if not panels:
+        return style.sentence(ax, theme, message)
+    if len(panels) > 1:
+        raise ValueError(
+            f"expected a chart of one panel, got {len(panels)}; its method figure draws all"
+        )
+    [panel] = panels
+    if ax is None:
+        ax = style.subplots(width=_width(panel), height=panel.height / 100 + HEAD)[1][0]
+    return _draw_panel(panel.settled(), ax, theme)
+
+
+def draw_all(
+    panels: Sequence[Panel],
+    message: str,
+    title: str,
+    *,
+    columns: int,
+    theme: Theme,
+    width: float | None,
+) -> Figure:
+    """Draws all panels of a chart, or its message."""
+    if not panels:
+        made, [ax] = style.subplots(width=width or 9.0, height=HEAD)
+        style.sentence(ax, theme, fill(message, 80))
+        return made
+    across = min(columns, len(panels))
+    rows = [panels[at : at + across] for at in range(0, len(panels), across)]
+    heights = [max(each.height for each in row) / 100 + HEAD for row in rows]
+    usual = max(3.0 + 3.0 * across if across > 1 else 0.0, *map(_width, panels), 0.0)
+    made = style.blank(width or usual, sum(heights))
+    grid = made.add_gridspec(len(rows), across, height_ratios=heights)
+    for number, panel in enumerate(panels):
+        place = grid[number // across, number % across]
+        _draw_panel(panel.settled(), made.add_subplot(place), theme)
+    if title:
+        made.suptitle(
+            title, x=0.01, ha="left", color=THEMES[theme].text,
+            fontsize=style.text_size(made.axes[0]) + 2, fontweight="bold",
+        )  # fmt: skip
+    return made
+
+
+def _width(panel: Panel) -> float:
+    """Inches of a figure of a panel alone."""
+    return 5.0 if panel.equal else panel.width / 100
+
+
+def _draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
+    ax = style.prepare(ax, theme)
+    _set_axis(ax, panel.x, "x")
+    _set_axis(ax, panel.y, "y")
+    for number, mark in enumerate(panel.marks):
+        for artist in PENS[mark.kind](mark, ax, theme):
+            artist.set_gid(f"mark-{number}")
+    if panel.equal:
+        ax.set(xlim=panel.x.domain, ylim=panel.y.domain)
+        ax.autoscale(tight=None)
+        ax.set_aspect("equal", adjustable="datalim")  # the layout counts on an unchanging box
+    if panel.bare:
+        ax.set_axis_off()
+    if panel.x.above:
+        ax.spines[:].set_visible(False)
+    style.label_axes(ax, theme, x=panel.x.label, y=panel.y.label)
+    if panel.bar is not None:
+        _draw_bar(panel.bar, ax, theme)
+    ends = [each for each in panel.marks if isinstance(each, End)]
+    notes = style.label_ends(ax, theme, [(e.y, e.text, ink_of(e.color, theme)) for e in ends])
+    vars(ax)["strips"] = notes if panel.y.ticks is not None else []
+    legend = [_entry(each, theme) for each in panel.marks if getattr(each, "label", "")]
+    style.head(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())
+    return ax
+
+
+def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
+    """Limits, scale and ticks of an axis."""
+    assert axis.domain is not None
+    low, high = axis.domain
+    put = getattr(ax, f"set_{name}lim")
+    own = ax.xaxis if name == "x" else ax.yaxis
+    if axis.scale == "log" and axis.ticks is None and name == "x":
+        style.ratios(ax, low, high)
+    elif axis.scale == "log":
+        getattr(ax, f"set_{name}scale")("log")
+    put(low, high)
+    if axis.ticks is not None:
+        inside = [each for each in axis.ticks if min(low, high) <= each[0] <= max(low, high)]
+        inside = _apart(ax, inside, name)
+        own.set_ticks([value for value, _ in inside], [text for _, text in inside])
+        own.set_tick_params(which="minor", length=0)
+        ax.minorticks_off()
+        if axis.above:
+            ax.xaxis.tick_top()
+    elif axis.whole:
+        from matplotlib.ticker import MaxNLocator
+
+        own.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    if axis.ticks is None and axis.scale == "linear" and max(abs(low), abs(high)) >= 1e4:
+        own.set_major_formatter(style.number)
+    if not (axis.ticks is None if axis.grid is None else axis.grid):
+        ax.grid(visible=False, axis=name)
+        own.set_tick_params(length=0)
+        if name == "y" and axis.ticks:
+            vars(ax)["rows"] = [text for _, text in axis.ticks]
+
+
+def _apart(
+    ax: Axes, ticks: list[tuple[float, str]], name: Literal["x", "y"]
+) -> list[tuple[float, str]]:
+    """Ticks without those whose texts would lie over others; words go in two rows instead."""
+    size, box = style.text_size(ax), ax.get_position()
+    wide, high = style.figure_of(ax).get_size_inches() * 72
+    numbers = all(re.fullmatch(r"-?[\d.]+[kM]?", text) for _, text in ticks)
+    if name == "y":
+        if not numbers:
+            return ticks
+        need = [1.25 * size] * len(ticks)
+    else:
+        longest = [max(map(len, text.split("\n"))) for _, text in ticks]
+        need = [0.62 * size * (count + 1) for count in longest]
+    places = (
+        ax.transData.transform(
+            [(value, 0.0) if name == "x" else (0.0, value) for value, _ in ticks]
+        )[:, "xy".index(name)]
+        if ticks
+        else np.empty(0)
+    )
+    share = (box.width * wide if name == "x" else box.height * high) / ax.bbox.bounds[
+        2 + "xy".index(name)
+    ]
+    points = places * share
+    kept: list[int] = []
+    for k in np.argsort(points).tolist():
+        if not kept or points[k] - points[kept[-1]] >= (need[k] + need[kept[-1]]) / 2:
+            kept.append(k)
+    if numbers:
+        return [ticks[k] for k in sorted(kept)]
+    if len(kept) == len(ticks):
+        return ticks
+    return [(value, f"\n{text}" if k % 2 else text) for k, (value, text) in enumerate(ticks)]
+
+
+def _draw_bar(bar: ColorBar, ax: Axes, theme: Theme) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    ink, size = THEMES[theme].text, style.text_size(ax)
+    colours = ScalarMappable(Normalize(bar.least, bar.most), ramp_of(bar.colors))
+    made = style.figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=30)
+    made.ax.tick_params(colors=ink, labelsize=size)
+    made.set_label(bar.label, color=ink, fontsize=size)
+    made.ax.spines[:].set_visible(False)
+
+
+def _entry(mark: Any, theme: Theme) -> tuple[str, Line2D]:
+    """A mark in a legend."""
+    from matplotlib.lines import Line2D
+
+    colour = mark.color if isinstance(mark.color, str) else mark.color[0]
+    look: dict[str, Any] = {"color": ink_of(colour, theme), "lw": 2.0}
+    if isinstance(mark, Line):
+        look |= {"ls": dashes_of(mark.dash, mark.width)}
+    elif isinstance(mark, Points):
+        look |= {"marker": SHAPES[mark.shape]}
+    else:
+        look |= {"lw": 6.0, "solid_capstyle": "butt"}
+    return mark.label, Line2D([], [], **look)
