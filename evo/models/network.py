@@ -5,8 +5,12 @@ Everything here runs on the event loop of `evo.models.background`.
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import base64
+import contextlib
 import ssl
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +20,7 @@ import aiohttp
 from yarl import URL
 
 from evo.logs.caps import above, cap
+from evo.models import background
 from evo.models.answer import Exchange, NotSent, TooMuch
 
 KEEP_ALIVE = 60.0  # seconds that an idle connection is kept
@@ -73,6 +78,11 @@ class Session:
             skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         )
 
+        _open.add(self)
+        loop = asyncio.get_running_loop()
+        self._left = weakref.finalize(self, _close_later, self._session, loop)
+        self._left.atexit = False  # then `_close_all` waits for it
+
     async def send(
         self, method: str, url: str | URL, headers: Any, content: bytes | None
     ) -> aiohttp.ClientResponse:
@@ -105,7 +115,25 @@ class Session:
 
     async def close(self) -> None:
         """Closes all connections."""
+        self._left.detach()
         await self._session.close()
+
+
+_open: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _close_later(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
+    """Closes what nobody closed, once nobody has it any more."""
+    if loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Closes what nobody closed before the process ends, else aiohttp complains."""
+    for session in list(_open):
+        with contextlib.suppress(TimeoutError):
+            background.start(session.close()).result(1.0)
 
 
 async def body_of(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
