@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import inspect
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
@@ -126,7 +127,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
 
         threads = Parallel(workers, backend="threading", batch_size=1, return_as="generator")
         made = threads(delayed(one)(place) for place in range(len(work)))
-    if progress:
+    if progress and sys.stderr is not None and not sys.stderr.closed:
         from tqdm.auto import tqdm
 
         made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected

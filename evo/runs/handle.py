@@ -117,7 +117,8 @@ class Handle(Generic[Result]):
 
     `handle.wait()`, or `await handle`, returns what the function would have returned in the
     foreground. If the work was stopped or paused, it returns what exists by then; calling the
-    function again with the same arguments continues it.
+    function again with the same arguments continues it. Cancelling what awaits the handle, as
+    `asyncio.wait_for` does, stops the work in the same way.
 
     Args:
         prepared: The work, checked and not yet begun.
@@ -177,7 +178,14 @@ class Handle(Generic[Result]):
         return self._outcome  # type: ignore[return-value]  # set before it is done
 
     def __await__(self) -> Generator[object, None, Result]:
-        return asyncio.to_thread(self.wait).__await__()
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Result:
+        try:
+            return await asyncio.to_thread(self.wait)
+        except asyncio.CancelledError:  # such as by `asyncio.wait_for`
+            self.stop()
+            raise
 
     def __repr__(self) -> str:
         words = {"pause": ("pausing", "paused"), "stop": ("stopping", "stopped")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections import Counter
@@ -115,7 +116,8 @@ def progress_bar(*, total: int, unit: str, label: str, shown: bool) -> tqdm[NoRe
     """Returns a progress bar, which shows nothing where the output is redirected to a file."""
     from tqdm.auto import tqdm
 
-    return tqdm(total=total, unit=unit, desc=label, disable=None if shown else True)
+    hidden = not shown or sys.stderr is None or sys.stderr.closed
+    return tqdm(total=total, unit=unit, desc=label, disable=hidden or None)
 
 
 class Progress:

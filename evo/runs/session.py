@@ -118,7 +118,7 @@ def bring(
         except BaseException as error:
             if isinstance(error, Exception):
                 done[place] = Brought(run.job, None, run.end, error)
-                with contextlib.suppress(LogError):  # as it stands, if it can be read
+                with contextlib.suppress(LogError, OSError):  # as it stands, if it can be read
                     done[place] = Brought(run.job, read_begun(run.job.path), run.end, error)
             if resources.is_fatal(error):
                 first_error.append(error)

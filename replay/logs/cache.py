@@ -82,7 +82,7 @@ def name_of(what: str, marks: Marks) -> str:
     `what` names the tables and their settings.
     """
     paths = [(path, os.path.realpath(path)) for path, *_ in marks]
-    stated = msgspec.json.encode((_code(), what, paths))
+    stated = repr((_code(), what, paths)).encode()  # whatever bytes a path has
     return f"{hashlib.sha256(stated).hexdigest()[:40]}.npz"
 
 

@@ -40,6 +40,9 @@ from replay.logs.frames import ReplayWarning
 
 Source = str | os.PathLike[str]
 
+MOST_FITNESS = 1e100
+"""Cubes of larger numbers have no place in a float."""
+
 ENDINGS = (".jsonl", ".jsonl.gz")
 
 _decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
@@ -313,6 +316,15 @@ def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[object, str
         if place == before:
             return child, f"child {place} was logged twice"
         before = place
+    every: list[Initial | Outcome] = [*([run.initial] if run.initial else []), *run.children]
+    for evaluated in every:
+        fitness = evaluated.evaluation.fitness
+        if fitness is not None and not abs(fitness) <= MOST_FITNESS:
+            return evaluated, (
+                f"a fitness of {fitness:.6g}, but statistics are possible up to {MOST_FITNESS:g} "
+                "either way; have the evaluator scale it, or take another of its metrics "
+                "(`evo rescore --metric NAME`)"
+            )
     for number, record in enumerate(run.generations, start=1):
         if record.generation != number:
             return record, f"expected generation {number}, got {record.generation}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import itertools
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -334,3 +337,43 @@ def test_a_journal_that_is_replaced_ends_its_allocation(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=f"{ALLOCATION}: was moved, deleted or replaced"):
         evo.allocate_live("mmd", "random", arms=2, rounds=500, children=1, log_dir=tmp_path,
                           on_event=replace, max_concurrent=1, **QUIET)  # fmt: skip
+
+
+def test_cancelling_what_awaits_a_handle_stops_its_run_resumably(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+
+    async def work() -> None:
+        handle = evo.start("mmd", generations=5000, children=1, log=path, **QUIET)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(handle, 0.5)
+        await asyncio.to_thread(handle.wait, 60)
+
+    asyncio.run(work())
+    log = evo.read_log(path)
+    assert log.ends[-1].reason == "interrupted"
+    assert evo.resume(path, generations=len(log.generations) + 1, **QUIET).finished
+
+
+@pytest.mark.parametrize("gone", ["sys.stderr = None", "sys.stderr.close()"])
+def test_a_run_needs_no_standard_error(gone: str, tmp_path: Path) -> None:
+    code = f"""
+import sys, evo
+{gone}
+evo.run("mmd", generations=1, children=2, log={str(tmp_path / "a.jsonl")!r}, workers=1)
+evo.parallel.map(abs, [1, 2], progress=True)
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+
+
+def test_a_path_that_is_a_link_to_nothing_is_refused_in_words(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    one.symlink_to(other)
+    for _ in range(2):  # to a file that does not exist, and in a loop
+        with pytest.raises(LogError, match="a link that leads to no file"):
+            evo.run("mmd", generations=1, children=1, log=one, **QUIET)
+        with pytest.raises(LogError):
+            evo.resume(one, **QUIET)
+        other.unlink(missing_ok=True)
+        other.symlink_to(one)
