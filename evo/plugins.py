@@ -10,6 +10,7 @@
 | `evo.engines` | an `evo.Engine` |
 | `replay.importers` | a function from a path to a list of imported runs |
 | `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
+| `replay.panels` | a tab of `replay.explore`, see `replay.explorers.register` |
 | `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |
 """
 

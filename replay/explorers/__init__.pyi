@@ -3,6 +3,10 @@
 from .allocation import explore_allocation as explore_allocation
 from .budget import explore_budget as explore_budget
 from .live_view import follow as follow
+from .panels import PANELS as PANELS
+from .panels import explore_figures as explore_figures
+from .panels import explore_panel as explore_panel
+from .panels import register as register
 from .picker import Picker as Picker
 from .picker import pick as pick
 from .run_browser import browse as browse

@@ -12,6 +12,7 @@ from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
 from replay.explorers.chosen_runs import ChosenRuns, Split
 from replay.explorers.drawn import Drawn
+from replay.explorers.panels import explore_figures, explore_panel, panels
 from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer
@@ -116,6 +117,11 @@ class Tabs:
         show_live(self.widget, shown._stored)
 
 
+def _own_panels(frame: pd.DataFrame, theme: Theme) -> dict[str, Callable[[], Explorer]]:
+    """A tab for every panel that was registered."""
+    return {name: functools.partial(explore_panel, frame, name, theme=theme) for name in panels()}
+
+
 HELP = (
     "Click on a cell of the budget to see its runs, and on a run, there or in the table, to open "
     "it here; on a second one to compare the two, on more to overlay them."
@@ -149,6 +155,7 @@ def explore(
             {
                 "Sweep": functools.partial(explore_sweep, frame, theme=theme),
                 "Selection": functools.partial(explore_selection, frame, theme=theme),
+                **_own_panels(frame, theme),
             }
         )
 
@@ -176,6 +183,8 @@ def explore(
             "Budget": lambda: link(explore_budget(frame, child_table=child_table, theme=theme)),
             "Table of runs": functools.partial(Runs, frame, theme=theme, chosen=chosen),
             "Allocation": functools.partial(explore_allocation, frame, theme=theme),
+            "Figures": functools.partial(explore_figures, frame, theme=theme),
+            **_own_panels(frame, theme),
         },
         chosen,
     )

@@ -23,10 +23,12 @@ from replay.plots.registry import FIGURES, overview
 from replay.plots.runs import COSTS, Cost
 from replay.plots.shapes import facets
 from replay.plots.style import FITNESS, Theme, subplots
+from replay.plots.timeline import LATEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from evo.logs.log import Log
     from replay.planning.planner import Plan
 
 best_so_far = drawn(charts.best_so_far)
@@ -69,6 +71,22 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     return charts.planner_card(plan).figure(theme).axes
 
 
+def timeline(log: Log, *, generations: int = LATEST, theme: Theme = "light") -> list[Axes]:
+    """Draws where the time of a run went: what each slot did, and what was spent meanwhile.
+
+    See `charts.timeline`, which answers to the mouse.
+
+    Args:
+        log: A run, from `evo.read_log`.
+        generations: How many are shown, the last ones.
+        theme: "light" or "dark".
+
+    Returns:
+        The axes of a new figure, from above.
+    """
+    return charts.timeline(log, generations=generations).figure(theme).axes
+
+
 __all__ = [
     "COSTS",
     "FIGURES",
@@ -105,6 +123,7 @@ __all__ = [
     "slices",
     "subplots",
     "threshold_times",
+    "timeline",
     "trajectories",
     "tree",
     "value_of_knowing",

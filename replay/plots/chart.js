@@ -375,7 +375,8 @@ export function mount(el, given, tell = () => {}) {
       plans = chart.panels.map((panel, number) => build(panel, number, width));
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
-      html("div", { class: "message" }, panels, chart.message);
+      if (chart.picture) html("img", { style: "max-width:100%", src: `data:image/png;base64,${chart.picture}`, alt: chart.label || chart.title }, panels);
+      else html("div", { class: "message" }, panels, chart.message);
       plans = [];
     }
     root.dataset.source = chart.source || "";

@@ -8,6 +8,7 @@ in `Chart.keys`.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,13 @@ import msgspec
 import numpy as np
 
 from replay.plots import pen
-from replay.plots.marks import Clickable, Keys, Mark
+from replay.plots.marks import Clickable, Keys, Mark, columns_of
 from replay.plots.output import save
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.scripts import chart_page, picture_of, write_page
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -42,6 +44,7 @@ class Chart:
         columns: Panels beside each other.
         message: A sentence in place of the panels.
         title: What all panels are about.
+        picture: A PNG in place of the panels.
 
     Example:
         >>> chart = replay.plots.charts.best_so_far(frame)
@@ -52,12 +55,28 @@ class Chart:
     columns: int = 1
     message: str = ""
     title: str = ""
+    picture: bytes = b""
 
     @property
     def words(self) -> str:
         """Its titles and what is below them, or its sentence."""
         heads = [f"{each.title}: {each.about}".removesuffix(": ") for each in self.panels]
         return "; ".join([each for each in (self.title, *heads) if each]) or self.message
+
+    def table(self) -> pd.DataFrame:
+        """The numbers that it shows, a row for each place of a mark.
+
+        Columns: panel, mark (its kind), label, and what the marks hold (x, y, low, high, ...).
+        """
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame({"panel": panel.title, "mark": mark.kind, **columns_of(mark)})
+            for panel in self.panels
+            for mark in panel.marks
+            if mark.kind not in ("label", "end", "rule")
+        ]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"panel": []})
 
     def draw(self, ax: Axes | None = None, theme: Theme = "light") -> Axes:
         """Draws its only panel, or its sentence.
@@ -130,6 +149,7 @@ def pack(chart: Chart) -> bytes:
         "columns": chart.columns,
         "message": chart.message,
         "title": chart.title,
+        "picture": base64.b64encode(chart.picture).decode("ascii"),
     }
     return msgspec.json.encode(content, enc_hook=_listed)  # what is not finite becomes null
 

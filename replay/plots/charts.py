@@ -32,6 +32,7 @@ from replay.plots.sweeps import (
     main_effects,
     parallel_coordinates,
 )
+from replay.plots.timeline import timeline
 
 __all__ = [
     "best_so_far",
@@ -55,6 +56,7 @@ __all__ = [
     "regime_probabilities",
     "slices",
     "threshold_times",
+    "timeline",
     "trajectories",
     "tree",
     "value_of_knowing",

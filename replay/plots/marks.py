@@ -345,3 +345,21 @@ def reach_of(mark: Mark) -> tuple[list[float], list[float]]:
         ]
         found.append([float(value) for column in known for value in column])
     return found[0], found[1]
+
+
+def columns_of(mark: Mark) -> dict[str, object]:
+    """What a mark holds of each of its places, by name, and its label."""
+    if isinstance(mark, Cells):
+        values = np.asarray(mark.values, dtype=np.float64)
+        rows, columns = np.indices(values.shape)
+        return {"row": rows.ravel(), "column": columns.ravel(), "value": values.ravel()}
+    if isinstance(mark, Polylines):
+        heights = np.asarray(mark.rows, dtype=np.float64)
+        rows, places = np.indices(heights.shape)
+        x = np.asarray(mark.x, dtype=np.float64)[places.ravel()]
+        return {"row": rows.ravel(), "x": x, "y": heights.ravel()}
+    named = ("x", "y", "low", "high", "x_low", "x_high", "y_low", "y_high", "x0", "x1", "y0", "y1",
+             "r", "texts")  # fmt: skip
+    held = {name: getattr(mark, name, None) for name in named}
+    known = {name: values for name, values in held.items() if values is not None}
+    return {"label": getattr(mark, "label", ""), **{k: list(v) for k, v in known.items()}}

@@ -1,0 +1,232 @@
+"""Panels of one's own: a function from a frame and settings to a chart, as an explorer's tab."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evo.plugins import Registry, plugged_in
+from replay.explorers.chart_explorer import ChartExplorer, notice
+from replay.explorers.paper import on_axes
+from replay.explorers.shell import Explorer
+from replay.explorers.subject import Settings, Subject
+from replay.explorers.widgets import choice, naming
+from replay.plots.chart import Chart
+from replay.plots.registry import draws, figures
+from replay.plots.scripts import picture_of
+from replay.plots.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from ipywidgets import Widget
+    from matplotlib.figure import Figure
+
+HEIGHT = 4.6  # inches of what draws on axes
+KEPT = 32
+"""Charts of a panel that are kept in memory."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A function `frame, **settings -> Chart`, and the controls of its settings.
+
+    Attributes:
+        make: The function. One with an argument `ax` draws on axes and is shown as a picture.
+        controls: By setting, what `ipywidgets.interact` takes for a control.
+    """
+
+    make: Callable[..., Any]
+    controls: Mapping[str, Any] = field(default_factory=dict)
+
+
+PANELS: Registry[Panel] = Registry("panel", {})
+"""Name -> panel; each is a tab of `replay.explore`."""
+
+
+def register(name: str, panel: Callable[..., Any], **controls: Any) -> None:
+    """Makes a function of a frame and settings a tab of `replay.explore`.
+
+    Args:
+        name: Of the tab. A name that is registered again is replaced.
+        panel: `frame, **settings -> Chart`; see `replay.plots.charts`. A ValueError is shown as a
+            sentence. A function with an argument `ax` is called with `ax` and `theme`, draws on the
+            axes, and is shown as a still picture.
+        controls: By setting, what `ipywidgets.interact` takes: a list or a dict makes a drop-down
+            list, two or three numbers a slider, a bool a box to tick, a text a field, a widget
+            itself. A setting without one gets it from the default of its argument, if it can.
+
+    Raises:
+        ValueError: The function has no such setting, or a control cannot be made.
+
+    Example:
+        >>> def spent(frame, *, x="calls"):
+        ...     return replay.plots.charts.trajectories(frame, x=x)
+        >>> replay.explorers.register("Spent", spent, x=["calls", "tokens"])
+    """
+    controls_of(panel, controls)
+    PANELS[name] = Panel(panel, controls)
+
+
+def panels() -> dict[str, Panel]:
+    """Every panel by name: those that were registered, and of packages that add some."""
+    added = {
+        name: each if isinstance(each, Panel) else Panel(each)
+        for name, each in plugged_in("replay.panels").items()
+    }
+    return {**added, **PANELS}
+
+
+def controls_of(panel: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Widget]:
+    """The controls of a panel's settings, in the order of its arguments."""
+    from ipywidgets import ValueWidget, interactive
+
+    _, *others = inspect.signature(panel).parameters.values()
+    open_ended = any(each.kind is each.VAR_KEYWORD for each in others)
+    own = [each for each in others if each.kind is not each.VAR_KEYWORD]
+    known = {each.name: each.default for each in own if each.name not in ("ax", "theme")}
+    if not open_ended and (unknown := [name for name in given if name not in known]):
+        names = ", ".join(known) or "none"
+        raise ValueError(f"expected settings among {names}, got {unknown[0]!r}")
+    made: dict[str, Widget] = {}
+    for name in dict.fromkeys([*known, *given]):
+        default = known.get(name, inspect.Parameter.empty)
+        abbreviation = given.get(name, default)
+        control = (
+            abbreviation
+            if isinstance(abbreviation, ValueWidget)
+            else interactive.widget_from_abbrev(abbreviation, default)
+        )
+        if control is None and name not in given:
+            continue  # it keeps its default
+        if control is None:
+            raise ValueError(
+                f"{name}: expected what ipywidgets.interact makes a control of, such as a list of "
+                f"values or a pair of numbers, got {abbreviation!r}"
+            )
+        control.description = control.description or name.replace("_", " ")
+        control.style.description_width = "initial"
+        control.layout.width = "auto"
+        made[name] = control
+    return made
+
+
+@dataclass(frozen=True)
+class PanelView:
+    """What a panel shows for its settings.
+
+    Attributes:
+        chart: What it makes, or a picture of what it draws.
+        draw: Draws it on axes; None: the chart does.
+    """
+
+    chart: Chart
+    draw: Callable[..., object] | None = None
+
+    @property
+    def words(self) -> str:
+        """The titles of the chart."""
+        return self.chart.words
+
+    def table(self) -> pd.DataFrame:
+        """The numbers of the chart."""
+        return self.chart.table()
+
+    def figure(self, theme: Theme) -> Figure:
+        """The figure for paper."""
+        draw = self.draw
+        if draw is None:
+            return self.chart.figure(theme)
+        return on_axes(lambda ax: draw(ax=ax, theme=theme), HEIGHT, theme)
+
+
+def view_of(
+    make: Callable[..., Any], name: str, frame: pd.DataFrame, settings: Settings, theme: Theme
+) -> PanelView:
+    """What a function makes of a frame, or draws of it."""
+    if not draws(make):
+        return PanelView(make(frame, **settings))
+    draw = functools.partial(make, frame, **settings)
+    picture = picture_of(on_axes(lambda ax: draw(ax=ax, theme=theme), HEIGHT, theme))
+    return PanelView(Chart(picture=picture, title=name), draw)
+
+
+def explore_panel(
+    frame: pd.DataFrame, panel: str | Callable[..., Any], *, theme: Theme = "neutral", **begins: Any
+) -> Explorer:
+    """Shows a panel with its controls.
+
+    Args:
+        frame: What the panel takes first, such as rows of `replay.load`.
+        panel: The name of one that was registered, or a function as `register` takes it.
+        theme: Inks; `neutral` suits light and dark pages alike.
+        **begins: Where its controls begin.
+
+    Raises:
+        ValueError: There is no such panel, setting or value.
+    """
+    if isinstance(panel, str):
+        known = panels()
+        if panel not in known:
+            names = ", ".join(known) or "none yet"
+            raise ValueError(f"expected a panel among those registered ({names}), got {panel!r}")
+        name, shown = panel, known[panel]
+    else:
+        name, shown = getattr(panel, "__name__", "panel"), Panel(panel)
+    named = naming(frame)
+
+    @functools.lru_cache(maxsize=KEPT)
+    def view(**settings: Any) -> PanelView:
+        return view_of(shown.make, name, frame, settings, theme)
+
+    def code(settings: Settings) -> str:
+        given = "".join(f", {setting}={value!r}" for setting, value in settings.items())
+        return f"replay.explorers.explore_panel({named()}, {name!r}{given}).figure()"
+
+    subject = Subject(
+        name=name.lower().replace(" ", "-"),
+        theme=theme,
+        view=lambda settings, coarse: view(**settings),
+        figure=lambda view, theme: view.figure(theme),
+        chart=lambda view: view.chart,
+        code=code,
+    )
+    helped = (inspect.getdoc(shown.make) or "").partition("\n")[0]
+    controls = controls_of(shown.make, shown.controls)
+    return ChartExplorer(subject, controls, help=helped, begins=begins)
+
+
+def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
+    """Shows every figure of `replay.plots.FIGURES`, of one task and model at a time.
+
+    Args:
+        frame: Rows of `replay.load`.
+        theme: Inks; `neutral` suits light and dark pages alike.
+    """
+    groups = {
+        f"{task}, {model}": part
+        for (task, model), part in frame.groupby(["task", "model"], sort=False)
+    }
+    if not groups:
+        return notice("figures", "there are no runs", theme)
+    named = naming(frame)
+
+    @functools.lru_cache(maxsize=KEPT)
+    def view(name: str, runs: str) -> PanelView:
+        return view_of(figures()[name], name, groups[runs], {}, theme)
+
+    subject = Subject(
+        name="figures",
+        theme=theme,
+        view=lambda now, coarse: view(now["figure"], now["runs"]),
+        figure=lambda view, theme: view.figure(theme),
+        chart=lambda view: view.chart,
+        code=lambda now: f"replay.explorers.explore_figures({named()}).figure()",
+    )
+    controls = {
+        "figure": choice("Figure", list(figures()), tip="What is drawn"),
+        "runs": choice("Runs", list(groups), tip="Task and model"),
+    }
+    return ChartExplorer(subject, controls, help="Every figure of a group of runs.")
