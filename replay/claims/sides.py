@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
+from replay.logs.columns import FAMILY
 from replay.logs.frames import (
     ReplayWarning,
     fitness_matrix,
@@ -17,9 +18,6 @@ from replay.logs.frames import (
     split_repeats,
 )
 from replay.statistics.intervals import NOTHING, FloatArray
-
-_SAME = ("task", "model", "children", "search")
-"""Columns in which one side may hold one value only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +102,7 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
         part = part[part[column] == value]
     if part.empty:
         raise ValueError(f"no run has {dict(side)!r}")
-    for column in _SAME:
+    for column in FAMILY:
         if column in part and part[column].nunique(dropna=False) > 1:
             found = sorted(map(str, part[column].unique()))
             raise ValueError(f"expected runs of one {column} in {dict(side)!r}, got {found}")

@@ -13,15 +13,9 @@ from evo.logs.cost import TimeoutRule
 from evo.logs.journal import read_bytes
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
+from replay.logs.columns import COUNTED
 from replay.logs.decode import find_logs
 from replay.logs.tables import load
-
-SPENT = (
-    "n_calls", "n_ok", "n_attempts", "n_without_usage", "prompt_tokens", "cached_tokens",
-    "completion_tokens", "tokens", "flops", "dollars", "call_seconds", "evaluation_seconds",
-    "seconds",
-)  # fmt: skip
-"""Columns that an arm's first pull adds to those of its generation 0."""
 
 
 def load_allocation(
@@ -53,7 +47,7 @@ def load_allocation(
     arms = [load(log, timeouts=timeouts, progress=False) for log in find_logs(path)]
     next_pull = [arm.logged for arm in journal.header.arms]
     begun = pd.concat([arm[arm["generation"] == 0] for arm in arms], ignore_index=True)
-    spent = [name for name in SPENT if name in begun]
+    spent = [name for name in COUNTED if name in begun]
     start = begun.iloc[[0]].assign(
         best_fitness=begun["best_fitness"].max(), arm=-1, pull=0, **dict.fromkeys(spent, 0)
     )

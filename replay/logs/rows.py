@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.logs.records import Header, Outcome
+from replay.logs.columns import SPENT
 from replay.logs.costs import REPORTED, Calls, floats
 from replay.logs.decode import LeanRun
 from replay.logs.frames import GREEDY
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 
 Rows = dict[str, Any]
 """Columns by name: an array or a list of cells, or one value for the whole run."""
-
-_SUMMED = (
-    *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),
-    *("call_seconds", "evaluation_seconds"),
-)
 
 
 def identity(calls: Calls) -> Rows:
@@ -88,7 +84,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         **identity(calls),
         "generations": np.array([len(run.generations)]),
         "n_calls": np.array([int((~calls.inherited).sum())]),
-        **{name: np.array([_total(name, spent[name])]) for name in _SUMMED},
+        **{name: np.array([_total(name, spent[name])]) for name in SPENT},
         "is_llm": header.model.is_llm,
         "compact": header.compact,
         "tool": header.source,
@@ -205,7 +201,7 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     generation_best[0] = best[0]
     n_ok = total(ok).astype(np.int64)
     n_ok[0] = int(not np.isnan(best[0]))
-    costs = {name: total(spent[name]) for name in _SUMMED}
+    costs = {name: total(spent[name]) for name in SPENT}
     for name in REPORTED:  # what endpoints report is summed as far as they do
         known = ~np.isnan(spent[name])
         sums = total(np.where(known, spent[name], 0.0))

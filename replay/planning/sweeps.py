@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evo.logs.cost import UNITS
 from evo.logs.types import JsonObject
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
@@ -43,6 +42,7 @@ from evo.studies.sweep.design import read_design
 from evo.studies.sweep.events import EventLog, RunKey, SweepState
 from evo.studies.sweep.fields import GENERATIONS, ROUNDS, canonical
 from evo.studies.sweep.summary import measure
+from replay.logs.columns import settings_that_vary
 from replay.logs.frames import counted_once
 from replay.statistics.intervals import interval as interval_of
 
@@ -275,15 +275,6 @@ def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd
     return ordered[ordered[fitness] > best]
 
 
-MEASURES = frozenset(
-    {"run", "generation", "generation_best", "best_fitness", "fitness", "initial_fitness", "status"}
-    | {"n_calls", "n_ok", "n_attempts", "n_without_usage", "flops", "dollars", "seconds"}
-    | {"prompt_tokens", "cached_tokens", "completion_tokens", "tokens", "call_seconds"}
-    | {"evaluation_seconds", "source", "log", "path", "hash", "id"}
-    | {"header", "forked_from", "copy", "root", "rescored", "repeat_of", "mixed"}
-)
-"""Columns that describe a run or how it went, and so tell no configurations apart."""
-
 _PAIRS = 2_000_000
 """Pairs of configurations, over replicates, that are raced at once; only memory depends on it."""
 
@@ -392,8 +383,7 @@ def _samples(
         frame = frame[frame["status"].isin(["completed", "failed"])]
         fields = swept_fields(frame)
     if fields is None:
-        others = [n for n in map(str, frame) if n not in {*MEASURES, *UNITS, value, sample}]
-        fields = [n for n in others if frame[n].nunique(dropna=False) > 1]
+        fields = settings_that_vary(frame, beside=(value, sample))
     if absent := [name for name in (sample, value, *fields) if name not in frame]:
         known = ", ".join(map(str, frame))
         raise ValueError(f"expected a column {absent[0]!r}, got columns {known}")
