@@ -1,6 +1,7 @@
 """Public names, each once: loaded where they are first used (`lazy_loader`)."""
 
 from . import filters as filters
+from . import listeners as listeners
 from . import parallel as parallel
 from . import policies as policies
 from . import protocols as protocols

@@ -76,6 +76,7 @@ ROWS = {
             "policies",
             "rewards",
             "filters",
+            "listeners",
             "runs",
             "gate",
             "studies",
@@ -100,6 +101,7 @@ ONLY = {
     "evo.models": {"logs"},
     "evo.sandbox": {"logs", "tasks"},
     "evo.policies": {"logs"},
+    "evo.listeners": {"logs"},
     "evo.filters": {"logs", "searches"},  # they see the members of a search's archive
     "replay.logs": set(),
     "replay.importers": {"logs"},
@@ -240,7 +242,7 @@ def test_no_module_hides_a_public_name(package: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {
-        "evo": {"filters", "parallel", "policies", "protocols", "rewards", "searches"},
+        "evo": {"filters", "parallel", "policies", "protocols", "rewards", "searches", "listeners"},
         "replay": {"claims", "explorers", "importers", "plots", "reports"},
     }
     assert {*done.stdout.split()} <= rooms[package]

@@ -198,6 +198,8 @@ else:
     Seeds = one(seed_list, metavar="SEEDS")
 
 Flag = Annotated[bool, Parameter(negative=())]
+OnUnlessNot = Annotated[bool, Parameter()]
+"""A flag that is set unless its negative, such as --no-resume, is given."""
 """A switch that is off unless it is given."""
 
 LogPaths = Annotated[list[str], Parameter(name="LOG", negative=())]
@@ -268,7 +270,7 @@ TITLES: dict[type, str] = {
 COMMON = Group("Options", sort_key=0)
 """The group of the options that the short help shows."""
 
-PYTHON_ONLY = {"settings", "progress", "on_event", "limits", "protocol", "condition"}
+PYTHON_ONLY = {"settings", "progress", "on_event", "listeners", "limits", "protocol", "condition"}
 """Options of functions that the command line has not."""
 
 FLAGS = {

@@ -17,6 +17,7 @@ from evo.cli.options import (
     InstanceOptions,
     LogPaths,
     Number,
+    OnUnlessNot,
     Output,
     SearchSetOptions,
     Seed,
@@ -58,7 +59,7 @@ def run(
     budget: Budget = None,
     log: Path | None = None,
     log_dir: str | None = None,
-    resume: Flag = False,
+    resume: OnUnlessNot = True,
     protocol: str | None = None,
     **options: Unpack[SeriesOptions],
 ) -> int:
@@ -71,7 +72,7 @@ def run(
         budget: Limit of all runs together, such as calls=512, tokens=1e6 or dollars=2.
         log: Path of the log of one run.
         log_dir: Folder for the logs (default: logs/local).
-        resume: Continue the logs of equal configuration in the folder.
+        resume: Continue a log of equal configuration; --no-resume begins a new one.
         protocol: File or name of a protocol to run; no other options but --log-dir and those of
             the endpoint and machine go with it.
     """
@@ -88,8 +89,8 @@ def run(
         raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
     if seeds is not None and seed is not None:
         raise ValueError("--seed is one seed, --seeds are several: give one of them")
-    if log is not None and (seeds or resume or log_dir is not None):
-        raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
+    if log is not None and (seeds or log_dir is not None):
+        raise ValueError("--log: goes with one seed; --log-dir takes several")
     if log is None:
         prepared = prepare_many(
             task,
@@ -102,7 +103,7 @@ def run(
         print(outlook(prepared.runs, budget, in_turn=True), flush=True)
         print_logs(prepared.do())
     else:
-        alone = prepare_run(task, seed=seed or 0, log=log, budget=budget, **options)
+        alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
         print(outlook(alone.runs, budget), flush=True)
         print_logs([alone.do()])
     return 0
@@ -187,7 +188,7 @@ def fork(
     task: str | None = None,
     budget: Budget = None,
     log_dir: str | None = None,
-    resume: Flag = False,
+    resume: OnUnlessNot = True,
     **options: Unpack[ForkOptions],
 ) -> int:
     """Continues from one state of a logged run, once or several times, unchanged or changed.
@@ -199,7 +200,7 @@ def fork(
         task: Name or folder of the task, for a log that was imported.
         budget: Limit of all copies together, such as calls=512.
         log_dir: Folder for the forks (default: one beside the log, such as run-40-forks).
-        resume: Continue equal forks in the folder.
+        resume: Continue equal forks in the folder; --no-resume begins new ones.
     """
     from evo.cli.estimates import outlook
     from evo.runs.fork import prepare_fork

@@ -6,6 +6,7 @@ Sessions and allocations drive runs through `Arm`. What a generation does stands
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -241,10 +242,13 @@ class Arm:
 
     def _tell(self, kind: EventKind, record: Evaluation | Child | Generation | End) -> None:
         """Calls the session's listener, if there is one, with what was logged."""
-        if self._resources.settings.on_event is None:
+        if not self._resources.settings.all_listeners:
             return
+        state = self.state
+        units = state.costs[-1] if state.costs else ()
+        cost = {unit: math.fsum(each[unit] for each in state.costs) for unit in units}
         self._resources.tell(
-            Event(kind, self.path, self.header, self.generation, self.state.best_fitness, record)
+            Event(kind, self.path, self.header, self.generation, state.best_fitness, record, cost)
         )
 
     def _enter(

@@ -309,13 +309,14 @@ def release_paths(paths: Iterable[Path]) -> None:
 
 
 def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """Returns the log in a folder that holds this very run; None: there is none.
+    """Returns the newest log in a folder that holds this very run; None: there is none.
 
     Only logs of its own name are looked at, and of these one that cannot be read is passed over.
     """
     folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
     named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
     names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
+    names.reverse()  # the one with the highest number was begun last
     for path in (folder / name for name in names if named.fullmatch(name)):
         try:
             if not differences(read_log(path).header, header):

@@ -1,80 +1,123 @@
-"""Delivers events to a listener on a thread of its own, so that it neither slows nor ends a run."""
+"""Delivers events to listeners on threads of their own, so that they neither slow nor end a run."""
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import queue
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from typing import Generic, TypeVar
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
 
 E = TypeVar("E")
 
-PATIENCE = 60.0  # seconds that one event may take once the work is over
+PATIENCE = 2.0
+"""Seconds that a session waits at its end for its listeners; they go on in the background."""
+
+AT_EXIT = 10.0
+"""Seconds that the process waits at its exit for what is still to be delivered."""
 
 
 class Delivery(Generic[E]):
-    """Calls a listener with events, one at a time and in order; it is thread-safe.
+    """Calls listeners with events, each on a thread of its own, in order; it is thread-safe.
 
-    What the listener raises is a warning, the first time.
+    What a listener raises is a warning, the first time.
 
-        with contextlib.closing(Delivery(listener)) as delivery:
+        with contextlib.closing(Delivery([listener])) as delivery:
             delivery.put(event)
 
     Args:
-        listener: Called with every event; None: nobody listens.
+        listeners: Called with every event.
     """
 
-    def __init__(self, listener: Callable[[E], object] | None) -> None:
+    def __init__(self, listeners: Iterable[Callable[[E], object]]) -> None:
+        self._lines = [_Line(listener) for listener in listeners]
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def put(self, event: E) -> None:
+        """Takes an event, which is delivered once those before it are, and returns at once."""
+        for line in self._lines:
+            line.put(event)
+
+    def close(self) -> None:
+        """Waits for two seconds; what is not delivered by then is delivered in the background."""
+        deadline = time.monotonic() + PATIENCE
+        for line in self._lines:
+            line.end()
+        for line in self._lines:
+            line.join(deadline)
+
+
+class _Line(Generic[E]):
+    """The events of one listener."""
+
+    def __init__(self, listener: Callable[[E], object]) -> None:
         self._listener = listener
         self._events: queue.SimpleQueue[tuple[E] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._moved = time.monotonic()  # when the listener last took an event
         self._failed = False
+        self.left = 0  # events that are not delivered yet
+
+    @property
+    def name(self) -> str:
+        return getattr(self._listener, "__name__", type(self._listener).__name__)
 
     def put(self, event: E) -> None:
-        """Takes an event, which is delivered once those before it are, and returns at once."""
-        if self._listener is None:
-            return
         with self._lock:
             if self._thread is None:
                 context = contextvars.copy_context()  # of the cell under which it prints
                 self._thread = threading.Thread(
-                    target=context.run, args=(self._work, self._listener), daemon=True
+                    target=context.run, args=(self._work,), daemon=True, name="evo-listener"
                 )
                 self._thread.start()
+                _open.add(self)
+            self.left += 1
             self._events.put((event,))
 
-    def close(self) -> None:
-        """Waits until everything is delivered, unless one event takes longer than a minute."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            self._events.put(None)
-        if thread is None or thread is threading.current_thread():
-            return
-        self._moved = time.monotonic()
-        while thread.is_alive() and time.monotonic() - self._moved < PATIENCE:
-            thread.join(0.1)
-        if thread.is_alive():
-            warnings.warn(
-                f"on_event: has not returned for {PATIENCE:.0f} s, so the last events may not "
-                "reach it; the logs are complete",
-                stacklevel=2,
-            )
+    def end(self) -> None:
+        self._events.put(None)
 
-    def _work(self, listener: Callable[[E], object]) -> None:
+    def join(self, deadline: float) -> None:
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _work(self) -> None:
         while (event := self._events.get()) is not None:
+            failure: BaseException | None = None
             try:
-                listener(*event)
+                self._listener(*event)
             except BaseException as error:
-                if not self._failed:
-                    self._failed = True
-                    warnings.warn(
-                        f"on_event: raised {error!r}; the run goes on, and later events are still "
-                        "delivered. Further errors of it are not shown.",
-                        stacklevel=2,
-                    )
-            self._moved = time.monotonic()
+                failure = error
+            with self._lock:
+                self.left -= 1
+            if failure is not None and not self._failed:
+                self._failed = True
+                warnings.warn(
+                    f"{self.name}: raised {failure!r}; the run goes on, and later events are "
+                    "still delivered. Further errors of this listener are not shown.",
+                    stacklevel=2,
+                )
+
+
+_open: weakref.WeakSet[_Line[Any]] = weakref.WeakSet()
+
+
+def deliver_rest(seconds: float = AT_EXIT) -> None:
+    """Waits for what is still to be delivered, and counts in one warning what could not be."""
+    deadline = time.monotonic() + seconds
+    waiting = [line for line in list(_open) if line.left]
+    for line in waiting:
+        line.join(deadline)
+    if late := {line.name: line.left for line in waiting if line.left}:
+        what = ", ".join(f"{count} to {name}" for name, count in late.items())
+        warnings.warn(f"events that no listener took in time: {what}", stacklevel=2)
+
+
+atexit.register(deliver_rest)

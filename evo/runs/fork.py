@@ -27,6 +27,7 @@ from evo.runs.options import (
     lists_options,
     options_in,
 )
+from evo.runs.places import Resume
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
 from evo.runs.settings import Settings, at_least
@@ -44,7 +45,7 @@ def fork(
     copies: int = 1,
     task: Place | Task | None = None,
     log_dir: Place | None = None,
-    resume: bool = False,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ForkOptions],
 ) -> Logs:
@@ -63,7 +64,8 @@ def fork(
             evaluator is a function of this process: the task that has it.
         log_dir: Folder for the forks' logs (default: a folder of their own beside the log, named
             after it: run-40-forks for run-40.jsonl).
-        resume: Continue equal forks in the folder, and start only those that are missing.
+        resume: Continue equal forks in the folder, and start only those that are missing; False:
+            begin new ones.
         budget: Limits by unit of all copies together, as for `run_many`.
         **options: Listed below; `generations` counts the shared ones, too (default: the log's).
 
@@ -89,7 +91,7 @@ def prepare_fork(
     copies: int = 1,
     task: Place | Task | None = None,
     log_dir: Place | None = None,
-    resume: bool = False,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ForkOptions],
 ) -> Prepared[Logs]:

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from evo.logs.journal import open_regular
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
+from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 
@@ -108,6 +109,7 @@ class Prepared(Generic[Result]):
 
     def do(self) -> Result:
         """Does the work in this thread; after Ctrl-C, calls under way may finish briefly."""
+        take_over(self.paths)
         with Control() as control:
             return self.work(control)
 
@@ -197,20 +199,48 @@ class Handle(Generic[Result]):
         return f"<Handle {state}{note}: {first}{more}>"
 
     def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        paths = self._prepared.paths
         try:
             with self._control, carried():
                 self._outcome = self._prepared.work(self._control)
         except BaseException as error:
             self._error = error  # `wait` raises it
         finally:
+            let_go(paths)
             self._done.set()
+
+    def _hold(self) -> None:
+        for path, (header, _) in zip(self._prepared.paths, self._prepared.runs, strict=False):
+            hold(path, Holder(header, self, self._release))
+
+    def _release(self) -> None:
+        """Lets what is under way finish and its logs be closed, so that they can go on."""
+        self.pause()
+        self._done.wait()
+
+
+def _running(paths: Sequence[Path]) -> Handle[Any] | None:
+    """Returns the handle that writes these logs already."""
+    owners = {id(each.owner): each.owner for p in paths if (each := holder_of(p)) is not None}
+    for owner in owners.values():
+        if isinstance(owner, Handle) and owner.running and owner.paths == list(paths):
+            return owner
+    return None
 
 
 def begin(prepared: Prepared[Result]) -> Handle[Result]:
-    """Begins work in the background; its progress stays under the cell that began it."""
+    """Begins work in the background; its progress stays under the cell that began it.
+
+    A handle that runs on the very same logs is returned in place of a new one.
+    """
     from evo.sandbox.cluster import carry_backend
 
+    running = _running(prepared.paths)
+    if running is not None:
+        return running
+    take_over(prepared.paths)
     handle = Handle(prepared)
+    handle._hold()
     context = contextvars.copy_context()  # which names the cell
     work = threading.Thread(target=context.run, args=(handle._run, carry_backend()), daemon=True)
     work.start()

@@ -268,13 +268,26 @@ class EventOptions(TypedDict, total=False):
     ]
 
 
+class ListenerOptions(TypedDict, total=False):
+    """What is informed of the events of a session."""
+
+    listeners: Annotated[
+        "Sequence[Callable[[Event], object]]",
+        Option(
+            "Functions that are called with every `Event`, each on a thread of its own, such as "
+            "[evo.listeners.WandB()].",
+            (),
+        ),
+    ]
+
+
 class TimeoutOptions(TypedDict, total=False):
     """Time limit of a request."""
 
     timeout: Annotated[float, Option("Seconds that one request may take.", 600.0)]
 
 
-class FieldOptions(WorkOptions, TimeoutOptions, EventOptions, total=False):
+class FieldOptions(WorkOptions, TimeoutOptions, EventOptions, ListenerOptions, total=False):
     """The fields of `Settings`: how a session works; nothing that a child depends on."""
 
 
@@ -318,7 +331,9 @@ class StudyOptions(VariedOptions, SessionOptions, total=False):
     """The options that all runs of a study share."""
 
 
-class SweepOptions(VariedOptions, WorkOptions, TimeoutOptions, WholeOptions, total=False):
+class SweepOptions(
+    VariedOptions, WorkOptions, TimeoutOptions, ListenerOptions, WholeOptions, total=False
+):
     """The options that all runs of a sweep share; a sweep has events of its own."""
 
 

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
+def say(words: str) -> None:
+    """Shows a line to the user, above a progress bar if there is one."""
+    from tqdm import tqdm
+
+    tqdm.write(words, file=sys.stderr)
+
+
 class Tally:
     """Adds up the attempts, tokens and costs of calls; it is thread-safe.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -24,7 +23,7 @@ from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
 from evo.runs.delivery import Delivery
 from evo.runs.handle import GRACE, Control
-from evo.runs.progress import Tally
+from evo.runs.progress import Tally, say
 from evo.runs.settings import Event, Settings
 from evo.runs.threads import Threads
 
@@ -64,7 +63,7 @@ class Resources:
     _delivery: Delivery[Event] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_delivery", Delivery(self.settings.on_event))
+        object.__setattr__(self, "_delivery", Delivery(self.settings.all_listeners))
 
     def caller(self, of: Header | CriticRecord | AskedModel) -> Caller:
         """Returns the client of a model and sampling, shared by all runs of these."""
@@ -95,9 +94,7 @@ class Resources:
             new = words not in self._said
             self._said.add(words)
         if new and self.settings.progress:
-            from tqdm import tqdm
-
-            tqdm.write(words, file=sys.stderr)
+            say(words)
 
     def scorer(
         self, header: Header, on_call: Callable[[CriticCall], None], known: Known

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
 
@@ -53,6 +53,7 @@ class Event:
         generation: Complete generations.
         best_fitness: Best so far; None while nothing is ok.
         record: The initial program's evaluation, or the `Child`, `Generation` or `End` logged.
+        cost: What the complete generations cost, by unit, as a budget counts it; NaN where unknown.
     """
 
     kind: EventKind
@@ -61,6 +62,7 @@ class Event:
     generation: int
     best_fitness: float | None
     record: Evaluation | Child | Generation | End
+    cost: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         best = "none" if self.best_fitness is None else f"{self.best_fitness:.6g}"
@@ -90,6 +92,7 @@ class Settings:
         tokens_per_minute: Of prompts and replies, likewise; None: no limit.
         on_event: Called with every `Event`, one at a time and in order, on a thread of its own: it
             neither slows nor ends the run. What it raises is a warning, the first time.
+        listeners: Further functions that are called so, each on a thread of its own.
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
@@ -104,8 +107,19 @@ class Settings:
     tokens_per_minute: int | None = None
     texts_at_once: int | None = None
     on_event: Callable[[Event], object] | None = None
+    listeners: Sequence[Callable[[Event], object]] = ()
+
+    @property
+    def all_listeners(self) -> tuple[Callable[[Event], object], ...]:
+        """The listeners, and `on_event` if there is one."""
+        return (*self.listeners, *([] if self.on_event is None else [self.on_event]))
 
     def __post_init__(self) -> None:
+        if callable(self.listeners) or not all(map(callable, self.listeners)):
+            raise ValueError(
+                "listeners: expected a list of functions of one event, such as "
+                f"[evo.listeners.WandB()], got {self.listeners!r:.80}"
+            )
         preset = None if self.preset is None else find_preset(self.preset)
         if self.max_concurrent is None:
             object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)

@@ -9,7 +9,7 @@ from typing import TypeVar, Unpack
 
 import msgspec
 
-from evo.logs.journal import LogError, check_folder, check_free
+from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
@@ -17,8 +17,6 @@ from evo.models.registry import own_models
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
     LOCAL,
-    default_path,
-    find_run,
     goal_of,
     make_header,
     release_paths,
@@ -39,6 +37,8 @@ from evo.runs.options import (
     lists_options,
     options_in,
 )
+from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
+from evo.runs.progress import say
 from evo.runs.resources import open_resources
 from evo.runs.session import Brought, Job, bring
 from evo.runs.settings import Goal, Settings, at_least
@@ -55,6 +55,7 @@ def run(
     task: Place | Task,
     *,
     log: Place | None = None,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
 ) -> Log:
@@ -62,7 +63,12 @@ def run(
 
     Args:
         task: Name, alias, folder or Task.
-        log: A path that does not exist yet (default: a new one under logs/local).
+        log: Path of the log (default: the newest of this very run under logs/local, else a new
+            one there).
+        resume: Whether a log of the same configuration goes on: it is completed, extended where
+            `generations` is larger, and returned as it is where nothing is left to do. A log of
+            another configuration is a LogError that lists what differs. False: a log that exists
+            is an error, and without `log` a new one begins.
         budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. The
             run stops before the first generation that would start with a limit already reached;
             generation 0 counts.
@@ -74,21 +80,27 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    return prepare_run(task, log=log, budget=budget, **options).do()
+    return prepare_run(task, log=log, resume=resume, budget=budget, **options).do()
 
 
 def prepare_run(
     task: Place | Task,
     *,
     log: Place | None = None,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
 ) -> Prepared[Log]:
     """Checks the arguments of `run` and returns the work, prepared."""
     check_names(RunOptions, options)
     header = make_header(task, **options_in(ConfigurationOptions, options))
-    path = Path(log) if log is not None else default_path(header)
-    check_free(path)
+    goes_on = check_resume(resume)
+    if log is None:
+        path, found = place_in_folder(header, None, resume=goes_on)
+        if found and settings_of(options).progress:
+            say(f"going on with {path}; resume=False begins a new log")
+    else:
+        path = place_of_log(header, log, resume=goes_on)
     job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
     return _prepare([job], settings_of(options), budget, label, only_log, many=False)
@@ -100,7 +112,7 @@ def run_many(
     *,
     seeds: Iterable[int],
     log_dir: Place | None = None,
-    resume: bool = False,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
 ) -> Logs:
@@ -111,7 +123,7 @@ def run_many(
         seeds: Seeds of the runs, all different.
         log_dir: Folder for the logs (default: logs/local).
         resume: Continue the logs of equal configuration in the folder, and start only the runs
-            that are missing.
+            that are missing; False: begin a new log for each.
         budget: Limits by unit, as for `run`, of all runs together. The outcome is as if the runs
             were made one after another; a run for which nothing is left is not started.
         **options: Listed below.
@@ -126,7 +138,7 @@ def prepare_many(
     *,
     seeds: Iterable[int],
     log_dir: Place | None = None,
-    resume: bool = False,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
 ) -> Prepared[Logs]:
@@ -209,7 +221,7 @@ def start(
     seeds: Iterable[int] | None = None,
     log: Place | None = None,
     log_dir: Place | None = None,
-    resume: bool = False,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
 ) -> Handle[Log] | Handle[Logs]:
@@ -227,7 +239,7 @@ def start(
         **options: Listed below.
     """
     if seeds is None:
-        return begin(prepare_run(task, log=log, budget=budget, **options))
+        return begin(prepare_run(task, log=log, resume=resume, budget=budget, **options))
     if "seed" in options:
         raise TypeError("seed: several runs have seeds=[...] instead")
     check_names(RunOptions, options)
@@ -377,10 +389,10 @@ def all_logs(done: Sequence[Brought]) -> Logs:
     )
 
 
-def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
+def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: Resume) -> Job:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    found = find_run(header, folder) if resume else None
-    return Job(found or default_path(header, folder), header, goal)
+    path, _ = place_in_folder(header, folder, resume=check_resume(resume))
+    return Job(path, header, goal)
 
 
 def _resume_job(

@@ -398,7 +398,7 @@ def _plan(
     """
     if is_sweep(folder):
         design = keep_design(folder, design)  # reports a difference first
-    events = EventLog(folder, on_event)
+    events = EventLog(folder, on_event, settings.listeners)  # type: ignore[arg-type]  # they take both
     planned, count = design.build_strategy().planned, len(events.state.trials)
     if planned < count:
         raise ValueError(f"trials: {folder} has tried {count} already, expected at least as many")

@@ -141,12 +141,15 @@ class EventLog:
     """
 
     def __init__(
-        self, folder: Path, on_event: Callable[[SweepEvent], object] | None = None
+        self,
+        folder: Path,
+        on_event: Callable[[SweepEvent], object] | None = None,
+        listeners: Sequence[Callable[[SweepEvent], object]] = (),
     ) -> None:
         self.path = folder / EVENTS
         self.events: list[SweepEvent] = []
         self.state = SweepState()
-        self._delivery = Delivery(on_event)
+        self._delivery = Delivery([*listeners, *([] if on_event is None else [on_event])])
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
         self.refresh()
@@ -164,7 +167,7 @@ class EventLog:
     def claimed(self) -> Generator[None]:
         """Lets this process alone write; LogBusyError where another one does.
 
-        At the end all events have been delivered.
+        At the end events are delivered, or go on to be in the background.
         """
         self.path.touch()
         with contextlib.closing(self._delivery), Writer.claim(self.path) as self._writer:

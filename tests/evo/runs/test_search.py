@@ -253,7 +253,7 @@ def test_a_log_with_a_missing_line_is_refused(short: evo.Log, tmp_path: Path) ->
 
 def test_start_refuses_a_log_that_exists(short: evo.Log) -> None:
     with pytest.raises(LogError, match="exists already"):
-        evo.start("mmd", log=short.path, **QUIET)
+        evo.start("mmd", log=short.path, resume=False, **QUIET)
     with pytest.raises(LogError, match="no such log"):
         evo.stop(short.path.with_name("none.jsonl"))
 
@@ -338,7 +338,7 @@ def test_a_listener_that_raises_is_warned_of_once_and_hears_the_rest(tmp_path: P
         heard.append(event.kind)
         raise SystemExit("no more")
 
-    with pytest.warns(UserWarning, match=r"on_event: raised SystemExit\('no more'\)") as warned:
+    with pytest.warns(UserWarning, match=r"refuse: raised SystemExit\('no more'\)") as warned:
         log = evo.run("mmd", generations=2, children=2, log=tmp_path / "a.jsonl", on_event=refuse,
                       **QUIET)  # fmt: skip
     assert len(warned) == 1
@@ -369,8 +369,9 @@ def test_a_listener_that_never_returns_is_given_up(
 ) -> None:
     monkeypatch.setattr(delivery, "PATIENCE", 0.3)
     released = threading.Event()
-    with pytest.warns(UserWarning, match="on_event: has not returned"):
-        log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl",
-                      on_event=lambda event: released.wait(60), **QUIET)  # fmt: skip
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl",
+                  on_event=lambda event: released.wait(60), **QUIET)  # fmt: skip
+    with pytest.warns(UserWarning, match="no listener took in time: 4 to <lambda>"):
+        delivery.deliver_rest(0.1)
     released.set()
     assert log.finished

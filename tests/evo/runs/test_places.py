@@ -1,0 +1,114 @@
+import asyncio
+import threading
+
+import pytest
+
+import evo
+from evo.logs.journal import LogBusyError, LogError
+
+QUIET = {"children": 2, "progress": False}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def programs(log: evo.Log) -> list[str | None]:
+    return [child.program for child in log.children]
+
+
+def test_a_cell_that_is_run_twice_goes_on_where_its_log_was(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    first = evo.run("mmd", generations=1, log=path, **QUIET)
+    content = path.read_bytes()
+    again = evo.run("mmd", generations=1, log=path, **QUIET)
+    assert path.read_bytes() == content
+    assert programs(again) == programs(first)
+    longer = evo.run("mmd", generations=2, log=path, resume="auto", **QUIET)
+    assert len(longer.generations) == 2
+    content = path.read_bytes()
+    whole = evo.run("mmd", generations=1, log=path, **QUIET)
+    assert len(whole.generations) == 2
+    assert path.read_bytes() == content
+
+
+def test_a_log_of_another_run_is_an_error_that_says_how_it_differs(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    evo.run("mmd", generations=1, log=path, **QUIET)
+    with pytest.raises(LogError, match=r"exists already.*seed 0 there, 3 here") as caught:
+        evo.run("mmd", generations=1, seed=3, draws=2, log=path, **QUIET)
+    assert "draws 1 there, 2 here" in str(caught.value)
+    with pytest.raises(LogError, match="exists already; resume=True"):
+        evo.run("mmd", generations=1, log=path, resume=False, **QUIET)
+    with pytest.raises(ValueError, match="resume: expected True or False, got 'yes'"):
+        evo.run("mmd", generations=1, log=path, resume="yes", **QUIET)
+
+
+def test_without_a_name_the_newest_log_of_the_same_run_goes_on_and_says_so(capsys) -> None:
+    shown = {"children": 2, "generations": 1}
+    first = evo.run("mmd", **shown)
+    assert "going on" not in capsys.readouterr().err
+    other = evo.run("mmd", resume=False, **shown)
+    assert other.path != first.path
+    again = evo.run("mmd", **shown)
+    assert again.path == other.path
+    assert f"going on with {other.path}" in capsys.readouterr().err
+    assert evo.run("mmd", seed=5, **shown).path not in (first.path, other.path)
+
+
+def test_several_runs_go_on_and_a_budget_counts_all_sessions(tmp_path) -> None:
+    options = {"seeds": [1, 2], "log_dir": tmp_path / "runs", "generations": 2, **QUIET}
+    first = evo.run_many("mmd", budget={"calls": 4}, **options)
+    again = evo.run_many("mmd", budget={"calls": 4}, **options)
+    assert [each.path for each in again] == [each.path for each in first]
+    assert [programs(each) for each in again] == [programs(each) for each in first]
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    evo.run_many("mmd", resume=False, **options)
+    assert len(list((tmp_path / "runs").iterdir())) == 3
+
+
+def test_starting_the_same_run_again_returns_the_handle_that_runs(tmp_path) -> None:
+    gate = threading.Event()
+    options = {"generations": 3, "log": tmp_path / "a.jsonl", **QUIET}
+    handle = evo.start("mmd", on_event=lambda event: gate.wait(20), **options)
+    try:
+        assert evo.start("mmd", **options) is handle
+    finally:
+        gate.set()
+    assert len(handle.wait().generations) == 3
+    assert evo.start("mmd", **options) is not handle
+
+
+def test_a_handle_is_taken_over_by_a_run_in_the_foreground(tmp_path) -> None:
+    options = {"log": tmp_path / "a.jsonl", **QUIET}
+    handle = evo.start("mmd", generations=50, **options)
+    log = evo.run("mmd", generations=3, **options)
+    assert not handle.running
+    assert len(log.generations) >= 3
+    assert evo.rerun(log.path).same
+
+
+def test_a_log_that_another_process_writes_is_busy(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    evo.run("mmd", generations=1, log=path, **QUIET)
+    from evo.logs.journal import Writer
+
+    with Writer.claim(path), pytest.raises(LogBusyError):
+        evo.run("mmd", generations=2, log=path, **QUIET)
+
+
+def test_a_fork_that_exists_goes_on(tmp_path) -> None:
+    log = evo.run("mmd", generations=2, log=tmp_path / "a.jsonl", **QUIET)
+    (first,) = evo.fork(log.path, at=1, progress=False)
+    (again,) = evo.fork(log.path, at=1, progress=False)
+    assert again.path == first.path
+    (new,) = evo.fork(log.path, at=1, resume=False, progress=False)
+    assert new.path != first.path
+
+
+def test_a_handle_can_be_awaited(tmp_path) -> None:
+    async def work() -> evo.Log:
+        return await evo.start("mmd", generations=1, log=tmp_path / "a.jsonl", **QUIET)
+
+    assert len(asyncio.run(work()).generations) == 1
