@@ -31,18 +31,20 @@ INKS = Path(__file__).with_name("code.css").read_text(encoding="utf-8")
 """Style sheet of `program` and `difference`: classes within `.code`."""
 
 
-def page(title: str, body: str, *, script: str = "") -> str:
+def page(title: str, body: str, *, script: str = "", connect: bool = False) -> str:
     """A whole page of HTML, light or dark as the reader's screen is, that needs no network.
 
-    The script is a module: it runs once the page is there, and its names are its own.
+    The script is a module: it runs once the page is there, and its names are its own. With
+    `connect` it may ask the server that the page came from.
     """
     rules = "default-src 'none'; img-src data: blob: file: 'self'; style-src 'unsafe-inline'; "
     rules += "script-src 'unsafe-inline' blob: file: 'self'"
+    rules += "; connect-src 'self'" if connect else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{clean(title)}</title>\n"
+        f'<link rel="icon" href="data:,">\n<title>{clean(title)}</title>\n'
         f"<style>\n{SHEET.read_text(encoding='utf-8')}{INKS}</style></head>\n"
         f"<body>\n{body}\n"
         + (f'<script type="module">\n{script}</script>\n' if script else "")

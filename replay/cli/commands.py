@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from evo.cli.options import Costs, Count, Flag, Needed, Number, Seed, many
+from evo.cli.options import Costs, Count, Flag, Needed, Number, Port, Seed, many
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
 
@@ -265,6 +267,24 @@ def _options(options: pd.DataFrame) -> str:
         mark = "recommended" if row.Index == 0 else ""
         rows.append((*spent, f"{row.value:.4f}", likely, mark))
     return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches", ""))
+
+
+def view(folder: Path, *, port: Port = 0) -> int:
+    """Serves the page of a folder of runs to this machine, and follows runs that are being written.
+
+    Its link holds a token, which its buttons need: pause, stop and go on.
+
+    Args:
+        folder: A folder of logs, or a log.
+        port: TCP port; 0: a free one.
+    """
+    from replay.reports.live import View
+
+    with contextlib.suppress(KeyboardInterrupt), View(folder, port) as served:
+        print(served.link, flush=True)
+        print("Ctrl-C ends it; runs go on by themselves", file=sys.stderr)
+        threading.Event().wait()
+    return 0
 
 
 def import_runs(

@@ -12,6 +12,7 @@ COMMANDS = {
     "Look": {
         "report": "replay.cli.commands:report",
         "site": "replay.cli.commands:make_site",
+        "view": "replay.cli.commands:view",
         "plan": "replay.cli.commands:plan",
     },
     "Exchange": {

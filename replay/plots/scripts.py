@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 CHART = FOLDER / "chart.js"
 CHARTS = """
-for (const figure of document.querySelectorAll("[data-chart]")) {
-  const bytes = Uint8Array.from(atob(figure.dataset.chart), (c) => c.charCodeAt(0));
-  const place = document.createElement("div");
-  figure.prepend(place);
-  mount(place, JSON.parse(new TextDecoder().decode(bytes)));
-}
+window.replayCharts = (root) => {
+  for (const figure of root.querySelectorAll("[data-chart]")) {
+    const bytes = Uint8Array.from(atob(figure.dataset.chart), (c) => c.charCodeAt(0));
+    const place = document.createElement("div");
+    figure.prepend(place);
+    mount(place, JSON.parse(new TextDecoder().decode(bytes)));
+  }
+};
+window.replayCharts(document);
 """
 WIDE = "line-height:1.4"
 """Style of text under a picture."""

@@ -13,7 +13,7 @@ const make = (name, attributes = {}, ...inside) => {
 
 // The table: sorted by a column, filtered by words.
 
-const body = $("#runs tbody"), rows = [...body.rows];
+const body = $("#runs tbody");
 for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
   const button = $("button", head);
   if (!button) continue;
@@ -22,7 +22,7 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     const key = (row) => row.cells[column].dataset.key ?? row.cells[column].textContent;
-    const words = head.classList.contains("word"), empty = (text) => !words && text === "";
+    const rows = [...body.rows], words = head.classList.contains("word"), empty = (text) => !words && text === "";
     rows.sort((a, b) => {
       const [x, y] = [key(a), key(b)];
       if (empty(x) || empty(y)) return empty(x) - empty(y); // what is unknown comes last
@@ -33,13 +33,14 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
   };
 }
 $("#find").oninput = (event) => {
-  const words = event.target.value.toLowerCase().split(/\s+/);
+  const words = event.target.value.toLowerCase().split(/\s+/), rows = [...body.rows];
   const texts = rows.map((row) => row.textContent.toLowerCase());
   rows.forEach((row, k) => { row.hidden = !words.every((word) => texts[k].includes(word)); });
   const left = rows.filter((row) => !row.hidden).length;
   $("#found").textContent = left === rows.length ? `${left} runs` : `${left} of ${rows.length} runs`;
 };
 body.onclick = (event) => {
+  if (event.target.closest("button")) return;
   const link = $("a", event.target.closest("tr"));
   if (!event.target.closest("a") && !getSelection().toString()) location.hash = link.hash;
 };
@@ -47,7 +48,12 @@ body.onclick = (event) => {
 // A run.
 
 const loaded = {};
-window.replaySite = (number, data) => { loaded[number] = data; route(); };
+window.replaySite = (number, data) => {
+  const again = loaded[number] && shown === String(number);
+  loaded[number] = data;
+  if (again) show(number, data);
+  route();
+};
 let shown = "", view = null;
 
 function route() {
@@ -62,6 +68,16 @@ function route() {
   if (shown !== number) { shown = number; show(+number, loaded[number]); scrollTo(0, 0); }
   const wanted = place && document.getElementById(`at-${place}`);
   if (wanted) { wanted.open = true; wanted.scrollIntoView({ block: "nearest" }); }
+  if (place && window.replayChild) tellOf(number, place);
+}
+
+// All texts of a child, where a server has them.
+async function tellOf(number, place) {
+  const target = $("#child");
+  if (target.dataset.place === place) return;
+  target.dataset.place = place;
+  const text = await window.replayChild(number, place);
+  if (target.dataset.place === place) target.innerHTML = text;
 }
 
 function show(number, run) {
@@ -84,6 +100,7 @@ function show(number, run) {
     make("div", { class: "two" },
       make("div", {}, make("h3", {}, "Every child"), chart),
       make("div", {}, make("h3", {}, "The run"), facts)),
+    make("div", { id: "child" }),
     make("h2", {}, "What improved it"),
     ...(steps.length ? steps : [make("p", { class: "muted" }, "No child improved on the initial program.")]),
     make("h2", {}, "Programs"),
@@ -92,7 +109,7 @@ function show(number, run) {
   view?.close();
   view = mount(chart, run, { at: null, drawing: run.drawing }, ([generation, index], how) => {
     const place = `${generation}-${index}`;
-    if (how === "click" && document.getElementById(`at-${place}`)) location.hash = `#run-${number}/${place}`;
+    if (how === "click" && (window.replayChild || document.getElementById(`at-${place}`))) location.hash = `#run-${number}/${place}`;
   });
 }
 

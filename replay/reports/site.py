@@ -86,7 +86,7 @@ def site(
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         for number, path in enumerate(tables.runs["source"]):
-            shown = _run(read_log(path), tables.runs.iloc[number])
+            shown = run_of(read_log(path), tables.runs.iloc[number])
             data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
@@ -100,19 +100,27 @@ def site(
 
 
 def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
-    links = [("runs", "Runs"), *((f"part-{k}", part.task) for k, part in enumerate(parts[:7]))]
-    menu = " ".join(f'<a href="#{to}">{clean(text)}</a>' for to, text in links)
+    menu = [("runs", "Runs"), *((f"part-{k}", part.task) for k, part in enumerate(parts[:7]))]
+    inside = [
+        _sums(tables),
+        _table_of_runs(tables),
+        *(part_of(number, part) for number, part in enumerate(parts)),
+    ]
+    body = site_body(title, menu=menu, inside=inside)
+    return f"{body}{charts_script()}"
+
+
+def site_body(title: str, *, menu: Sequence[tuple[str, str]], inside: Iterable[str]) -> str:
+    """The body of a page of runs: what is inside, and the place of a run that is opened."""
+    links = " ".join(f'<a href="#{to}">{clean(text)}</a>' for to, text in menu)
     return "\n".join(
         [
-            f"<header><div><strong>{clean(title)}</strong> {menu}</div></header>",
+            f"<header><div><strong>{clean(title)}</strong> {links}</div></header>",
             f'<main><div id="all"><h1>{clean(title)}</h1>',
-            _sums(tables),
-            _table_of_runs(tables),
-            *(_part(number, part) for number, part in enumerate(parts)),
+            *inside,
             '</div><div id="run" hidden></div>',
             "<footer>Intervals are over whole runs. Made from logs that hold every call; "
-            "nothing on this page was asked of a model or a server.</footer></main>",
-            charts_script(),
+            "nothing on this page was asked of a model.</footer></main>",
         ]
     )
 
@@ -139,34 +147,58 @@ def _table_of_runs(tables: Tables) -> str:
     curves = dict(list(tables.generations.groupby("run", sort=False)["best_fitness"]))
     ok = (tables.children["status"] == "ok").groupby(tables.children["run"]).mean().to_dict()
     named = [name for name in ("task", "model", "search") if tables.runs[name].nunique() > 1]
-    numbers = ("initial", "best", "N", "T", "seed", "calls", "ok", "tokens", "seconds")
-    heads = [
-        (f'<button type="button">{name}</button>', "" if name in numbers else "word")
-        for name in ("run", *named, *numbers)
-    ]
     lines = []
     for number, row in enumerate(tables.runs.to_dict("records")):
         curve = curves[row["run"]].to_numpy(dtype=np.float64)
-        cells = [
-            f'<td class="word"><a href="#run-{number}">{clean(row["run"])}</a></td>',
-            *(f'<td class="word">{clean(str(row[name]))}</td>' for name in named),
-            _number(curve[0], ".4g"),
-            _number(curve[-1], ".6g"),
-            *(_number(row[name], ".0f") for name in ("children", "generations")),
-            _number(row["seed"] if row["seed"] >= 0 else math.nan, ".0f"),
-            _number(row["n_calls"], ".0f"),
-            _number(100 * ok.get(row["run"], math.nan), ".0f", " %"),
-            _number(row["prompt_tokens"] + row["completion_tokens"], ",.0f"),
-            _number(row["call_seconds"], ",.0f"),
-            f"<td>{sparkline(curve.tolist(), 96, 20)}</td>",
-        ]
-        lines.append("".join(cells))
+        values = {
+            "initial": curve[0],
+            "best": curve[-1],
+            "N": row["children"],
+            "T": row["generations"],
+            "seed": row["seed"] if row["seed"] >= 0 else math.nan,
+            "calls": row["n_calls"],
+            "ok": 100 * ok.get(row["run"], math.nan),
+            "tokens": row["prompt_tokens"] + row["completion_tokens"],
+            "seconds": row["call_seconds"],
+        }
+        words = [str(row[name]) for name in named]
+        lines.append(run_cells(number, row["run"], words, values, curve.tolist()))
     return (
         f'<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
         f'aria-label="find runs" placeholder="find: task, model, seed, ..."><span class="muted" '
         f'id="found" role="status">{len(lines)} runs</span></p>'
-        f"{html_table([*heads, ('best so far', '')], lines)}</section>"
+        f"{html_table(run_heads(named), lines)}</section>"
     )
+
+
+NUMBERS = {
+    "initial": (".4g", ""), "best": (".6g", ""), "N": (".0f", ""), "T": (".0f", ""),
+    "seed": (".0f", ""), "calls": (".0f", ""), "ok": (".0f", " %"), "tokens": (",.0f", ""),
+    "seconds": (",.0f", ""),
+}  # fmt: skip
+"""Columns of the table of runs that hold numbers: their form and unit."""
+
+
+def run_heads(named: Sequence[str], *, live: bool = False) -> list[tuple[str, str]]:
+    """Heads of the table of runs; a live one says how each run is doing."""
+    words = ["run", *(["state"] if live else []), *named]
+    heads = [(f'<button type="button">{name}</button>', "word") for name in words]
+    heads += [(f'<button type="button">{name}</button>', "") for name in NUMBERS]
+    return [*heads, ("best so far", "")]
+
+
+def run_cells(
+    number: int,
+    name: str,
+    named: Iterable[str],
+    values: Mapping[str, float],
+    curve: Sequence[float],
+) -> str:
+    """The cells of a run's line in the table; NaN leaves one empty."""
+    cells = [f'<td class="word"><a href="#run-{number}">{clean(name)}</a></td>']
+    cells += [f'<td class="word">{clean(text)}</td>' for text in named]
+    cells += [_number(values[name], *form) for name, form in NUMBERS.items()]
+    return "".join([*cells, f"<td>{sparkline(list(curve), 96, 20) if len(curve) else ''}</td>"])
 
 
 def _number(value: float, form: str, unit: str = "") -> str:
@@ -176,7 +208,7 @@ def _number(value: float, form: str, unit: str = "") -> str:
     return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
 
 
-def _part(number: int, part: Group) -> str:
+def part_of(number: int, part: Group) -> str:
     """A task and model: its figures, and the report's tables."""
     made, _ = best_construction(part)
     parts = [
@@ -210,17 +242,19 @@ def live(chart: Chart, caption: str = "") -> str:
 def in_both_themes(figure: Figure) -> str:
     """A figure of the light theme as two pictures, one in the inks of dark pages."""
     label = clean("; ".join(ax.get_title(loc="left") for ax in figure.axes))
+    width = round(DPI * figure.get_figwidth())
     figure.set_dpi(2 * DPI)
     arrange(figure)
     parts = []
     for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
         with inks:
             png = encoded(picture_of(figure))
-        parts.append(f'<img class="{theme}" src="data:image/png;base64,{png}" alt="{label}">')
+        look = f'class="{theme}" width="{width}" alt="{label}"'
+        parts.append(f'<img {look} src="data:image/png;base64,{png}">')
     return "".join(parts)
 
 
-def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:
+def run_of(log: Log, row: pd.Series[Any]) -> dict[str, object]:
     """What the page of a run shows."""
     header = log.header
     improving = [each.best for each in log.generations if each.improved][-MOST_STEPS:]

@@ -1,0 +1,93 @@
+// The page of `replay view`: the lines of runs as their logs grow, buttons, and every child's texts.
+//
+// `site.js` stands before it; what it shows of a run comes from runs/NUMBER.js here too, again
+// whenever the run has more. Requests go to the server that the page came from, and nowhere else.
+
+const PAUSE = 1000, AGAIN = 3000, FIGURES = 15000;  // milliseconds between looks at runs, at one, at figures
+const token = new URLSearchParams(location.search).get("token") || "";
+const lines = new Map();  // number -> {row, stamp}
+let gone = false, figures = 0, drawn = "", reread = 0;
+
+async function look() {
+  try {
+    const answer = await fetch("state");
+    const { runs } = await answer.json();
+    if (gone) $("#news").textContent = "";
+    gone = false;
+    runs.forEach(follow);
+    sum(runs);
+    draw(runs);
+  } catch {
+    gone = true;
+    $("#news").textContent = "The server is gone: `replay view` was stopped. What is shown is what it said last.";
+  }
+  setTimeout(look, PAUSE);
+}
+
+// One line of the table.
+function follow(run) {
+  let line = lines.get(run.number);
+  const stamp = [run.stamp, run.state, run.words].join(" ");
+  if (!line) {
+    line = { row: body.insertRow(), stamp: "" };
+    lines.set(run.number, line);
+  }
+  if (line.stamp === stamp) return;
+  line.stamp = stamp;
+  line.row.innerHTML = run.cells;
+  const state = make("td", { class: `word state ${run.state}`, "data-key": run.state });
+  const bar = make("progress", { max: 1, value: run.done, "aria-label": `${Math.round(100 * run.done)} % of the children` });
+  state.append(make("b", {}, run.state), run.state === "running" ? bar : "", make("span", { class: "muted" }, ` ${run.words}`));
+  for (const wish of wishes(run.state)) state.append(button(run, wish));
+  line.row.cells[0].after(state);
+  const open = location.hash.match(/^#run-(\d+)/)?.[1];
+  if (open === String(run.number) && Date.now() - reread > AGAIN) {
+    reread = Date.now();
+    document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));
+  }
+}
+const wishes = (state) => (state === "running" ? ["pause", "stop"] : ["stopped", "interrupted"].includes(state) ? ["go on"] : []);
+function button(run, wish) {
+  const made = make("button", { type: "button", class: "wish" }, wish);
+  made.onclick = async (event) => {
+    event.stopPropagation();
+    made.disabled = true;
+    try {
+      const answer = await fetch("ask", { method: "POST", headers: { "X-Token": token }, body: JSON.stringify({ run: String(run.number), wish }) });
+      const said = await answer.json();
+      $("#news").textContent = said.error || said.said;
+    } catch { $("#news").textContent = "The server did not answer."; }
+    made.disabled = false;
+  };
+  return made;
+}
+
+function sum(runs) {
+  const total = (name) => runs.reduce((all, run) => all + (run[name] || 0), 0), children = total("children");
+  const facts = [
+    ["runs", runs.length], ["running", runs.filter((run) => run.state === "running").length], ["calls", total("calls")],
+    ["children ok", children ? `${Math.round((100 * total("ok")) / children)} %` : "none"],
+    ["dollars", runs.some((run) => run.dollars !== null) ? total("dollars").toFixed(4) : "none known"],
+  ];
+  $("#sums").replaceChildren(...facts.map(([name, text]) => make("div", {}, make("b", {}, String(text)), make("span", {}, name))));
+  if ($("#news").textContent.startsWith("Reading")) $("#news").textContent = runs.length ? "" : "There is no log here yet: runs appear as they begin.";
+}
+
+// Figures and tables, unless somebody looks at one closely.
+async function draw(runs) {
+  const stamp = runs.map((run) => run.stamp).join(" "), parts = $("#parts");
+  if (stamp === drawn || Date.now() - figures < FIGURES || parts.matches(":hover") || $("#all").hidden) return;
+  [drawn, figures] = [stamp, Date.now()];
+  const answer = await fetch("parts");
+  if (!answer.ok) return;
+  parts.innerHTML = await answer.text();
+  window.replayCharts(parts);
+}
+
+// A child's texts, by the link to it.
+window.replayChild = async (number, place) => {
+  const answer = await fetch(`child/${number}/${place}`);
+  return answer.ok ? answer.text() : `<p class="muted">${(await answer.json()).error}</p>`;
+};
+
+look();

@@ -1,0 +1,381 @@
+"""A page that lives: what `replay site` writes, served, while runs are being written.
+
+    with View("logs/local") as view:
+        print(view.link)                  # such as http://127.0.0.1:40123/?token=...
+
+The page reads a folder's logs in parts: a line of each run, followed as its log grows; what a run's
+page shows, once it is opened; figures and tables, once they are asked for. It listens to this
+machine alone, and what changes anything (pause, stop, go on) needs the token of its link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from evo.logs.cost import cost_of_calls
+from evo.logs.journal import LogError
+from evo.logs.log import Log, read_log
+from evo.logs.stopping import Wish, stop, stop_file
+from evo.models.serving import JSON, Request, Response, Server
+from replay.explorers import run_text
+from replay.explorers.run_data import RunData, look_at
+from replay.explorers.run_data import name as in_words
+from replay.explorers.scripts import script
+from replay.logs.decode import find_logs
+from replay.logs.tables import load_tables
+from replay.markup import clean, page
+from replay.plots.scripts import charts_script
+from replay.reports.report import groups
+from replay.reports.site import NUMBERS, SCRIPT, part_of, run_cells, run_heads, run_of, site_body
+from replay.reports.tables import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIVE = Path(__file__).with_name("live.js")
+HTML = "text/html; charset=utf-8"
+NAMED = ("task", "model", "search")
+GOES_ON = ("stopped", "interrupted")
+"""States of a run that `evo resume` can continue."""
+
+
+@dataclass
+class Run:
+    """A run of the folder.
+
+    Attributes:
+        path: Its log.
+        number: Its place in the page's links.
+        log: What is known of it; None: it could not be read.
+        problem: Why it could not.
+        going_on: The process that continues it, if this page began one, and what it said.
+    """
+
+    path: Path
+    number: int
+    log: Log | None = None
+    problem: str = ""
+    going_on: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
+    said: str = ""
+
+    def refresh(self) -> None:
+        """Reads what is new in the log."""
+        try:
+            if self.log is None:
+                self.log = read_log(self.path)
+            else:
+                self.log.refresh()
+            self.problem = ""
+        except (LogError, ValueError, OSError) as error:
+            self.problem = str(error)
+        if self.going_on is not None and (code := self.going_on[0].poll()) is not None:
+            _, words = self.going_on
+            words.seek(0)
+            lines = words.read().decode(errors="replace").strip().splitlines()
+            words.close()
+            self.said = lines[-1][:300] if code and lines else ""
+            self.going_on = None
+
+    @property
+    def state(self) -> str:
+        """Whether it is running, completed, stopped, interrupted or unreadable."""
+        if self.log is None:
+            return "unreadable"
+        if is_written(self.path):
+            return "running"
+        if self.log.finished:
+            return "completed"
+        return "stopped" if self.log.ended else "interrupted"
+
+    def words(self, state: str) -> str:
+        """Its state in a few words."""
+        log = self.log
+        if log is None:
+            return self.problem[:200]
+        done = f"{len(log.generations)} of {log.goal} generations"
+        if state == "running":
+            wishes: tuple[Wish, Wish] = ("stop", "pause")
+            asked = [wish for wish in wishes if stop_file(self.path, wish).exists()]
+            return f"{done}; asked to {asked[0]}" if asked else done
+        if self.said:
+            return f"{done}; {self.said}"
+        if state == "stopped":
+            end = log.ends[-1]
+            return f"{done}: {end.reason}{': ' + end.message if end.message else ''}"[:300]
+        return done
+
+
+def is_written(path: Path) -> bool:
+    """Whether a process holds the lock by which it writes a log."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+@dataclass
+class Folder:
+    """The runs of a folder, which keep their numbers.
+
+    Attributes:
+        path: The folder, or a log.
+        runs: In order of their first appearance.
+    """
+
+    path: Path
+    runs: list[Run] = field(default_factory=list)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _parts: tuple[object, str] = (None, "")
+
+    def look(self) -> list[dict[str, Any]]:
+        """What the page shows of every run now."""
+        with self._lock:
+            known = {run.path for run in self.runs}
+            with contextlib.suppress(LogError, ValueError):
+                for path in find_logs(self.path):
+                    if path not in known:
+                        self.runs.append(Run(path, len(self.runs)))
+            for run in self.runs:
+                run.refresh()
+            return [self._line(run) for run in self.runs]
+
+    def run(self, number: str) -> Run:
+        """The run with a number.
+
+        Raises:
+            LookupError: There is none.
+        """
+        with self._lock:
+            if not number.isdecimal() or int(number) >= len(self.runs):
+                raise LookupError(f"there is no run {number[:20]!r}")
+            return self.runs[int(number)]
+
+    def name(self, run: Run) -> str:
+        """The name of a run: its place below the folder."""
+        base = self.path if self.path.is_dir() else self.path.parent
+        path = run.path.relative_to(base) if run.path.is_relative_to(base) else run.path
+        return str(path).removesuffix(".gz").removesuffix(".jsonl")
+
+    def _line(self, run: Run) -> dict[str, Any]:
+        state = run.state
+        log, words = run.log, run.words(state)
+        line = {"number": run.number, "state": state, "words": words, "stamp": 0, "done": 0.0}
+        if log is None:
+            empty = dict.fromkeys(NUMBERS, math.nan)
+            cells = run_cells(run.number, self.name(run), ["", "", ""], empty, [])
+            return {**line, "cells": cells, "calls": 0, "ok": 0, "children": 0, "dollars": None}
+        header, best = log.header, log.trajectory
+        calls = log.calls
+        cost = cost_of_calls(calls, header)
+        tokens = math.nan
+        if cost.prompt_tokens is not None and cost.completion_tokens is not None:
+            tokens = cost.prompt_tokens + cost.completion_tokens
+        ok, children = log.status_counts.get("ok", 0), len(log.outcomes)
+        attempts = sum(len(each.attempts) for each in calls)
+        values = {
+            "initial": best[0] if len(best) else math.nan,
+            "best": best[-1] if len(best) else math.nan,
+            "N": header.children,
+            "T": len(log.generations),
+            "seed": header.seed if header.seed >= 0 else math.nan,
+            "calls": attempts,
+            "ok": 100 * ok / children if children else math.nan,
+            "tokens": tokens,
+            "seconds": sum(a.latency or 0.0 for each in calls for a in each.attempts),
+        }
+        named = [header.task.name, header.model_name, getattr(header.search, "name", "greedy")]
+        cells = run_cells(run.number, self.name(run), named, values, best.tolist())
+        goal = max(log.goal, 1) * header.children
+        return {
+            **line, "stamp": log.reader.lines, "done": min(1.0, children / goal), "cells": cells,
+            "calls": attempts, "ok": ok, "children": children,
+            "dollars": cost.dollars if header.model.is_llm else None,
+        }  # fmt: skip
+
+    def ask(self, number: str, wish: str) -> str:
+        """Pauses, stops or continues a run; returns what was done."""
+        run = self.run(number)
+        if wish == "go on":
+            if run.state not in GOES_ON:
+                raise LogError(f"{self.name(run)} is {run.state}: there is nothing to continue")
+            words = tempfile.TemporaryFile()  # noqa: SIM115 - until the process has ended
+            command = [sys.executable, "-m", "evo", "resume", os.fspath(run.path)]
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words,
+                start_new_session=True,
+            )  # fmt: skip
+            run.going_on = process, words
+            return f"{self.name(run)} goes on"
+        if wish not in ("pause", "stop"):
+            raise LogError(f"expected pause, stop or go on, got {wish[:40]!r}")
+        if run.state != "running":
+            raise LogError(f"{self.name(run)} is {run.state}: nothing is writing it")
+        stop(run.path, wish)  # type: ignore[arg-type]
+        return f"{self.name(run)} was asked to {wish}"
+
+    def parts(self) -> str:
+        """Figures and tables of every task and model, as they are now."""
+        with self._lock:
+            readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
+            stamp = [(run.number, run.log.reader.lines) for run in readable if run.log]
+        if self._parts[0] != stamp:
+            found = ""
+            if readable:
+                tables = load_tables([run.path for run in readable], strict=False, progress=False)
+                found = "".join(part_of(k, part) for k, part in enumerate(groups(tables)))
+            self._parts = stamp, found
+        return self._parts[1]
+
+    def page_of(self, number: str) -> str:
+        """What the page of a run shows, as its script."""
+        run = self.run(number)
+        log = read_log(run.path)
+        rows = load_tables(run.path, strict=False, progress=False).runs
+        shown = run_of(log, rows.iloc[0]) | {"name": self.name(run)}
+        data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
+        return f"replaySite({run.number}, {data});\n"
+
+    def child(self, number: str, place: str) -> str:
+        """A child: the exact messages, the reply, what it changed, its notes and its requests."""
+        run = self.run(number)
+        generation, _, index = place.partition("-")
+        if not (generation.isdecimal() and index.isdecimal()):
+            raise LookupError(f"there is no child {place[:20]!r}")
+        data = RunData(read_log(run.path))
+        at = int(generation), int(index)
+        if at not in data.places:
+            raise LookupError(f"{self.name(run)} has no child {place} yet")
+        view = look_at(data, at)
+        sentence, changed = run_text.changes(view)
+        notes = view.evaluation.notes
+        parts = [
+            ("Facts", run_text.facts(view), True),
+            ("Error", run_text.error(view), bool(view.evaluation.error)),
+            *([("Notes", f"<pre>{clean(notes)}</pre>", True)] if notes else []),
+            ("Messages", run_text.prompt(view), False),
+            ("Reply", run_text.reply(view), False),
+            ("What it changed", run_text.note(sentence) + changed, True),
+            ("Program", run_text.program(view), False),
+            ("Requests", run_text.attempts(view), False),
+        ]
+        folds = "".join(
+            f"<details{' open' if shown else ''}><summary>{head}</summary>{html}</details>"
+            for head, html, shown in parts
+        )
+        title = in_words(at)
+        return f"<h2>{clean(title[:1].upper() + title[1:])}</h2>{folds}"
+
+
+class View(Server):
+    """Serves the page of a folder to this machine.
+
+    Args:
+        folder: A folder of logs, or a log.
+        port: TCP port; 0: a free one.
+
+    Raises:
+        LogError: There is no such folder.
+        OSError: On entering: it cannot listen there.
+
+    Attributes:
+        folder: The runs.
+        token: What a request that changes something must state.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], port: int = 0) -> None:
+        super().__init__("127.0.0.1", port)
+        path = Path(folder)
+        if not path.exists():
+            raise LogError(f"{path}: no such folder or log")
+        self.folder = Folder(path)
+        self.token = secrets.token_urlsafe(16)
+
+    @property
+    def link(self) -> str:
+        """The address of the page, with its token, once the server is entered."""
+        return f"{self.address}/?token={self.token}"
+
+    async def respond(self, request: Request) -> Response:
+        """Answers a request of the page."""
+        return await self.in_thread(self._answer, request)
+
+    def _answer(self, request: Request) -> Response:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        own = self.address.removeprefix("http://")
+        if headers.get("host") not in (own, own.replace("127.0.0.1", "localhost")):
+            return _refusal(421, "this page answers to this machine's own names alone")
+        try:
+            if request.method == "POST":
+                return self._ask(request, headers)
+            return self._get(request)
+        except LookupError as error:
+            return _refusal(404, str(error.args[0]))
+        except (LogError, ValueError) as error:
+            return _refusal(409, str(error))
+
+    def _get(self, request: Request) -> Response:
+        match request.path.strip("/").split("/"):
+            case [""]:
+                return Response(200, self._page().encode(), kind=HTML)
+            case ["state"]:
+                return Response(200, msgspec.json.encode({"runs": self.folder.look()}))
+            case ["parts"]:
+                return Response(200, self.folder.parts().encode(), kind=HTML)
+            case ["runs", name] if name.endswith(".js"):
+                text = self.folder.page_of(name.removesuffix(".js"))
+                return Response(200, text.encode(), kind="text/javascript; charset=utf-8")
+            case ["child", number, place]:
+                return Response(200, self.folder.child(number, place).encode(), kind=HTML)
+        raise LookupError("there is no such page")
+
+    def _ask(self, request: Request, headers: Mapping[str, str]) -> Response:
+        if not secrets.compare_digest(headers.get("x-token", ""), self.token):
+            return _refusal(403, "this needs the token of the link that `replay view` printed")
+        try:
+            wish = msgspec.json.decode(request.body, type=dict[str, str])
+        except msgspec.DecodeError as error:
+            return _refusal(400, f"expected JSON with run and wish: {error}")
+        said = self.folder.ask(wish.get("run", ""), wish.get("wish", ""))
+        return Response(200, msgspec.json.encode({"said": said}))
+
+    def _page(self) -> str:
+        title = f"Runs of {self.folder.path.resolve().name}"
+        table = html_table(run_heads(NAMED, live=True), [])
+        body = site_body(
+            title,
+            menu=[("runs", "Runs"), ("parts", "Figures and tables")],
+            inside=[
+                '<div class="sums" id="sums"></div><p id="news" role="status" class="muted">'
+                "Reading the logs …</p>",
+                '<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
+                'aria-label="find runs" placeholder="find: task, model, seed, ..."><span '
+                f'class="muted" id="found" role="status"></span></p>{table}</section>',
+                '<section id="parts"></section>',
+            ],
+        )
+        files = (script("run_view"), *(each.read_text(encoding="utf-8") for each in (SCRIPT, LIVE)))
+        return page(title, f"{body}{charts_script()}", script="\n".join(files), connect=True)
+
+
+def _refusal(status: int, words: str) -> Response:
+    return Response(status, msgspec.json.encode({"error": words}), kind=JSON)

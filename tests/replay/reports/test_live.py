@@ -1,0 +1,171 @@
+"""The page that lives: what it says of runs, as their logs grow, and who may change anything."""
+
+import fcntl
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from samples import make_log_bytes, write_sample
+
+import evo
+import replay
+from evo.logs.journal import LogError
+from evo.logs.stopping import stop_file
+from replay.reports.live import View
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_sample(tmp_path / "logs" / "a.jsonl", seed=1)
+    write_sample(tmp_path / "logs" / "pool" / "b.jsonl", seed=2)
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def view(folder):
+    with View(folder) as view:
+        yield view
+
+
+def ask(view, path, *, body=None, headers=None):
+    """Status and text of an answer."""
+    request = urllib.request.Request(f"{view.address}/{path}", body, headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def runs_of(view):
+    return json.loads(ask(view, "state")[1])["runs"]
+
+
+def wish(view, run, what, token=None):
+    body = json.dumps({"run": str(run), "wish": what}).encode()
+    token = view.token if token is None else token
+    return ask(view, "ask", body=body, headers={"X-Token": token})
+
+
+def test_it_serves_what_a_site_holds(view, folder, tmp_path):
+    status, page = ask(view, f"?token={view.token}")
+    assert status == 200
+    assert "connect-src 'self'" in page
+    assert view.token not in page
+    runs = runs_of(view)
+    assert [run["state"] for run in runs] == ["completed"] * 2
+    replay.site(folder, tmp_path / "site")
+    index = (tmp_path / "site" / "index.html").read_text()
+    for run in runs:
+        written = (tmp_path / "site" / "runs" / f"{run['number']}.js").read_text()
+        _, served = ask(view, f"runs/{run['number']}.js")
+        mine, its = (
+            json.loads(re.search(r"\{.*\}", each, re.DOTALL)[0]) for each in (served, written)
+        )
+        assert {k: v for k, v in mine.items() if k not in ("name", "words")} == {
+            k: v for k, v in its.items() if k not in ("name", "words")
+        }
+        numbers = re.findall(r'data-key="([^"]*)"', run["cells"])
+        assert "".join(f'data-key="{each}"' for each in numbers[:2]) in re.sub(
+            r">[^<]*</td><td ", "", index
+        )
+    _, parts = ask(view, "parts")
+    assert "data-chart=" in parts
+    assert 'id="part-0"' in parts
+
+
+def test_a_run_is_followed_and_new_ones_appear(view, folder):
+    assert len(runs_of(view)) == 2
+    whole = make_log_bytes(generations=4, seed=3)
+    lines = whole.splitlines(keepends=True)
+    path = folder / "c.jsonl"
+    path.write_bytes(b"".join(lines[:5]))
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as the session that writes it does
+        first = runs_of(view)[-1]
+        assert first["state"] == "running"
+        path.write_bytes(b"".join(lines[:-3]))
+        later = runs_of(view)[-1]
+        assert later["stamp"] > first["stamp"]
+        assert later["children"] > first["children"]
+        assert 0 < first["done"] < later["done"] <= 1
+    assert runs_of(view)[-1]["state"] == "interrupted"
+    path.write_bytes(whole)
+    assert runs_of(view)[-1]["state"] == "completed"
+    assert [run["number"] for run in runs_of(view)] == [0, 1, 2]
+
+
+def test_every_text_of_a_child_has_a_link(view):
+    assert len(runs_of(view)) == 2
+    status, text = ask(view, "child/0/1-1")
+    assert status == 200
+    assert text.startswith("<h2>Child 1 of generation 1</h2>")
+    assert "reply 1 1" in text
+    assert "Messages" in text
+    for lost in ("child/0/9-9", "child/7/1-1", "child/0/x", "runs/9.js", "elsewhere", "child/0/.."):
+        assert ask(view, lost)[0] == 404
+
+
+def test_only_who_has_the_link_may_change_anything(view, folder):
+    assert len(runs_of(view)) == 2
+    assert wish(view, 0, "stop", token="")[0] == 403
+    assert wish(view, 0, "stop", token=f"{view.token}x")[0] == 403
+    assert wish(view, 0, "stop") == (409, '{"error":"a is completed: nothing is writing it"}')
+    assert wish(view, 0, "go on")[0] == 409
+    assert wish(view, 0, "dance")[0] == 409
+    assert wish(view, 9, "stop")[0] == 404
+    assert ask(view, "ask", body=b"{", headers={"X-Token": view.token})[0] == 400
+    path = folder / "a.jsonl"
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert wish(view, 0, "pause") == (200, '{"said":"a was asked to pause"}')
+        assert stop_file(path, "pause").exists()
+        assert "asked to pause" in runs_of(view)[0]["words"]
+        assert wish(view, 0, "stop")[0] == 200
+        assert stop_file(path).exists()
+
+
+def test_other_names_for_this_machine_are_refused(view):
+    """A page of the web whose name leads here does not read the runs."""
+    assert ask(view, "state", headers={"Host": "evil.example"})[0] == 421
+    port = view.address.rpartition(":")[2]
+    assert ask(view, "state", headers={"Host": f"localhost:{port}"})[0] == 200
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path):
+    path = tmp_path / "logs" / "run.jsonl"
+    handle = evo.start("mmd", generations=40, children=2, log=path, progress=False)
+    deadline = time.monotonic() + 60
+    with View(tmp_path / "logs") as view:
+        while not (path.exists() and runs_of(view) and runs_of(view)[0]["children"] > 2):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert wish(view, 0, "stop")[0] == 200
+        handle.wait()
+        before = runs_of(view)[0]
+        assert before["state"] == "stopped"
+        assert wish(view, 0, "go on") == (200, '{"said":"run goes on"}')
+        while runs_of(view)[0]["children"] <= before["children"]:
+            assert time.monotonic() < deadline, runs_of(view)[0]["words"]
+            time.sleep(0.2)
+        while runs_of(view)[0]["state"] != "running" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        wish(view, 0, "stop")
+        while runs_of(view)[0]["state"] == "running" and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):
+    with pytest.raises(LogError, match="no such folder"):
+        View(tmp_path / "nothing")
+    with View(tmp_path) as view:
+        assert runs_of(view) == []
+        assert ask(view, "parts") == (200, "")
+        whole = make_log_bytes()
+        (tmp_path / "a.jsonl").write_bytes(whole[:2000] + b"noise" + whole[2000:])
+        [run] = runs_of(view)
+        assert run["state"] == "unreadable"
+        assert "a.jsonl" in run["words"]
