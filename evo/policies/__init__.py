@@ -35,6 +35,14 @@ from evo.policies.base import (
 )
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
+from evo.policies.learned import (
+    FreezeThaw,
+    LearnedPolicy,
+    OptimalStopping,
+    freeze_thaw,
+    learns,
+    optimal_stopping,
+)
 
 POLICIES: Registry[PolicyClass] = Registry(
     "policy",
@@ -52,6 +60,8 @@ POLICIES: Registry[PolicyClass] = Registry(
         "thompson_nig": ThompsonNIG,
         "best_arm": BestArm,
         "successive_halving": SuccessiveHalving,
+        "optimal_stopping": OptimalStopping,
+        "freeze_thaw": FreezeThaw,
     },
 )
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
@@ -123,8 +133,11 @@ __all__ = [
     "Draws",
     "EXP3Mixed",
     "EpsilonGreedy",
+    "FreezeThaw",
     "IndexPolicy",
+    "LearnedPolicy",
     "MeanPolicy",
+    "OptimalStopping",
     "Policy",
     "PolicyClass",
     "PolicyWarning",
@@ -136,5 +149,8 @@ __all__ = [
     "Thompson",
     "ThompsonNIG",
     "find_policy",
+    "freeze_thaw",
+    "learns",
     "name_of",
+    "optimal_stopping",
 ]

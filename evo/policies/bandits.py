@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -318,14 +319,34 @@ class SuccessiveHalving(BasePolicy):
 
     Karnin, Koren & Somekh, Almost optimal exploration in multi-armed bandits, 2013, with the last
     reward in place of the mean as in Jamieson & Talwalkar, Non-stochastic best arm identification
-    and hyperparameter optimization, 2016. Each of the ceil(log2 K) phases gets an equal share of
-    the rounds. While no arm that has pulls left is open, the best open one is pulled.
+    and hyperparameter optimization, 2016. While no arm that has pulls left is open, the best open
+    one is pulled.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Number of rounds that are planned.
+        rng: Source of random numbers; it draws none.
+        share: "phase": each of the ceil(log2 K) phases gets an equal share of the rounds, as in the
+            papers and, so that logged allocations go on as they began, by default. Where nothing
+            can be chosen this spends most pulls on arms that are given up. "arm": every arm still
+            in the race gets the same number of further pulls in each phase, so that early phases
+            are short and most of the rounds go to the last arm.
     """
 
     tries_each_arm = 1
 
-    def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        rounds: int,
+        rng: Rng,
+        share: Literal["arm", "phase"] = "phase",
+    ) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
+        if share not in ("arm", "phase"):
+            raise ValueError(f"expected share to be 'arm' or 'phase', got {share!r}")
+        self.share = share
         self.last: Floats = np.full(shape, np.finfo(np.float64).min)  # the arm's last reward
         self.alive: Bools = np.ones(shape, dtype=bool)  # still in the race
         self.due: Floats = np.empty(shape)  # pulls left to each of them in this phase
@@ -358,7 +379,13 @@ class SuccessiveHalving(BasePolicy):
     def _begin_phase(self, rows: Ints) -> None:
         """Share the phase's pulls among the arms that are alive; a lone one gets all the rest."""
         alive = self.alive[rows].sum(axis=1)
-        phases = max(1, math.ceil(math.log2(self.arms)))
-        share = np.where(alive == 1, self.rounds, np.maximum(1, self.rounds // (alive * phases)))
+        if self.share == "phase":
+            each = self.rounds // (alive * max(1, math.ceil(math.log2(self.arms))))
+        else:
+            standing = [self.arms]  # arms in each phase
+            while standing[-1] > 1:
+                standing.append(-(-standing[-1] // 2))
+            each = np.full(len(alive), self.rounds // sum(standing))
+        share = np.where(alive == 1, self.rounds, np.maximum(1, each))
         self.due[rows] = share[:, None]
         self.left[rows] = share * alive

@@ -30,6 +30,7 @@ from replay.claims.decision import (
 from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
+from replay.simulation.earlier import Earlier
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
 from replay.statistics.comparison import welch_freedom
@@ -69,6 +70,7 @@ def judge(
     rounds: int | None = None,
     calls: int | None = None,
     reward: str = "best_fitness",
+    earlier: Earlier | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Verdict:
@@ -91,6 +93,7 @@ def judge(
         rounds: Pulls of policies; None: the generations of the shortest run.
         calls: Budget at which groups of runs are compared; None: the most that all have.
         reward: The reward that policies receive.
+        earlier: Earlier runs from which policies learn, as of `replay.simulate`.
         level: Nominal coverage of the interval.
         seed: Key of all draws.
 
@@ -108,7 +111,7 @@ def judge(
                 "{'model': 'x'} and {'model': 'y'}, where each new pair of runs is new evidence. "
                 "All policies are replayed on the same runs, so a further replay is none"
             )
-        pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
+        pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier)
         return judge_pools(frame, pools, a, b, margin, level=level)
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         raise not_sides(a, b)

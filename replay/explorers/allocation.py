@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from evo.policies import ALIASES, POLICIES
+from evo.policies import ALIASES, POLICIES, learns
 from evo.policies.rewards import REWARDS
 from replay.explorers.allocation_chart import allocation_chart
 from replay.explorers.allocation_data import (
@@ -140,13 +140,14 @@ class Allocations:
         most = max(each.runs for each in self._pools.values())
         counts = _with([200, 1000, 5000], start["replicates"])
         longest = max(int(each.lengths.max()) for each in self._pools.values())
-        others = [name for name in POLICIES if name not in BASELINES]
+        named = [name for name, build in POLICIES.items() if not learns(build)]
+        others = [name for name in named if name not in BASELINES]
         controls = {
             "task": choice("Task", tasks, tip="Task of the runs"),
             "model": choice("Model", models, tip="Model of the runs"),
             "children": choice("children N", sorted(sizes), tip="N of the runs"),
             "policies": toggles("Policies", others, most=MOST_POLICIES),
-            "shown": choice("Pulls of", list(POLICIES), tip="Whose pulls"),
+            "shown": choice("Pulls of", named, tip="Whose pulls"),
             "reward": choice("Reward", list(REWARDS), tip="What a policy receives for a pull"),
             "tau": entry(
                 "τ", start["tau"], (-1e6, 1e6), 0.005,

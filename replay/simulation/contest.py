@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
+from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy, learns
 from replay.logs.frames import FAILURES, Brief
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
+from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.pools import REPLICATES, Played, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
@@ -116,13 +117,18 @@ def usual_tau(random: Replay) -> float:
 
 
 def named_policies(
-    names: Sequence[str], settings: Mapping[str, Mapping[str, Sequence[float]]] | None = None
+    names: Sequence[str],
+    settings: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    *,
+    learned: bool = False,
 ) -> dict[str, str | PolicyClass]:
     """Policies by label, one for each combination of the values of its parameters.
 
-    Of names, `all` stands for every one; settings are values to try by name and parameter.
+    Of names, `all` stands for every one, those that learn from earlier runs only with `learned`;
+    settings are values to try by name and parameter.
     """
-    listed = [*POLICIES] if "all" in names else [ALIASES.get(name, name) for name in names]
+    every = [name for name, build in POLICIES.items() if learned or not learns(build)]
+    listed = every if "all" in names else [ALIASES.get(name, name) for name in names]
     settings = {ALIASES.get(name, name): values for name, values in (settings or {}).items()}
     if stray := sorted(set(settings) - set(listed)):
         raise ValueError(f"expected settings of the policies {listed}, got some of {stray}")
@@ -149,6 +155,7 @@ def compete(
     tau: float | None = None,
     reward: str = "best_fitness",
     replicates: int = REPLICATES,
+    earlier: Earlier | None = None,
     seed: int = 0,
 ) -> Contest:
     """Replays policies and the baselines over runs of one task, model and N.
@@ -165,6 +172,8 @@ def compete(
         reward: Name in `evo.policies.rewards.REWARDS`.
         replicates: Replicates; each draws its arms anew. By default as many as `judge` has, so that
             both state the same numbers.
+        earlier: Earlier runs from which policies learn, as of `replay.simulate`. Without them `all`
+            leaves those policies out.
         seed: Key of all draws.
 
     Raises:
@@ -183,12 +192,13 @@ def compete(
     rounds = shortest if rounds is None else rounds
     arms = default_arms(n) if arms is None else arms
     pools = Pools.of(
-        fitness, lengths, arms=arms, rounds=rounds, replicates=replicates, seed=seed, reward=reward
-    )
+        fitness, lengths, arms=arms, rounds=rounds, replicates=replicates, seed=seed, reward=reward,
+        earlier=earlier_runs(earlier, frame),
+    )  # fmt: skip
     chosen: dict[str, str | PolicyClass] = {}
     for label, policy in labelled(policies).items():
         named = isinstance(policy, str) and policy == label
-        chosen |= named_policies([label]) if named else {label: policy}
+        chosen |= named_policies([label], learned=earlier is not None) if named else {label: policy}
     everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **chosen}
     played = {label: pools.play(policy) for label, policy in everyone.items()}
     replays, oracle = (

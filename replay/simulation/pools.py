@@ -16,6 +16,7 @@ from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning
 from replay.simulation.arms import IDENTICAL, POOL_RULE, default_arms, more_runs, pool_of
+from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, label_of, simulate
 from replay.statistics.intervals import LEAST, NOTHING, FloatArray, Interval, interval
@@ -104,6 +105,7 @@ def play(
     replicates: int = 1000,
     seed: int = 0,
     reward: str = "best_fitness",
+    earlier: Earlier | None = None,
 ) -> Played:
     """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
     with warnings.catch_warnings(record=True) as caught:
@@ -111,7 +113,7 @@ def play(
         warnings.simplefilter("always", ReplayWarning)
         replay = simulate(
             fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
-            reward=reward, lengths=lengths,
+            reward=reward, lengths=lengths, earlier=earlier,
         )  # fmt: skip
     means = replay.best_fitness
     single = getattr(policy, "func", policy) in ("single", POLICIES["single"])
@@ -134,7 +136,7 @@ class Pools:
     """Pools of K logged runs, drawn apart; what a policy makes of them is simulated once.
 
     `arms` is K, by default a fifth of the runs; `rounds` are by default the generations of the
-    shortest run.
+    shortest run. `earlier` are the runs from which policies learn, as of `replay.simulate`.
     """
 
     def __init__(
@@ -146,7 +148,9 @@ class Pools:
         reward: str = "best_fitness",
         replicates: int = REPLICATES,
         seed: int = 0,
+        earlier: Earlier | None = None,
     ) -> None:
+        known = earlier_runs(earlier, frame)
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
         rounds = int(lengths.min()) if rounds is None else rounds
@@ -155,7 +159,7 @@ class Pools:
             raise ValueError(f"{POOL_RULE}; for pools of {K} arms {lack}")
         if rounds < 1:
             raise ValueError(f"expected runs of a generation or more, got rounds={rounds}")
-        self._set(fitness, lengths, K, rounds, reward, replicates, seed)
+        self._set(fitness, lengths, K, rounds, reward, replicates, seed, known)
 
     @classmethod
     def of(
@@ -168,10 +172,11 @@ class Pools:
         reward: str = "best_fitness",
         replicates: int = REPLICATES,
         seed: int = 0,
+        earlier: Floats | str | None = None,
     ) -> Pools:
         """Pools of runs that are a matrix already; K may be any number up to that of the runs."""
         made = cls.__new__(cls)
-        made._set(fitness, lengths, arms, rounds, reward, replicates, seed)
+        made._set(fitness, lengths, arms, rounds, reward, replicates, seed, earlier)
         return made
 
     def _set(
@@ -183,12 +188,13 @@ class Pools:
         reward: str,
         replicates: int,
         seed: int,
+        earlier: Floats | str | None,
     ) -> None:
         self.fitness, self.lengths, self.n = fitness, lengths, len(fitness)
         self.K, self.rounds, self.reward = arms, rounds, reward
-        self.replicates, self.seed = replicates, seed
+        self.replicates, self.seed, self.earlier = replicates, seed, earlier
         self._played: dict[str | PolicyClass, Played] = {}
-        self._permuted: dict[tuple[str, int], FloatArray] = {}
+        self._permuted: dict[tuple[str | PolicyClass, int], FloatArray] = {}
 
     def play(self, policy: str | PolicyClass) -> Played:
         """Replays a policy on the pools."""
@@ -196,6 +202,7 @@ class Pools:
             self._played[policy] = play(
                 self.fitness, policy, lengths=self.lengths, rounds=self.rounds, arms=self.K,
                 replicates=self.replicates, seed=self.seed, reward=self.reward,
+                earlier=self.earlier,
             )  # fmt: skip
         return self._played[policy]
 
@@ -229,7 +236,7 @@ class Pools:
         )
         return replace(found, note=IDENTICAL) if IDENTICAL in texts else found
 
-    def null_p(self, a: str, b: str) -> float:
+    def null_p(self, a: str | PolicyClass, b: str | PolicyClass) -> float:
         """Probability of at least the effect of a over b in worlds without better arms.
 
         Worlds are drawn until ENOUGH of them do as well, or there are MOST.
@@ -237,7 +244,9 @@ class Pools:
         value = float(np.mean(self.ends(a) - self.ends(b)))
         return tail_p(value, self.permuted_effects(a, b, value), ENOUGH)
 
-    def permuted_effects(self, a: str, b: str, value: float) -> FloatArray:
+    def permuted_effects(
+        self, a: str | PolicyClass, b: str | PolicyClass, value: float
+    ) -> FloatArray:
         """Effects in worlds without better arms, until ENOUGH reach `value` or there are MOST."""
         drawn = np.empty(0)
         while len(drawn) < MOST and (drawn >= value).sum() < ENOUGH:
@@ -245,27 +254,37 @@ class Pools:
             drawn = np.append(drawn, self.permuted(a, batch) - self.permuted(b, batch))
         return drawn
 
-    def permuted(self, policy: str, batch: int) -> FloatArray:
+    def permuted(self, policy: str | PolicyClass, batch: int) -> FloatArray:
         """Mean end of a policy in each of WORLDS where increments go to any arm, (worlds,).
 
         What an arm gained before then does not predict what it gains next, which is all that a
-        choice among arms can use.
+        choice among arms can use. A policy that learns from earlier runs learns from earlier runs
+        of such a world.
         """
         if (policy, batch) not in self._permuted:
             rng = np.random.default_rng([self.seed, 7, batch])
             fitness = self.fitness[:, : int(self.lengths.min()) + 1]
-            known = np.where(np.isnan(fitness), np.fmin.reduce(fitness, axis=None), fitness)
-            steps = np.diff(known, axis=1, prepend=0.0)
-            order = rng.random((WORLDS, *steps.shape)).argsort(axis=1)
-            worlds = np.take_along_axis(steps[None], order, axis=1).cumsum(axis=2)
+            worlds = _exchanged(fitness, WORLDS, rng)
+            learned_from = None
+            if self.earlier is not None:
+                own = self.fitness if isinstance(self.earlier, str) else self.earlier
+                learned_from = _exchanged(own, 1, np.random.default_rng([self.seed, 8, batch]))[0]
             apart = self.n // self.K  # pools of one shuffle
             shuffles = rng.random((WORLDS, POOLS // apart + 1, self.n)).argsort(axis=2)
             pools = shuffles[:, :, : apart * self.K].reshape(WORLDS, -1, self.K)
             rows = (pools + self.n * np.arange(WORLDS)[:, None, None]).reshape(-1, self.K)
             ends = simulate(
                 worlds.reshape(-1, worlds.shape[2]), policy, arms=rows, replicates=len(rows),
-                rounds=min(self.rounds, known.shape[1] - 1), reward=self.reward,
-                seed=int(rng.integers(2**31)),
+                rounds=min(self.rounds, fitness.shape[1] - 1), reward=self.reward,
+                seed=int(rng.integers(2**31)), earlier=learned_from,
             ).best_fitness[:, -1]  # fmt: skip
             self._permuted[policy, batch] = ends.reshape(WORLDS, -1).mean(axis=1)
         return self._permuted[policy, batch]
+
+
+def _exchanged(fitness: Floats, worlds: int, rng: np.random.Generator) -> Floats:
+    """Runs whose increments are exchanged, (worlds, runs, generations + 1)."""
+    known = np.where(np.isnan(fitness), np.fmin.reduce(fitness, axis=None), fitness)
+    steps = np.diff(np.fmax.accumulate(known, axis=1), axis=1, prepend=0.0)
+    order = rng.random((worlds, *steps.shape)).argsort(axis=1)
+    return np.asarray(np.take_along_axis(steps[None], order, axis=1).cumsum(axis=2))

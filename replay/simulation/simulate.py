@@ -14,7 +14,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
-from evo.policies import SETS, Draws, Policy, PolicyClass, PolicyWarning, find_policy, name_of
+from evo.policies import (
+    SETS,
+    Draws,
+    LearnedPolicy,
+    Policy,
+    PolicyClass,
+    PolicyWarning,
+    find_policy,
+    learns,
+    name_of,
+)
 from evo.policies.base import Floats, Ints
 from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
@@ -31,6 +41,7 @@ from replay.simulation.arms import (
     pool_of,
     warn_of_ends,
 )
+from replay.simulation.earlier import Earlier, earlier_runs, others_of
 
 Policies = Sequence[str | PolicyClass] | Mapping[str, str | PolicyClass]
 """Several policies: a list of names and of policies of one's own, or either by label."""
@@ -75,6 +86,7 @@ def simulate(
     costs: Mapping[str, npt.ArrayLike] | None = None,
     budget: Mapping[str, float] | None = None,
     lengths: npt.ArrayLike | None = None,
+    earlier: Earlier | None = None,
     in_flight: int = 1,
     completion_order: Sequence[int] = (),
     told: Sequence[int] = (),
@@ -114,6 +126,10 @@ def simulate(
         lengths: (runs,), last logged generation of each row, for rows without any number. Of a
             frame, how many generations of each run are used; None: all, but none from which a run
             took programs of others (column `mixed`), with a warning.
+        earlier: Earlier runs of the same task, model and N, for policies that learn from them
+            (`optimal_stopping`, `freeze_thaw`): rows of `replay.load`, logs as it takes them, or
+            (runs, generations + 1). "others": each replicate learns from the runs that are not its
+            arms, of which there must be at least 20.
         in_flight: Rounds in flight: the policy is asked for round r before it learns the reward of
             round r - in_flight + 1, as if every pull took as long. An arm has one in flight at
             most, so more than there are open arms are never in flight. With 1 nothing is delayed.
@@ -125,11 +141,13 @@ def simulate(
 
     Raises:
         ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, an
-            infinite number, or a budget that needs a cost that is unknown.
+            infinite number, a budget that needs a cost that is unknown, or an earlier run that is
+            also replayed.
 
     Warns:
         ReplayWarning: Rounds go beyond the end of a log, where arms close (`missing="close"`).
     """
+    earlier = earlier_runs(earlier, fitness)
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
         fitness, lengths = pool, own
@@ -152,7 +170,7 @@ def simulate(
             f"expected missing to be 'close' or 'stop', or one of them for each of the "
             f"{len(logged.lengths)} runs, got {missing!r}"
         )
-    build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight)
+    build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight, earlier)
     rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
 
     def run(first: int, count: int, *, quiet: bool) -> Allocations:
@@ -192,6 +210,7 @@ def _builder(
     cap: int | None,
     budget: Mapping[str, float],
     in_flight: int,
+    earlier: Floats | str | None,
 ) -> Callable[[Ints, int], Policy]:
     """What makes the policy of replicates, of the rows that are their arms and the first's number.
 
@@ -210,8 +229,16 @@ def _builder(
     except ValueError as error:
         raise ValueError(f"{error} (known in hindsight: {sorted(HINDSIGHT)})") from None
 
+    taught = learns(found) and earlier is not None
+
     def build(rows: Ints, first: int) -> Policy:
         rng = Draws(seed, len(rows), first=first, key=0)
+        if taught:
+            known = others_of(logged, rows) if isinstance(earlier, str) else earlier
+            learner: PolicyClass = functools.partial(
+                cast("type[LearnedPolicy]", found), earlier=known
+            )
+            return learner((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
         return found((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
 
     return build
@@ -264,7 +291,8 @@ def label_of(policy: str | PolicyClass) -> str:
         return policy
     if not isinstance(policy, functools.partial):
         return name_of(policy)
-    values = (f"{key}={value}" for key, value in policy.keywords.items())
+    given = {k: v for k, v in policy.keywords.items() if v is not None and np.ndim(v) == 0}
+    values = (f"{key}={value}" for key, value in given.items() if not isinstance(value, dict))
     return " ".join([name_of(policy.func), *values])
 
 

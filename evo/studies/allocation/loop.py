@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from evo.policies.base import Bools, Floats, Ints, Policy
+from evo.policies.learned import reward_of
 from evo.policies.rewards import Pull, Reward, find_reward
 from evo.runs.budget import Ledger, check_budget
 
@@ -159,7 +160,9 @@ def allocate(
     if not isinstance(budget, Ledger):
         cost_unit = cost_unit or next(iter(budget or ()), None)
         budget = Ledger(check_budget(budget, more=tuple(budget or ())), arms.shape[0])
-    game = _Game(policy, arms, find_reward(reward), watcher, budget, rounds, cost_unit)
+    game = _Game(
+        policy, arms, find_reward(reward_of(policy, reward)), watcher, budget, rounds, cost_unit
+    )
     flights = flights or InOrder()
     while True:
         if len(game.flying) < in_flight and (arm := _ask(game)) is not None:
