@@ -11,7 +11,7 @@ import numpy as np
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
 from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Bars, Cells, Line, Mark, Points, Rule
-from replay.plots.panel import Axis, Panel
+from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.style import PALETTE, ranged
 
 MOST_PLACES = 240
@@ -48,7 +48,7 @@ def texts_of(view: AllocationView) -> tuple[Texts, Texts, Texts, Texts]:
         ),
         Texts(
             title=f"Pulls of {view.shown}",
-            about=f"dark: none; yellow: {FAIR} equal shares or more",
+            about="share of the pulls by rank of the arm, best on top",
             x="round",
             y="rank of the arm",
         ),
@@ -110,9 +110,13 @@ def _curves(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
 def _pulls(view: AllocationView, texts: Texts) -> Panel:
     """The share of pulls by rank of the arm and round."""
     ranks, arms = view.played[view.shown].ranks, view.arms
+    least, most = 0.0, min(1.0, FAIR / arms)
+    if arms < FAIR:  # few arms differ by little: an equal share lies in the middle
+        most = min(1.0, max(float(np.nanmax(ranks)), 1.05 / arms))
+        least = max(0.0, 2 / arms - most)
     cells = Cells(
         values=ranks, x0=0.5, x1=view.rounds + 0.5, y0=0.5, y1=arms + 0.5, colors=RAMP,
-        most=min(1.0, FAIR / arms), names=("round", "rank"),
+        least=least, most=most, names=("round", "rank"),
     )  # fmt: skip
     return Panel(
         title=texts.title,
@@ -120,6 +124,7 @@ def _pulls(view: AllocationView, texts: Texts) -> Panel:
         x=Axis(domain=(0, width_of(view)), label=texts.x, whole=True),
         y=Axis(domain=(arms + 0.5, 0.5), label=texts.y, ticks=[(1, "best"), (arms, "worst")]),
         marks=[cells],
+        bar=ColorBar(RAMP, 100 * least, 100 * most, "% of pulls"),
         zoom=True,
         shares="rounds",
     )

@@ -40,6 +40,10 @@ HELP = (
 )
 
 
+MOST_DEPTHS = 64
+"""Depths of runs, beside the powers of two, that can be chosen at most."""
+
+
 class Budgets:
     """All that the explorer needs of a frame: the outlooks of its tasks and models."""
 
@@ -61,7 +65,8 @@ class Budgets:
             axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
         ]
         self.rows = sorted({N for rows, *_ in found for N in rows})
-        self.columns = sorted({T for _, columns, _ in found for T in columns})  # each T
+        reached = {T for part in self._parts.values() for T in _depths(part)}
+        self.columns = sorted(reached.union(*(columns for _, columns, _ in found)))  # each T
         largest = max(most for *_, most in found)
         every = {T * N for T in self.columns for N in self.rows}
         self.calls = sorted(calls for calls in every if calls <= largest)  # each budget
@@ -184,6 +189,12 @@ class Budgets:
         return BudgetView(outlook=known, axis=axis, tau=tau, splits=splits, runs=runs)
 
 
+def _depths(frame: pd.DataFrame) -> list[int]:
+    """The generations that runs have reached, as long as these are not too many to choose from."""
+    depths = sorted(set(frame.groupby("run")["generation"].max().tolist()) - {0})
+    return depths if len(depths) <= MOST_DEPTHS else depths[-1:]
+
+
 def _deepest(frame: pd.DataFrame) -> dict[int, int]:
     """The most generations that were logged, by N."""
     depths = frame.groupby("children")["generation"].max()
@@ -200,14 +211,14 @@ def _has_logs(frame: pd.DataFrame) -> bool:
 def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[int]) -> Settings:
     """Make T, N and C agree after one of them was moved.
 
-    Moving T or N keeps C and goes to the split of C that is closest, if C has another; moving C
-    keeps N if it can.
+    Moving T or N keeps C and goes to the split of C that is closest, if C has another; a value that
+    does not divide C keeps the other one. Moving C keeps N if it can.
     """
     T, N, C = settings["generations"], settings["children"], settings["calls"]
     if moved in ("generations", "children", "calls") and T * N != C:
         splits = [(C // n, n) for n in rows if C % n == 0 and C // n in columns]
-        if moved == "calls" or len(splits) > 1:
-            part, want = (0, T) if moved == "generations" else (1, N)
+        part, want = (0, T) if moved == "generations" else (1, N)
+        if moved == "calls" or (len(splits) > 1 and (C % want == 0 or want > C)):
             T, N = min(splits, key=lambda split: abs(math.log(split[part] / want)))
     return {**settings, "generations": T, "children": N, "calls": T * N}
 

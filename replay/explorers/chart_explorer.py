@@ -125,6 +125,7 @@ class ChartExplorer(Explorer):
         return chart_page(self._small(), self.words, screen.chart, state)
 
     def _stored(self) -> JsonObject:
+        self.settle()
         if not self._in_browser:
             return super()._stored()
         return stored(self._stored_as, self._small(), self.words)

@@ -133,7 +133,7 @@ class LiveView(RunExplorer):
 
     def _follow(self) -> None:
         """Look at the log again and again."""
-        spent = 0.0
+        spent, over = 0.0, self._is_over()
         while not wait(self._closed, max(self._every, spent / SHARE)):
             began = time.thread_time()
             with self._lock:
@@ -141,6 +141,9 @@ class LiveView(RunExplorer):
                     return
                 self._update(coarse=False)
                 self._show_state()
+                if self._is_over() and not over:
+                    over = True
+                    self._store_again()
             spent = time.thread_time() - began
 
     def _look(self, path: str) -> RunView | Sentence:
@@ -159,10 +162,13 @@ class LiveView(RunExplorer):
         chosen = self._chosen if self._chosen in data.places else data.best
         return Progress(**vars(look_at(data, chosen)), seconds=_seconds(data.log))
 
+    def _is_over(self) -> bool:
+        """Whether the session of the run that is shown has ended."""
+        return isinstance(self._view, RunView) and self._view.data.log.ended
+
     def _show_state(self) -> None:
         """There is nothing to stop once the session has ended."""
-        view = self._view
-        self.stop_button.disabled = isinstance(view, RunView) and view.data.log.ended
+        self.stop_button.disabled = self._is_over()
 
 
 def _seconds(log: Log) -> float | None:

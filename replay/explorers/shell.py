@@ -40,6 +40,7 @@ from replay.plots.scripts import encoded, spoken, write_page
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
     from ipywidgets import Widget
     from matplotlib.figure import Figure
 
@@ -88,6 +89,7 @@ class Explorer:
         self._adjusting = False
         self._rest = Rest(self._lock, self._rested)
         self._made: list[Widget] = []  # beside the widget
+        self._display: DisplayHandle | None = None  # of what a saved notebook shows
         self._view: View | None = None
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
@@ -366,8 +368,14 @@ class Explorer:
         return live | {"image/png": encoded(self.png), "text/plain": self.words}
 
     def _stored(self) -> JsonObject:
-        """What a saved notebook shows, and the live widget hides."""
+        """What a saved notebook shows, and the live widget hides: the view at rest."""
+        self.settle()
         return stored(self._stored_as, self.png, self.words)
 
+    def _store_again(self) -> None:
+        """Replace what a saved notebook shows by the view of now."""
+        if self._display is not None:
+            self._display.update(self._stored(), raw=True)  # type: ignore[no-untyped-call]
+
     def _ipython_display_(self) -> None:
-        show_live(self.widget, self._stored)
+        self._display = show_live(self.widget, self._stored)

@@ -16,6 +16,7 @@ from replay.explorers.widgets import page_script
 from replay.plots.scripts import WIDE, encoded, spoken
 
 if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
     from ipywidgets import Widget
 
 
@@ -33,10 +34,15 @@ def live_help(mark: str, text: str) -> str:
     return f"<div style='{WIDE}' data-replay-live='{mark}'>{html.escape(text)}{page_script()}</div>"
 
 
-def show_live(widget: Widget, picture: Callable[[], JsonObject]) -> None:
-    """Shows the widget, then makes and stores the picture and words that the widget hides."""
+def show_live(widget: Widget, picture: Callable[[], JsonObject]) -> DisplayHandle | None:
+    """Shows the widget, then makes and stores the picture and words that the widget hides.
+
+    Returns:
+        The place of the picture, by which it is replaced.
+    """
     from IPython.display import display
 
     live = dict(widget._repr_mimebundle_()) | {"text/plain": ""}
     display(live, raw=True)  # type: ignore[no-untyped-call]
-    display(picture(), raw=True)  # type: ignore[no-untyped-call]
+    shown: DisplayHandle | None = display(picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    return shown

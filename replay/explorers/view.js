@@ -55,8 +55,8 @@ export function link(moved, state, rows, columns) {
   const C = state.calls;
   if (["generations", "children", "calls"].includes(moved) && T * N !== C) {
     const splits = rows.filter((n) => C % n === 0 && columns.includes(C / n)).map((n) => [C / n, n]);
-    if (moved === "calls" || splits.length > 1) {
-      const [part, want] = moved === "generations" ? [0, T] : [1, N];
+    const [part, want] = moved === "generations" ? [0, T] : [1, N];
+    if (moved === "calls" || (splits.length > 1 && (C % want === 0 || want > C))) {
       const away = (split) => Math.abs(Math.log(split[part] / want));
       [T, N] = splits.reduce((best, each) => (away(each) < away(best) ? each : best));
     }

@@ -8,7 +8,7 @@
 
 const NARROW = 700;  // pixels below which panels stand in one column
 const NEAR = 12, BESIDE = 16;  // pixels within which a point, and a place of a curve, answer to the mouse
-const MOST_LINES = 8;  // that a tooltip lists
+const MOST_LINES = 8, MOST_ROWS = 500;  // that a tooltip lists, and that a table shows
 const CHART_STYLE = `
 .replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 0; }
 .replay-chart .panels:focus { outline: none; } .replay-chart .panels:focus-visible { outline: 2px solid #0072b2; }
@@ -17,6 +17,10 @@ const CHART_STYLE = `
 .replay-chart .legend { display: flex; flex-wrap: wrap; gap: 1px 14px; font-size: 12px; margin-top: 2px; }
 .replay-chart .legend svg { display: inline-block; vertical-align: -1px; margin-right: 5px; }
 .replay-chart .head { font-size: 14px; margin: 0 0 6px; }
+.replay-chart .takes { font-size: 12px; margin: 2px 0 0; } .replay-chart .takes summary { cursor: pointer; width: max-content; opacity: .8; }
+.replay-chart .takes button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 999px; padding: 0 10px; margin: 4px 6px 4px 0; cursor: pointer; }
+.replay-chart .takes .numbers:empty { display: none; } .replay-chart .takes .numbers { max-height: 260px; overflow: auto; }
+.replay-chart .takes td, .replay-chart .takes th { padding: 1px 10px 1px 0; text-align: left; border: 0; font-size: 12px; }
 .replay-chart .message { padding: 18px 4px; max-width: 80ch; }
 .replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
 .replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
@@ -37,14 +41,6 @@ function wide(text, size = 11.5) {
   pen.font = `${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;
   return Math.max(...String(text).split("\n").map((line) => pen.measureText(line).width));
 }
-// A text, cut to at most so many pixels.
-function cut(text, most) {
-  if (wide(text) <= most) return text;
-  let kept = text.length;
-  while (kept > 1 && wide(`${text.slice(0, kept)}…`) > most) kept -= 1;
-  return `${text.slice(0, kept)}…`;
-}
-
 // A text, cut in its middle to at most so many pixels: names differ at their ends.
 function middleCut(text, most) {
   if (wide(text) <= most) return text;
@@ -346,6 +342,78 @@ function away([px, py], [ax, ay], [bx, by]) {
   return (ax + share * dx - px) ** 2 + (ay + share * dy - py) ** 2;
 }
 
+// The numbers of a chart as a table: a row for each place of a mark.
+function tableOf(chart) {
+  const names = ["x", "y", "low", "high", "x_low", "x_high", "y_low", "y_high", "x0", "x1", "y0", "y1", "r"], rows = [];
+  for (const panel of chart.panels) {
+    for (const mark of panel.marks) {
+      if (mark.kind === "cells") {
+        mark.values.forEach((row, r) => row.forEach((value, c) => known(value) && rows.push({ panel: panel.title, mark: mark.kind, row: r, column: c, value })));
+      } else if (mark.kind === "polylines") {
+        mark.rows.forEach((row, r) => row.forEach((y, c) => rows.push({ panel: panel.title, mark: mark.kind, row: r, x: mark.x[c], y })));
+      } else if (!["label", "rule", "end"].includes(mark.kind)) {
+        const columns = names.filter((name) => Array.isArray(mark[name])), count = columns.length && mark[columns[0]].length;
+        const of = { ...mark, ...mark.stated };
+        if (mark.stated && !Object.keys(mark.stated).length) continue;  // another mark holds the same
+        for (let k = 0; k < count; k++) rows.push({ panel: panel.title, mark: mark.kind, label: mark.label || "", ...Object.fromEntries(columns.map((name) => [name, of[name][k]])) });
+      }
+    }
+  }
+  const heads = [...new Set(rows.flatMap(Object.keys))];
+  return [heads, ...rows.map((row) => heads.map((name) => row[name] ?? ""))];
+}
+// A picture as a text that stands alone: the colours and fonts of the page are written into it.
+function alone(picture) {
+  const copy = picture.cloneNode(true), [own, other] = [picture, copy].map((each) => [...each.querySelectorAll("*")]);
+  own.forEach((each, k) => {
+    const look = getComputedStyle(each);
+    for (const name of ["fill", "stroke", "font-size", "font-weight", "font-family", "opacity", "fill-opacity", "stroke-opacity"]) other[k].style[name] = look[name];
+  });
+  copy.setAttribute("xmlns", NS);
+  copy.style.color = getComputedStyle(picture).color;
+  return new XMLSerializer().serializeToString(copy);
+}
+// Buttons that give a chart's numbers and pictures without a kernel.
+function offer(root, chart, plans) {
+  const box = html("details", { class: "takes" }, root);
+  html("summary", {}, box, "Data");
+  const buttons = html("div", {}, box), place = html("div", { class: "numbers", tabindex: 0 }, box);
+  const name = () => (chart().panels[0]?.title || "chart").replace(/[^\w]+/g, "-").slice(0, 60).replace(/-$/, "").toLowerCase();
+  const save = (content, suffix, type) => {
+    const link = html("a", { download: `${name()}.${suffix}`, href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+  const pictures = (use) => plans().forEach((plan, k) => use(alone(plan.picture), plan, plans().length > 1 ? `-${k + 1}` : ""));
+  const made = {
+    Table: () => {
+      const [heads, ...rows] = tableOf(chart());
+      const table = html("table", {});
+      const line = (cells, kind) => { const row = html("tr", {}, table); cells.forEach((cell) => html(kind, {}, row, typeof cell === "number" ? digits(cell, 6) : cell)); };
+      line(heads, "th");
+      rows.slice(0, MOST_ROWS).forEach((row) => line(row, "td"));
+      if (rows.length > MOST_ROWS) line([`${rows.length - MOST_ROWS} further rows are in the CSV`], "td");
+      place.replaceChildren(place.firstChild ? "" : table);
+    },
+    CSV: () => save(tableOf(chart()).map((row) => row.map(quoted).join(",")).join("\n"), "csv", "text/csv"),
+    SVG: () => pictures((text, plan, part) => save(text, `${part}svg`.replace(/^(-\d+)svg/, "$1.svg"), "image/svg+xml")),
+    PNG: () => pictures((text, plan, part) => {
+      const image = new Image(), [w, h] = ["width", "height"].map((each) => +plan.picture.getAttribute(each));
+      image.onload = () => {
+        const canvas = Object.assign(document.createElement("canvas"), { width: 2 * w, height: 2 * h }), brush = canvas.getContext("2d");
+        brush.fillStyle = getComputedStyle(document.body).backgroundColor.replace(/rgba\(0, 0, 0, 0\)/, "#fff");
+        brush.fillRect(0, 0, 2 * w, 2 * h);
+        brush.drawImage(image, 0, 0, 2 * w, 2 * h);
+        canvas.toBlob((blob) => save(blob, `${part}png`.replace(/^(-\d+)png/, "$1.png")));
+      };
+      image.src = `data:image/svg+xml;base64,${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}`;
+    }),
+  };
+  for (const [text, act] of Object.entries(made)) html("button", { type: "button" }, buttons, text).onclick = act;
+  return box;
+}
+
 export function mount(el, given, tell = () => {}) {
   let chart = given, plans = [], zoom = {}, mouse = null, held = null, stops = null;
   const root = html("div", { class: "replay-view replay-chart" }, el);
@@ -354,6 +422,7 @@ export function mount(el, given, tell = () => {}) {
   const heading = html("b", { class: "head" }, stage);
   const panels = html("div", { class: "panels", "data-lm-suppress-shortcuts": "true" }, stage);
   const tip = html("div", { class: "tip", role: "status" }, stage);
+  const takes = offer(root, () => chart, () => plans);
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
 
   function draw() {
@@ -379,6 +448,7 @@ export function mount(el, given, tell = () => {}) {
       else html("div", { class: "message" }, panels, chart.message);
       plans = [];
     }
+    takes.hidden = !chart.panels.length;
     root.dataset.source = chart.source || "";
     root.dataset.description = chart.label || "";
     root.dataset.serial = chart.coarse ? "" : chart.serial;
@@ -427,7 +497,7 @@ export function mount(el, given, tell = () => {}) {
       if (panel.y.grid ?? !panel.y.ticks) svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
       const rows = text.split("\n"), first = y(value) + 4 - 7 * (rows.length - 1);
       rows.forEach((line, k) => {
-        const kept = cut(line, most), made = svg("text", { x: left - 7, y: first + 14 * k, "text-anchor": "end" }, picture, kept);
+        const kept = middleCut(line, most), made = svg("text", { x: left - 7, y: first + 14 * k, "text-anchor": "end" }, picture, kept);
         if (kept !== line) svg("title", {}, made, line);
       });
     }
@@ -435,7 +505,7 @@ export function mount(el, given, tell = () => {}) {
       if (panel.x.grid ?? !panel.x.ticks) svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
       if (tilted) {
         const at = [x(value) + 4, bottom + 12];
-        svg("text", { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` }, picture, cut(text, 150));
+        svg("text", { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` }, picture, middleCut(text, 150));
       } else {
         const rows = text.split("\n"), first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16;
         rows.forEach((line, k) => svg("text", { x: x(value), y: first + 14 * k, "text-anchor": "middle" }, picture, line));
@@ -453,6 +523,14 @@ export function mount(el, given, tell = () => {}) {
     return plan;
   }
 
+  // The marks of a panel with another label step back.
+  function highlight(panel, label) {
+    const plan = plans.find((each) => each.panel === panel);
+    plan?.picture.querySelectorAll("[data-mark]").forEach((group) => {
+      const own = panel.marks[group.dataset.mark].label;
+      group.style.opacity = label && own && own !== label ? 0.15 : "";
+    });
+  }
   function explain(panel, legend) {
     for (const mark of panel.marks) {
       if (!mark.label) continue;
@@ -462,6 +540,8 @@ export function mount(el, given, tell = () => {}) {
       else if (mark.kind === "points") svg("circle", { cx: 10, cy: 5, r: 4.5, fill: color }, sign);
       else svg("rect", { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 }, sign);
       made.append(mark.label);
+      made.onpointerenter = () => highlight(panel, mark.label);
+      made.onpointerleave = () => highlight(panel, null);
     }
   }
 
@@ -567,15 +647,20 @@ export function mount(el, given, tell = () => {}) {
       hint(lines.map((each) => { point(each); return textOf(plan.panel, markOf(each), each.place); }).join("\n"), plan, at);
     } else hint(cell(plan, at), plan, at);
   }
-  let drag = null;
+  let drag = null, tap = null, tapped = null;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   stage.addEventListener("pointerdown", (event) => {
     const [plan, from] = where(event);
     if (event.button || !plan || !event.target.closest("svg")) return;
+    if (event.pointerType === "touch") {  // a finger that moves scrolls the page
+      tap = { plan, from };
+      return;
+    }
     drag = { plan, from };
     event.target.setPointerCapture(event.pointerId);
   });
   stage.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "touch") return;
     mouse = { clientX: event.clientX, clientY: event.clientY };
     held = null;
     if (!drag?.plan.panel.zoom) { hover(mouse); return; }
@@ -591,7 +676,20 @@ export function mount(el, given, tell = () => {}) {
       fill: "currentColor", "fill-opacity": 0.15,
     }, plan.marks);
   });
+  // A tap shows what lies there, a second one on the same place chooses it.
+  function touched(event) {
+    const [plan, at] = where(event), hit = plan && struck(plan, at);
+    if (hit && opens(hit) && tapped && same(hit, tapped)) choose(hit);
+    tapped = hit;
+    hover(event);
+  }
+  stage.addEventListener("pointercancel", () => { tap = null; });
   stage.addEventListener("pointerup", (event) => {
+    if (tap) {
+      tap = null;
+      touched(event);
+      return;
+    }
     const done = drag;
     drag = null;
     if (!done) return;
@@ -610,7 +708,8 @@ export function mount(el, given, tell = () => {}) {
       if (opens(hit)) choose(hit);
     }
   });
-  stage.addEventListener("pointerleave", () => {
+  stage.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "touch") return;
     mouse = null;
     if (drag) return;
     clear();

@@ -71,10 +71,10 @@ class Chart:
         import pandas as pd
 
         parts = [
-            pd.DataFrame({"panel": panel.title, "mark": mark.kind, **columns_of(mark)})
+            pd.DataFrame({"panel": panel.title, "mark": mark.kind, **columns})
             for panel in self.panels
             for mark in panel.marks
-            if mark.kind not in ("label", "end", "rule")
+            if mark.kind not in ("label", "end", "rule") and (columns := columns_of(mark))
         ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"panel": []})
 

@@ -8,7 +8,7 @@ const LOOK = `
 .replay-view { font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; max-width: 1400px; padding: 2px 2px 6px; box-sizing: border-box; }
 .replay-view * { box-sizing: border-box; }
 .replay-view .stage { position: relative; }
-.replay-view svg { display: block; touch-action: none; user-select: none; -webkit-user-select: none; }
+.replay-view svg { display: block; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
 .replay-view svg text { fill: currentColor; font-size: 11.5px; }
 .replay-view svg text.head { font-size: 13px; font-weight: 600; }
 .replay-view svg .frame { fill: none; stroke: currentColor; stroke-opacity: .35; }

@@ -6,7 +6,7 @@ opacity. Numbers that are not finite are not drawn. Lines without tooltips state
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,6 +45,8 @@ class Line:
         texts: Tooltips by place.
         band: Whether the limits are drawn; tooltips state them in any case.
         hover: Whether it has tooltips for the mouse.
+        stated: What tables have in the place of its numbers, by name, where these are heights in a
+            strip or the like; empty: it is in no table, as another mark holds the same.
     """
 
     x: Numbers
@@ -59,6 +61,7 @@ class Line:
     texts: Texts | None = None
     band: bool = True
     hover: bool = True
+    stated: Mapping[str, Numbers] | None = None
     kind: Literal["line"] = "line"
 
 
@@ -93,6 +96,7 @@ class Points(Clickable):
         edge: Colour of a thin line around dots; "": none.
         labels: Texts beside the points.
         label: Names the points in legends.
+        stated: As of a line.
     """
 
     x: Numbers
@@ -107,6 +111,7 @@ class Points(Clickable):
     edge: str = ""
     labels: Texts | None = None
     label: str = ""
+    stated: Mapping[str, Numbers] | None = None
     kind: Literal["points"] = "points"
 
 
@@ -348,7 +353,7 @@ def reach_of(mark: Mark) -> tuple[list[float], list[float]]:
 
 
 def columns_of(mark: Mark) -> dict[str, object]:
-    """What a mark holds of each of its places, by name, and its label."""
+    """What a mark holds of each of its places, by name, and its label; empty: nothing."""
     if isinstance(mark, Cells):
         values = np.asarray(mark.values, dtype=np.float64)
         rows, columns = np.indices(values.shape)
@@ -358,8 +363,13 @@ def columns_of(mark: Mark) -> dict[str, object]:
         rows, places = np.indices(heights.shape)
         x = np.asarray(mark.x, dtype=np.float64)[places.ravel()]
         return {"row": rows.ravel(), "x": x, "y": heights.ravel()}
-    named = ("x", "y", "low", "high", "x_low", "x_high", "y_low", "y_high", "x0", "x1", "y0", "y1",
-             "r", "texts")  # fmt: skip
-    held = {name: getattr(mark, name, None) for name in named}
+    named = (
+        "x", "y", "low", "high", "x_low", "x_high", "y_low", "y_high", "x0", "x1", "y0", "y1", "r",
+        "texts",
+    )  # fmt: skip
+    stated = getattr(mark, "stated", None)
+    if stated == {}:
+        return {}
+    held = {name: getattr(mark, name, None) for name in named} | dict(stated or {})
     known = {name: values for name, values in held.items() if values is not None}
     return {"label": getattr(mark, "label", ""), **{k: list(v) for k, v in known.items()}}

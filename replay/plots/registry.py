@@ -100,6 +100,8 @@ def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:
 def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0) -> Figure:
     """Draws every figure of `replay.plots.FIGURES` for the same runs, at most two in a row.
 
+    What cannot be drawn of these runs is a line of text below.
+
     Args:
         frame: Rows of `replay.load`, of one task and model.
         theme: "light" or "dark".
@@ -108,12 +110,25 @@ def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0
     Returns:
         The figure.
     """
-    known = figures()
+    known: dict[str, GroupFigure | Chart] = {}
+    refused: list[str] = []
+    for name, each in figures().items():
+        try:
+            known[name] = each if draws(each) else each(frame)
+        except ValueError as error:
+            refused.append(f"{name[:1].upper()}{name[1:]}: not drawn, as {str(error)[:300]}")
     across = min(2, len(known))
-    rows = -(-len(known) // across)
-    figure, axes = style.subplots(rows, across, width=width, height=HEIGHT)
+    rows = -(-len(known) // across) if known else 1
+    figure, axes = style.subplots(rows, max(across, 1), width=width, height=HEIGHT)
     for ax in axes[len(known) :]:
         ax.remove()
-    for (name, each), ax in zip(known.items(), axes, strict=False):
-        draw(name, each, frame, ax, theme)
+    for (name, made), ax in zip(known.items(), axes, strict=False):
+        if isinstance(made, Chart):
+            made.draw(ax, theme)
+        else:
+            draw(name, made, frame, ax, theme)
+    if refused:
+        words = textwrap.fill(". ".join(refused), int(10 * width))
+        ink, size = style.THEMES[theme].text, style.LARGER
+        figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=size)
     return figure

@@ -37,6 +37,12 @@ COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {
 }
 """Horizontal axes of `trajectories`: label, and the columns that add up to it."""
 
+STATED = (("y", "value"), ("low", "low"), ("high", "high"))
+"""Columns of tables of a chart, and of a band."""
+
+SMALLEST_GAP = 1e-9
+"""The least that is shown to be missing to a fitness of 1."""
+
 MOST_POINTS = 400
 """Most points of a median line; the lines of single runs are drawn in full."""
 
@@ -48,6 +54,7 @@ def trajectories(
     by: str | Sequence[str] | None = None,
     references: Mapping[str, float] | None = None,
     together: bool = False,
+    gap: bool = False,
 ) -> Chart:
     """Draws best fitness so far: median and interval over runs, and every run as a thin line.
 
@@ -64,6 +71,8 @@ def trajectories(
         by: Columns that make groups; None: those of task, model and children that vary.
         references: Fitness by name, such as of textbook rules, drawn as dotted lines.
         together: Draw all groups in one panel.
+        gap: Draw what is missing to a fitness of 1 on a logarithmic axis that points downwards, so
+            that runs near the optimum can be told apart; a fitness of 1 or more lies at its end.
 
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
@@ -81,6 +90,13 @@ def trajectories(
         keys = [by] if isinstance(by, str) else list(by)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
     frame = counted_once(frame, stacklevel=2)
+    if gap:
+        missing = np.log10(np.maximum(1 - frame["best_fitness"], SMALLEST_GAP))
+        frame = frame.assign(best_fitness=-missing)
+        references = {
+            name: -math.log10(max(1 - value, SMALLEST_GAP))
+            for name, value in (references or {}).items()
+        }
     if frame["best_fitness"].isna().all():
         return Chart(message="No run has a program that is ok.")
     parts = list(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
@@ -89,7 +105,8 @@ def trajectories(
     known = {name.replace("_", " "): value for name, value in (references or {}).items()}
     drawn: list[ArrayLike] = [fitness for each in groups for _, fitness in each.curves]
     strips = strips_for(len(groups) if split else 1, [*drawn, list(known.values())])
-    marks = _draw_groups(groups, strips, thin=split or len(groups) <= len(PALETTE))
+    thin = split or len(groups) <= len(PALETTE)
+    marks = _draw_groups(groups, strips, thin=thin, gap=gap)
     for name, value in known.items():
         marks += [Rule(y=strips.end(order, value), dash="1.5 3") for order in range(strips.count)]
         marks.append(End(y=strips.end(0, value), text=name))
@@ -99,7 +116,7 @@ def trajectories(
         title=f"Best so far: {', '.join(fixed)}".removesuffix(": "),
         about=_about(groups, split=split),
         x=Axis(label=label, whole=x in ("generation", "calls")),
-        y=strips.axis(style.fitness_name(frame.get("task", ("",)))),
+        y=_gaps(strips) if gap else strips.axis(style.fitness_name(frame.get("task", ("",)))),
         marks=marks,
         height=strips.height,
         zoom=True,
@@ -107,7 +124,21 @@ def trajectories(
     return Chart(panels=[panel])
 
 
-def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool) -> list[Mark]:
+def _gaps(strips: Strips) -> Axis:
+    """The axis of what is missing to a fitness of 1, with ticks at powers of ten."""
+    low, high = math.floor(strips.low), math.ceil(strips.high)
+    powers = [power for power in range(low, high + 1) if strips.low <= power <= strips.high]
+    ticks = [float(power) for power in powers] if len(powers) > 1 else [strips.low, strips.high]
+    places = [
+        (float(strips.place(group, tick)), style.number(10**-tick))
+        for group in range(strips.count)
+        for tick in ticks
+    ]
+    domain = (0.0, float(strips.count)) if strips.count > 1 else None
+    return Axis(domain=domain, label="1 - best fitness", ticks=places, grid=True)
+
+
+def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool, gap: bool) -> list[Mark]:
     """The runs, medians and bands of all groups, and the names at the ends of their lines.
 
     Without `thin`, single runs are left out, since their lines would hide everything.
@@ -121,13 +152,19 @@ def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool) -> lis
         behind += strips.elsewhere(order, at, group.band["value"], step=True)
         faint = f"{color}73"
         for position, fitness in group.curves if thin else ():
-            height = strips.place(order, fitness)
-            marks.append(Line(x=position, y=height, color=faint, width=1.0, step=True, hover=False))
+            marks.append(
+                Line(
+                    x=position, y=strips.place(order, fitness), color=faint, width=1.0, step=True,
+                    hover=False, stated={"y": 1 - 10.0**-fitness if gap else fitness},
+                )
+            )  # fmt: skip
         if thin:
             ends = [_last(position, fitness) for position, fitness in group.curves]
             heights = strips.place(order, [height for _, height in ends])
-            marks.append(Points(x=[x for x, _ in ends], y=heights, color=faint, size=1.5))
-        marks += _median(group, strips, order, color, dash)
+            marks.append(
+                Points(x=[x for x, _ in ends], y=heights, color=faint, size=1.5, stated={})
+            )
+        marks += _median(group, strips, order, color, dash, gap=gap)
         notes = [] if same else [f"n = {len(group.curves)}"]
         notes += ["nothing ok"] if math.isnan(group.end) else []
         text = group.name + (f" ({', '.join(notes)})" if notes else "")
@@ -258,13 +295,17 @@ def _group(name: str, runs: pd.DataFrame, columns: Sequence[str]) -> _Group:
     return _Group(name, curves, band.assign(at=grid))
 
 
-def _median(group: _Group, strips: Strips, order: int, color: str, dash: str) -> list[Mark]:
+def _median(
+    group: _Group, strips: Strips, order: int, color: str, dash: str, *, gap: bool
+) -> list[Mark]:
     """The median and the band of a group, which can be pointed at."""
     band = group.band
     grid = band["at"].to_numpy(np.float64)
     value, low, high = (strips.place(order, band[name]) for name in ("value", "low", "high"))
     everyone = (band["n"] == len(group.curves)).to_numpy()
-    rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
+    shown = band[["value", "low", "high"]]
+    shown = 1 - 10.0**-shown if gap else shown
+    rows = shown.itertuples(index=False, name=None)
     texts = [
         f"{group.name or 'median'}: {ranged(*row)} at {style.number(at)}, n = {n}"
         for row, at, n in zip(rows, grid, band["n"], strict=True)
@@ -272,19 +313,21 @@ def _median(group: _Group, strips: Strips, order: int, color: str, dash: str) ->
     marks: list[Mark] = [
         Line(
             x=grid, y=value, low=low, high=high, color=color, width=1.7, dash="3.4 3.4", step=True,
-            texts=texts,
+            texts=texts, label=group.name or "median",
+            stated={name: shown[of].to_numpy(np.float64) for name, of in STATED},
         ),
         Line(
             x=grid, y=np.where(everyone, value, np.nan), color=color, width=3.0, dash=dash,
-            step=True, hover=False,
+            step=True, hover=False, stated={},
         ),
     ]  # fmt: skip
     x, y = _last(grid, value)
     ends = [each[np.flatnonzero(~np.isnan(low))[-1:]] for each in (grid, low, high)]
-    marks.append(Points(x=[x], y=[y], color=color, size=2.8))
+    marks.append(Points(x=[x], y=[y], color=color, size=2.8, stated={}))
     if ends[0].size:  # the band's last value has no width
+        place, below, above = ends
         marks.append(
-            Points(x=ends[0], y=[math.nan], y_low=ends[1], y_high=ends[2], color=color, size=2.8)
+            Points(x=place, y=[math.nan], y_low=below, y_high=above, color=color, stated={})
         )
     return marks
 

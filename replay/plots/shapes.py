@@ -140,22 +140,26 @@ def lines(
         texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
         behind += strips.elsewhere(order, place, band[0], step=False)
         few = len(place) <= MOST_MARKERS
+        stated = dict(zip(("x", "y", "low", "high"), columns, strict=True))
         if limits == "bars":
-            marks.append(Line(x=place, y=value, color=color, dash=dash, width=2.2, hover=False))
+            marks.append(
+                Line(x=place, y=value, color=color, dash=dash, width=2.2, hover=False, stated={})
+            )
             marks.append(
                 Points(
                     x=place, y=value, y_low=low, y_high=high, color=color,
-                    size=2.8 if few else 1.0, texts=texts,
+                    size=2.8 if few else 1.0, texts=texts, label=str(name),
+                    stated={"x": columns[0]},
                 )
             )  # fmt: skip
         else:
             marks.append(
                 Line(
                     x=place, y=value, low=low, high=high, color=color, dash=dash, width=2.2,
-                    label=str(name), texts=texts,
+                    label=str(name), texts=texts, stated=stated,
                 )
             )  # fmt: skip
-            marks += [Points(x=place, y=value, color=color, size=2.8)] if few else []
+            marks += [Points(x=place, y=value, color=color, size=2.8, stated={})] if few else []
         if name:
             ends.append(End(y=strips.end(order, float(band[0][-1])), text=str(name), color=color))
     ticks = style.doublings(table[at].max()) if scale == "doublings" else None

@@ -65,7 +65,15 @@ class Strips:
         """The line of a group in grey in the strips of the others."""
         others = range(self.count if self.count > 1 else 0)
         return [
-            Line(x=x, y=self.place(other, values), color="faint", width=1.2, step=step, hover=False)
+            Line(
+                x=x,
+                y=self.place(other, values),
+                color="faint",
+                width=1.2,
+                step=step,
+                hover=False,
+                stated={},
+            )
             for other in others
             if other != group
         ]

@@ -221,3 +221,38 @@ def test_the_page_that_an_explorer_saves_is_accessible(opened: Any, tmp_path: Pa
         opened.wait_for_selector(".replay-view[data-serial]")
         assert lab.faults(opened) == []
         assert lab.small(opened, 10.0) == []
+
+
+def test_numbers_and_pictures_are_had_without_a_kernel(page: Any) -> None:
+    page.locator(".takes summary").click()
+    page.get_by_role("button", name="Table").click()
+    assert page.locator(".takes table tr").count() > 20
+    assert page.locator(".takes table tr").nth(1).inner_text().split("\t")[0] == "Curves"
+    with page.expect_download() as found:
+        page.get_by_role("button", name="CSV").click()
+    text = Path(found.value.path()).read_text()
+    assert found.value.suggested_filename == "curves.csv"
+    assert "Curves,line,ucb1,1,1," in text
+    with page.expect_download() as found:
+        page.get_by_role("button", name="SVG").click()
+    assert Path(found.value.path()).read_text().startswith("<svg")
+
+
+def test_a_tap_shows_and_a_second_one_chooses(page: Any) -> None:
+    """A finger that moves scrolls the page: the chart takes no touches for itself."""
+    panning = "getComputedStyle(document.querySelector('.replay-chart svg')).touchAction"
+    assert page.evaluate(panning) == "pan-y"
+    x, y = page.evaluate("document.querySelector('.replay-view').view.find('first bar')")
+    tap = """([x, y]) => {
+      const target = document.elementFromPoint(x, y);
+      const how = {clientX: x, clientY: y, pointerType: 'touch', bubbles: true, button: 0};
+      for (const kind of ['pointerdown', 'pointerup']) {
+        target.dispatchEvent(new PointerEvent(kind, how));
+      }
+    }"""
+    before = page.evaluate("sent.length")
+    page.evaluate(tap, [x, y])
+    assert "first bar" in page.locator(".tip").inner_text()
+    assert page.evaluate("sent.length") == before
+    page.evaluate(tap, [x, y])
+    assert page.evaluate("sent.length") == before + 1

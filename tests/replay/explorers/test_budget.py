@@ -311,3 +311,18 @@ def test_runs_of_a_split_are_those_of_the_table_and_are_drawn_one_by_one(sweep):
         with pytest.raises(ValueError, match="runs: "):
             explorer.controls["runs"].value = wrong
     explorer.close()
+
+
+def test_every_depth_that_a_run_reached_can_be_chosen():
+    """A run of 40 generations is shown at 40, and not at the power of two below."""
+    best = np.linspace(0.2, 0.9, 41) + np.arange(6)[:, None] / 1e3
+    frame = as_frame(best, children=4, seeds=range(6))
+    with contextlib.closing(explore_budget(frame, generations=40)) as explorer:
+        assert (explorer.settings["generations"], explorer.settings["calls"]) == (40, 160)
+        assert "T = 40 generations of N = 4" in explorer.words
+        explorer.controls["generations"].value = 16
+        assert explorer.settings["calls"] == 64
+        explorer.controls["generations"].value = 40
+        assert explorer.settings["children"] == 4
+    now = {"generations": 40, "children": 8, "calls": 256}
+    assert link("generations", now, [4, 8], [32, 40, 64])["calls"] == 320

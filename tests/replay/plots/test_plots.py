@@ -690,3 +690,37 @@ def test_slices_show_the_largest_budget_and_smaller_ones_each_a_quarter_of_the_n
     ax, stated = plots.slices(grid), plots.slices(grid, budgets=wanted)
     assert words(ax) == words(stated)
     assert len(ax.lines) == len(stated.lines) < len(plots.slices(grid, budgets=known).lines)
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_the_table_of_a_chart_has_values_and_not_places_in_strips(gap):
+    frame = pd.concat([made_runs(5, model=name, seed=k) for k, name in enumerate("ab")])
+    table = charts.trajectories(frame, gap=gap).table()
+    for name in "ab":
+        rows = frame[frame["model"] == name]
+        median = rows.groupby("generation")["best_fitness"].median()
+        own = table[table["label"] == name]
+        np.testing.assert_allclose(own["y"], median)
+    lines = table[(table["label"] == "") & (table["mark"] == "line")]
+    assert sorted(lines["y"].round(9)) == sorted(frame["best_fitness"].round(9))
+    curves = made_curves()
+    again = charts.policy_curves(curves).table()
+    for name, part in curves.groupby("policy"):
+        own = again[again["label"] == name]
+        for column, wanted in (("y", "value"), ("low", "low"), ("high", "high")):
+            np.testing.assert_allclose(own[column], part[wanted])
+
+
+def test_what_is_missing_to_the_optimum_is_drawn_on_a_logarithmic_axis():
+    frame = made_runs(4)
+    frame["best_fitness"] = 1 - 10 ** (-20 * frame["best_fitness"])
+    chart = charts.trajectories(frame, gap=True, references={"known": 0.999})
+    [panel] = chart.panels
+    line = marks(chart, "line")[0]
+    first = frame[frame["run"] == frame["run"].iloc[0]]["best_fitness"]
+    wanted = -np.log10(np.maximum(1 - first, 1e-9))
+    np.testing.assert_allclose(line.y, wanted, atol=1e-9)
+    assert dict(panel.y.ticks)[3.0] == "0.001" or min(dict(panel.y.ticks)) > 3
+    [rule] = marks(chart, "rule")
+    assert rule.y == pytest.approx(3.0)
+    assert panel.y.label == "1 - best fitness"

@@ -106,6 +106,14 @@ def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
     [place] = [ax for ax in figure.axes if ax.get_title(loc="left") == "Dollars"]
     assert "these runs have no dollars" in [text.get_text() for text in place.texts]
 
+    def refused(frame):
+        raise ValueError("these runs have no tokens")
+
+    monkeypatch.setitem(FIGURES, "tokens", refused)
+    figure = plots.overview(replay.load(logs))
+    assert "Tokens: not drawn, as these runs have no tokens" in figure.get_supxlabel()
+    assert len([ax for ax in figure.axes if ax.get_label() != "<colorbar>"]) == len(FIGURES) - 1
+
 
 def test_a_bar_in_a_name_makes_no_column_of_a_markdown_table():
     section = Section(
