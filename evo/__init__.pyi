@@ -32,6 +32,8 @@ from .runs.handle import Handle as Handle
 from .runs.judge import evaluate as evaluate
 from .runs.playback import rerun as rerun
 from .runs.playback import rescore as rescore
+from .runs.searcher import Asked as Asked
+from .runs.searcher import Searcher as Searcher
 from .runs.settings import Event as Event
 from .runs.settings import Settings as Settings
 from .runs.verbs import (

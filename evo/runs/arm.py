@@ -197,6 +197,8 @@ class Arm:
                 self.state.take(each)
         match line:
             case Child():
+                if self._resources.hand is not None:
+                    self._resources.hand.learn(line)
                 self._tell("child", line)
                 self._on_child(line)
             case Generation():
@@ -273,7 +275,9 @@ class Arm:
             self.instances.generation = generation
         self.draws = Draws(header, draw)
         self._evaluate = Evaluate(self.draws)
-        one = OneCall(header, resources.caller, resources.tally, self.log)
+        hand = resources.hand
+        asked = resources.caller if hand is None else hand.caller
+        one = OneCall(header, asked, resources.tally, self.log)
         ask: Asks = one
         if header.drafts > 1:
             workers = 1 if resources.settings.max_concurrent == 1 else None
@@ -281,7 +285,7 @@ class Arm:
         race = None
         if header.batches and self.instances is not None:
             race = Race(header, ask, self._evaluate, self.instances)
-        self._steps = Steps(
+        steps = Steps(
             plan=self.planner,
             ask=race.ask if race else ask,
             evaluate=self._evaluate,
@@ -289,6 +293,7 @@ class Arm:
             race=race.race if race else None,
             accept=Confirm(self.draws, self.log) if header.confirm else None,
         )
+        self._steps = steps if hand is None else hand.around(steps, header)
 
     def check(self) -> tuple[dict[str, float], dict[str, float]]:
         """Tests the final text against the initial one, once, on instances for checking.

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evo.logs.records import AskedModel, CriticCall, CriticRecord, Header
+from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
 from evo.models.cache import CachedClient
 from evo.models.client import (
     Caller,
@@ -32,6 +32,26 @@ if TYPE_CHECKING:
     from evo.sandbox.cluster import ClusterEvaluator
 
 
+class ByHand(Protocol):
+    """Stands in place of the model that children are asked of; see `evo.runs.searcher`."""
+
+    def caller(self, header: Header) -> Caller:
+        """Returns what answers the calls of a header."""
+        ...
+
+    def around(self, steps: Any, header: Header) -> Any:
+        """Returns the steps of a generation, `evo.runs.loop.Steps`, whose results it sees."""
+        ...
+
+    def learn(self, child: Child) -> None:
+        """Takes a child that is logged."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends all calls that wait."""
+        ...
+
+
 @dataclass(frozen=True)
 class Resources:
     """What the runs of a session share.
@@ -42,6 +62,7 @@ class Resources:
         evaluator: The sandbox.
         control: Requests to stop.
         only: Answers the calls of all runs instead of their own models.
+        hand: Is told the replies of children, where no model is called for them.
         isolated: Whether a refusal of one run leaves the others alone.
         active: The children under way, by log and number. Calls are ended only once these are
             logged.
@@ -54,6 +75,7 @@ class Resources:
     control: Control
     only: Caller | None = None
     isolated: bool = False
+    hand: ByHand | None = None
     active: set[tuple[Path, int]] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
     threads: Threads = field(default_factory=Threads)
@@ -139,6 +161,7 @@ def open_resources(
     *,
     only: Caller | None = None,
     isolated: bool = False,
+    hand: ByHand | None = None,
 ) -> Generator[Resources]:
     """Yields slots, sandbox and models, see `Resources`, and closes them all."""
     from evo.sandbox.cluster import open_evaluator
@@ -150,8 +173,10 @@ def open_resources(
     )
     workers = 1 if settings.max_concurrent == 1 else settings.workers
     evaluator, control = open_evaluator(workers, settings.scheduler), control or Control()
-    resources = Resources(settings, slots, evaluator, control, only, isolated)
+    resources = Resources(settings, slots, evaluator, control, only, isolated, hand)
     control.heed(control.stopping, slots.cancel)
     control.heed(control.ended, evaluator.close)
+    if hand is not None:
+        control.heed(control.stopping, hand.cancel)
     with contextlib.closing(resources):
         yield resources

@@ -39,7 +39,7 @@ from evo.runs.options import (
 )
 from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
 from evo.runs.progress import say
-from evo.runs.resources import open_resources
+from evo.runs.resources import ByHand, open_resources
 from evo.runs.session import Brought, Job, bring
 from evo.runs.settings import Goal, Settings, at_least
 from evo.searches import Search
@@ -89,9 +89,13 @@ def prepare_run(
     log: Place | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
+    hand: ByHand | None = None,
     **options: Unpack[RunOptions],
 ) -> Prepared[Log]:
-    """Checks the arguments of `run` and returns the work, prepared."""
+    """Checks the arguments of `run` and returns the work, prepared.
+
+    With a hand, that is told the replies of children in place of a model that is called.
+    """
     check_names(RunOptions, options)
     header = make_header(task, **options_in(ConfigurationOptions, options))
     goes_on = check_resume(resume)
@@ -103,7 +107,7 @@ def prepare_run(
         path = place_of_log(header, log, resume=goes_on)
     job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
-    return _prepare([job], settings_of(options), budget, label, only_log, many=False)
+    return _prepare([job], settings_of(options), budget, label, only_log, many=False, hand=hand)
 
 
 @lists_options(ManyOptions)
@@ -348,6 +352,7 @@ def _prepare(
     result: Callable[[Sequence[Brought]], Result],
     *,
     many: bool = True,
+    hand: ByHand | None = None,
 ) -> Prepared[Result]:
     """Prepares to bring logs to their goals within one budget, and returns a result of them.
 
@@ -363,7 +368,7 @@ def _prepare(
 
     def work(control: Control) -> Result:
         try:
-            with open_resources(settings, control) as resources:
+            with open_resources(settings, control, hand=hand) as resources:
                 ledger = Ledger(limits) if limits else None
                 return result(bring(jobs, resources, ledger=ledger, label=label))
         finally:
