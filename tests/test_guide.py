@@ -6,6 +6,7 @@ namespace; bash blocks run in a shell. Blocks marked `text` are not run.
 
 import contextlib
 import io
+import linecache
 import os
 import re
 import subprocess
@@ -49,7 +50,9 @@ def run(language: str, code: str, names: dict[str, object], folder: Path) -> Non
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(code[named.end() :])
     elif language == "python":
-        exec(compile(code, "<guide>", "exec"), names)
+        name = f"<ipython-input-guide-{len(linecache.cache)}>"  # so that functions have a source
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        exec(compile(code, name, "exec"), names)
     elif language == "bash":
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "LOGS": str(ROOT / "logs")}
