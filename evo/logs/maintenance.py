@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from evo.logs.journal import (
     write_new,
 )
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
+from evo.logs.means import mean
 from evo.logs.records import (
     Child,
     Confirmation,
@@ -120,7 +120,7 @@ def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
     """Fitness of what stands after a confirmation; `before` where a draw failed."""
     values = tried.rival if tried.accepted else tried.parent
     known = [value for value in values if value is not None]
-    return statistics.fmean(known) if len(known) == len(values) else before
+    return mean(known) if len(known) == len(values) else before
 
 
 def _wrong_means(log: Log) -> Iterator[str]:

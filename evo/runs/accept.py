@@ -7,10 +7,10 @@ for gain. Without it, a better child replaces its parent at once.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evo.logs.means import deviation, mean
 from evo.logs.records import Confirmation, Outcome
 from evo.runs.evaluate import Draws
 from evo.runs.state import State, program_of
@@ -53,7 +53,9 @@ def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) 
     bound, accepted = None, None not in challenging
     pairs = zip(standing, challenging, strict=True)
     gains = [new - old for old, new in pairs if old is not None and new is not None]
-    if len(gains) == len(fresh):
+    if len(gains) == len(fresh) and not all(map(math.isfinite, gains)):  # beyond any float
+        accepted = min(gains) > header.min_improvement
+    elif len(gains) == len(fresh):
         bound = lower_bound(gains, alpha)
         accepted = bound > header.min_improvement
     return Confirmation(
@@ -69,7 +71,7 @@ def confirmed_fitness(found: Confirmation, accepted: bool, before: float | None)
     """
     values = found.rival if accepted else found.parent
     known = [value for value in values if value is not None]
-    return statistics.fmean(known) if len(known) == len(values) else before
+    return mean(known) if len(known) == len(values) else before
 
 
 def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
@@ -79,8 +81,8 @@ def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
     """
     from scipy.special import stdtrit
 
-    mean, spread = statistics.fmean(differences), statistics.stdev(differences)
+    middle, spread = mean(differences), deviation(differences)
     if spread == 0:
-        return mean
+        return middle
     count = len(differences)
-    return mean - float(stdtrit(count - 1, 1 - alpha)) * spread / math.sqrt(count)
+    return middle - float(stdtrit(count - 1, 1 - alpha)) * spread / math.sqrt(count)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance
 from evo.prompt import last_line
 from evo.runs.state import State, program_digest
@@ -136,8 +136,9 @@ def final_report(draws: Draws, initial: str, best: str) -> dict[str, float]:
         values = draws.on(program, range(FINAL, FINAL + count))
         known = [value for value in values if value is not None]
         if len(known) == count:
-            report[f"{name}_fitness"] = statistics.fmean(known)
-            report |= {f"{name}_sd": statistics.stdev(known)} if count > 1 else {}
+            report[f"{name}_fitness"] = mean(known)
+            spread = deviation(known) if count > 1 else math.inf
+            report |= {f"{name}_sd": spread} if math.isfinite(spread) else {}
     return report
 
 
@@ -178,15 +179,16 @@ def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
     fitness = [each.fitness for each in draws if each.fitness is not None]
     shared = [name for name in draws[0].metrics if all(name in each.metrics for each in draws)]
     seconds = [each.seconds for each in draws if each.seconds is not None]
+    spread = deviation(fitness)
     return msgspec.structs.replace(
         draws[0],
-        fitness=statistics.fmean(fitness),
-        metrics={name: statistics.fmean(each.metrics[name] for each in draws) for name in shared},
+        fitness=mean(fitness),
+        metrics={name: mean(each.metrics[name] for each in draws) for name in shared},
         error=next((each.error for each in draws if each.error), None),
         seconds=sum(seconds) if len(seconds) == len(draws) else None,
         instances=tuple(map(_mean_instance, *(each.instances for each in draws))),
         draws=len(draws),
-        fitness_sd=statistics.stdev(fitness),
+        fitness_sd=spread if math.isfinite(spread) else None,
     )
 
 
@@ -195,5 +197,5 @@ def _mean_instance(*draws: Instance) -> Instance:
     first = next((each for each in draws if each.status == "ok"), None)
     if first is None:
         return draws[0]
-    score = statistics.fmean(each.score or 0.0 for each in draws)
+    score = mean(each.score or 0.0 for each in draws)
     return msgspec.structs.replace(first, score=score)

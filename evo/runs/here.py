@@ -11,7 +11,6 @@ import functools
 import hashlib
 import inspect
 import json
-import math
 import os
 import threading
 import traceback
@@ -21,6 +20,7 @@ from concurrent.futures import Future
 import msgspec
 
 from evo.logs.fitting import fit_text
+from evo.logs.means import mean
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.logs.types import JsonObject
 from evo.sandbox import EVALUATOR_FAILED, values
@@ -215,7 +215,7 @@ def scores_here(
             worst = fitness, f"instance {rows[place].get('id', place + 1)}: {notes}"
     if failed is not None and not any(name.isdigit() for name in numbers):
         return failed
-    means = {f"mean {name}": math.fsum(found) / len(found) for name, found in sums.items()}
+    means = {f"mean {name}": mean(found) for name, found in sums.items()}
     error = failed.error if failed else None
     return Evaluation(
         status="ok", fitness=0.0, metrics=numbers | means, notes=worst[1], error=error
