@@ -4,16 +4,17 @@ A kernel is estimated from the pilot's children and from bootstrap samples of it
 kernel is one state of the world that the pilot allows; every way to spend is simulated in all of
 them, and is as good as it is on average over them.
 
-A pilot is noisy and the best of many noisy splits flatters, and no rule has been shown to beat
-T = N on runs left out. So one run of the split nearest to T = N is what a plan recommends. What
-leads it in simulation is named beside it: another split by its lead over that one, several arms by
-theirs over one run of it. A lead beyond its margin is a candidate for a trial and no more. A margin
-is the deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees
-of freedom, at CHANCE shared by all rivals (Bonferroni).
+A pilot is noisy and the best of many noisy splits flatters. So a plan departs from one run of the
+split nearest to T = N only for a clear lead, one beyond its margin: first to another split, then
+from one run of that split to several arms. Nothing in its table leads what it recommends by more
+than the margin. Where nothing departs there is no advice, and the plan says what lead could have
+been seen. A margin is the deviation of the lead over worlds times Student's t, with the pilot's
+runs less one degrees of freedom, at CHANCE shared by all rivals (Bonferroni).
 
 What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
 it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
-`tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans.
+`tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans on runs that
+were left out, and `planner_worlds.py` plans where the truth is known.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pandas as pd
 from replay.logs.tables import children as children_of
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
-from replay.planning.leads import lead, nearest_square
+from replay.planning.leads import follow, lead, nearest_square
 from replay.simulation.simulate import simulate
 
 COST_ITEMS = ("call", "evaluation", "generation")
@@ -87,6 +88,7 @@ class Plan:
         budget: In the unit of the costs; calls by default.
         costs: What was counted.
         choice: The recommendation.
+        usual: One run of the split nearest to T = N, from which only a clear lead departs.
         inside: Whether the recommendation lies inside what the pilot saw. Elsewhere its
             outcomes are an extrapolation whose calibration was not measured, and not shown.
         options: One row per way to spend the budget, the recommended one first and then the best
@@ -114,6 +116,7 @@ class Plan:
     budget: float
     costs: Costs
     choice: Choice
+    usual: Choice
     inside: bool
     options: pd.DataFrame
     outcomes: FloatArray
@@ -125,12 +128,19 @@ class Plan:
     pilot_calls: int
 
     @property
+    def departs(self) -> bool:
+        """Whether the plan advises anything but one run of the split nearest to T = N."""
+        return self.choice != self.usual
+
+    @property
     def needed(self) -> pd.DataFrame:
         """The best other split and the best pool of arms, with their leads and margins.
 
-        Up to two rows of `options`. Those whose lead exceeds their margin come before others.
+        Up to two rows of `options` that are not recommended. Those whose lead exceeds their margin
+        come before others.
         """
-        others = self.options[self.options["margin"] > 0]
+        others = self.options.iloc[1:]
+        others = others[others["margin"] > 0]
         others = others.assign(clear=others["ahead"] > others["margin"])
         ordered = others.sort_values("clear", ascending=False, kind="stable")
         best = ordered.groupby(ordered["arms"] > 1).head(1)
@@ -143,7 +153,6 @@ class Plan:
         lines = [
             f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
-            f"  spend it on {self.choice}",
             *self._support,
         ]
         if len(tied) > 1:
@@ -164,31 +173,37 @@ class Plan:
 
     @property
     def _support(self) -> list[str]:
-        """Lines that say what the runs support, and what would have to be true for more."""
-        T, N = self.choice.generations, self.choice.children
-        rule, lines, candidates = "T = N" if T == N else "the split nearest to T = N", [], False
+        """Lines that say what is advised, on what grounds, and what would be needed for more."""
+        T, N = self.usual.generations, self.usual.children
+        rule = f"{'T = N' if T == N else 'the split nearest to T = N'} and one run"
+        if self.departs:
+            first = self.options.iloc[0]
+            over = rule if self.choice.arms == 1 else f"one run of N = {self.choice.children}"
+            lines = [
+                f"  spend it on {self.choice}",
+                f"  in simulation it leads {over} by {first['ahead']:+.4f}, beyond its margin of "
+                f"{first['margin']:.4f}",
+            ]
+        else:
+            lines = [
+                f"  no advice: no other way to spend leads {rule} by more than luck accounts for",
+                f"  without advice, {self.choice}",
+            ]
         for other in self.needed.to_dict("records"):
-            name, lead = f"N = {other['children']}", f"{other['ahead']:+.4f}"
+            name = f"N = {other['children']}"
             if other["arms"] > 1:
                 name = f"K = {other['arms']} arms ({other['policy']})"
             if other["ahead"] > other["margin"]:
-                candidates = True
                 lines.append(
-                    f"  {name} leads in simulation by {lead}, beyond its margin of "
-                    f"{other['margin']:.4f}: a candidate for a trial of both. That such a lead "
-                    "holds on further runs was never shown"
+                    f"  {name} leads {rule} by {other['ahead']:+.4f} too, beyond its margin of "
+                    f"{other['margin']:.4f}, and does not clearly lead what is advised"
                 )
             else:
                 lines.append(
-                    f"  {name} would have to lead by more than {other['margin']:.4f}; in "
-                    f"simulation it leads by {lead}"
+                    f"  {name} would have been advised for a lead of more than "
+                    f"{other['margin']:.4f}; in simulation it leads by {other['ahead']:+.4f}"
                 )
-        more = (
-            "no run left out has shown more"
-            if candidates
-            else "nothing in these runs supports more"
-        )
-        return [f"  {rule} and one run; {more}", *lines]
+        return lines
 
 
 def plan(
@@ -233,12 +248,17 @@ def plan(
     worlds = list(base.resampled(kernels, seed=seed))
     options, by_world = _splits(worlds, rounds, base, pilot, tau, seed)
     square = nearest_square(rounds)
-    N = list(rounds)[square]
-    choice = Choice(generations=rounds[N], children=N)
+    usual = _single(rounds, square)
+    chosen = follow(by_world, square, len(base.sizes))
+    choice = _single(rounds, chosen)
     pools = arms_beside(
-        worlds, choice, by_world[:, square], len(pilot.runs), arms=arms, policies=policies,
+        worlds, choice, by_world[:, chosen], len(pilot.runs), arms=arms, policies=policies,
         seed=seed,
     )  # fmt: skip
+    clear = pools[pools["ahead"] > pools["margin"]].sort_values("ahead", kind="stable")
+    if len(clear):
+        best_pool = clear.iloc[-1]
+        choice = replace(choice, arms=int(best_pool["arms"]), policy=str(best_pool["policy"]))
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
     options["inside"] = options["inside"].eq(True)
     chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
@@ -250,6 +270,8 @@ def plan(
     inside = base.inside(choice.generations, choice.children)
     paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
     own = own_runs(pilot, choice.generations, choice.children)
+    if choice.arms > 1:
+        own = own[:0]  # a run of the pilot is one arm, not such a search
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known, reached, np.nan)
@@ -257,11 +279,17 @@ def plan(
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return Plan(
         task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
-        inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
+        usual=usual, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else float(spent),
         reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children),
     )  # fmt: skip
+
+
+def _single(rounds: Mapping[int, int], number: int) -> Choice:
+    """One run of the split of that number."""
+    N = list(rounds)[number]
+    return Choice(generations=rounds[N], children=N)
 
 
 def affordable(budget: float, costs: Costs) -> dict[int, int]:

@@ -1,0 +1,80 @@
+"""Plans in worlds whose truth is known: `python tests/benchmarks/planner_worlds.py --pilots 20`.
+
+In each of many pilots the planner chooses how to spend 64 calls; what it chose is worth what such
+searches reach on average in that world, which is simulated without the planner's code. Available is
+what the best split gains over T = N; errors are standard errors over pilots.
+"""
+
+import argparse
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parent))
+import worlds
+
+import replay
+
+BUDGET = 64
+SPLITS = {N: BUDGET // N for N in (1, 2, 4, 8, 16, 32, 64)}
+SEARCHES = 2000
+
+
+@cache
+def truth(world: str, N: int) -> float:
+    """Mean of what one run of N children reaches with the budget."""
+    rng = np.random.default_rng([1, N])
+    return float(np.mean([worlds.run(world, rng, N, BUDGET // N)[-1] for _ in range(SEARCHES)]))
+
+
+@cache
+def truth_of_arms(world: str, N: int, K: int, policy: str) -> float:
+    """Mean of what a policy reaches over K runs of N children with the budget."""
+    rng, rounds = np.random.default_rng([2, N, K]), BUDGET // N
+    runs = np.array([worlds.run(world, rng, N, rounds) for _ in range(400 * K)])
+    rows = np.arange(len(runs)).reshape(-1, K)
+    settings = {"rounds": rounds, "arms": rows, "replicates": len(rows), "reward": "rank"}
+    return float(replay.simulate(runs, policy, **settings).best_fitness[:, -1].mean())
+
+
+def plans(world: str, pilots: int, seeds: int) -> pd.DataFrame:
+    """What each pilot's plan chose, and what it gains over T = N in truth."""
+    rows = []
+    for number in range(pilots):
+        frame, children = worlds.pilot(world, np.random.default_rng([3, number]), seeds)
+        made = replay.plan(frame, budget=BUDGET, children=children, best=1.0, seed=number)
+        choice = made.choice
+        value = (
+            truth(world, choice.children)
+            if choice.arms == 1
+            else truth_of_arms(world, choice.children, choice.arms, choice.policy)
+        )
+        chosen = f"N={choice.children}" + (f" K={choice.arms}" if choice.arms > 1 else "")
+        rows.append((world, seeds, chosen, value - truth(world, 8)))
+    return pd.DataFrame(rows, columns=["world", "seeds", "chosen", "gain"])
+
+
+def main() -> None:
+    """Print a row for each world and size of pilots."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pilots", type=int, default=20)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[6, 2])
+    options = parser.parse_args()
+    for world in worlds.CHILDREN:
+        available = max(truth(world, N) for N in SPLITS) - truth(world, 8)
+        for seeds in options.seeds:
+            table = plans(world, options.pilots, seeds)
+            gain, error = table["gain"].mean(), table["gain"].std() / len(table) ** 0.5
+            chosen = ", ".join(f"{n} {k}" for k, n in table["chosen"].value_counts().items())
+            print(
+                f"{world:6} {192 * seeds:5} calls: gain {gain:+.4f} +- {error:.4f} of "
+                f"{available:.4f} available; {chosen}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
