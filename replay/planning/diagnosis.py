@@ -11,6 +11,11 @@ so nothing is simulated. It is compared with the mean of one run of T generation
 gain, an early lead is worth too little, or lasts too short, to pay for the search. A policy that
 reallocates more often can do somewhat better than this yardstick, but it uses the same leads.
 
+With a margin the question is whether any way gains more than that, and it can be answered with no.
+Then fewer ways are tested, those of FEW arms that look early, since the largest of many gains is
+never known to be small; and beside them the gain of `freeze_thaw`, which learns in each replicate
+from the runs that are not its arms (`tests/benchmarks/diagnosis_worlds.py` has the power of both).
+
 Intervals are Student's t with the delete-one jackknife over runs.
 """
 
@@ -23,12 +28,23 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from replay.simulation.arms import more_runs, pool_of
+from replay.simulation.arms import default_arms, more_runs, pool_of
+from replay.simulation.earlier import FEWEST_OTHERS, OTHERS
+from replay.simulation.pools import Pools
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
 from replay.statistics.resampling import check_size
 
 ARMS = (2, 3, 4, 5, 8, 10)
 """Numbers of arms that are tried, as far as there are twice as many runs."""
+
+FEW = (2, 3)
+"""Numbers of arms that are tested against a margin."""
+
+LOOKS = 1 / 6
+"""Share of the generations after which those ways have looked at the latest."""
+
+LEARNER, REPLICATES = "freeze_thaw", 5000
+"""The policy whose gain is tested against a margin, and its number of replicates."""
 
 _EARLY = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """Shares of the generations after which ranks are compared with the final ones."""
@@ -57,9 +73,15 @@ class Diagnosis:
             gain (committed less single) with low and high, persists (share of the lead of the best
             arm that choosing early keeps), needed (the share that makes up for the lost depth;
             above 1 nothing can).
-        verdict: `greater`: some way gains; `less`: all lose; else `undetermined`.
-        low: Lower limit of the largest gain over all ways, which shares the error among them.
+        verdict: `greater`: some way gains; `less`: all lose; `within margin`: no way gains more
+            than the margin; else `undetermined`.
+        low: Lower limit of the largest gain over all ways that were tested, which shares the error
+            among them.
         high: Upper limit of it.
+        margin: The gain in fitness that is not worth having, or None.
+        learned: With a margin, the gain of `freeze_thaw` over one run, where there are enough runs
+            to learn from; else None.
+        learned_arms: K of that policy.
         level: Nominal coverage of the intervals.
     """
 
@@ -72,10 +94,13 @@ class Diagnosis:
     initial: float
     persistence: pd.DataFrame
     ways: pd.DataFrame
-    verdict: Literal["greater", "less", "undetermined"]
+    verdict: Literal["greater", "less", "within margin", "undetermined"]
     low: float
     high: float
     level: float
+    margin: float | None = None
+    learned: Interval | None = None
+    learned_arms: int = 0
 
     @property
     def best(self) -> Row:
@@ -90,7 +115,9 @@ class Diagnosis:
         conclusion = {
             "greater": "A bandit can help here",
             "less": "It does not pay here to look at several arms",
-            "undetermined": "These runs do not tell whether a bandit can help",
+            "within margin": f"No bandit that was tested gains more than {self.margin} here",
+            "undetermined": "These runs do not tell whether a bandit can help"
+            + ("" if self.margin is None else f" by more than {self.margin}"),
         }[self.verdict]
         lines = [
             f"{self.task}, {self.model}: {self.runs} runs of N = {self.children}, "
@@ -108,24 +135,35 @@ class Diagnosis:
             f"{_range(best['low'], best['high'], 4)} over one run. Of the lead of the best arm "
             f"{_share(best['persists'])} persists, and {_share(best['needed'])} would have to.",
         ]
+        if self.learned is not None:
+            lines.append(
+                f"{LEARNER}, which learns from the runs that are not its K = {self.learned_arms} "
+                f"arms: {self.learned.value:+.4f} "
+                f"{_range(self.learned.low, self.learned.high, 4)} over one run."
+            )
         return "\n  ".join(lines)
 
     __repr__ = __str__
 
 
-def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
+def diagnose(frame: pd.DataFrame, margin: float | None = None, *, level: float = 0.95) -> Diagnosis:
     """Says whether a bandit can help on such runs: how far they differ, how long a lead lasts.
 
     Where nothing is ok yet, a run counts with the lowest fitness of all.
 
     Args:
         frame: Rows of `replay.load`, of one task, model and N.
+        margin: A gain in fitness that would not be worth having, above 0 and fixed before these
+            runs were seen. With it the verdict may be `within margin`: no way of choosing that was
+            tested gains more. Some fifty runs are needed to exclude a third of their spread.
         level: Nominal coverage of the intervals.
 
     Raises:
         ValueError: Runs of several tasks, models or N; fewer than five runs, or a run of fewer than
-            three generations; no fitness at all.
+            three generations; no fitness at all; a margin that is not above 0.
     """
+    if margin is not None and not margin > 0:
+        raise ValueError(f"expected a margin above 0, got {margin!r}")
     fitness, lengths = pool_of(frame, "a bandit is diagnosed")
     n, rounds = len(fitness), int(lengths.min())
     if n < LEAST:
@@ -141,9 +179,20 @@ def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
     check_size(values)
     ways = _ways(values, level)
     # The largest of m gains is at least each of them, and at most the largest upper limit.
-    shared = 1 - (1 - level) / len(ways)
-    low = float((ways["gain"] - student(shared, n - 1) * ways["error"]).max())
-    high = float(ways["high"].max())
+    learned, K = (None, 0) if margin is None else _learned_gain(values, level)
+    tested = ways
+    if margin is not None:
+        early = ways["explored"] <= max(1.0, LOOKS * rounds)
+        tested = ways[early & ways["arms"].isin(FEW)]
+    gains, errors = tested["gain"].to_numpy(), tested["error"].to_numpy()
+    high = float(tested["high"].max())
+    if learned is not None:
+        gains = np.append(gains, learned.value)
+        half = (learned.high - learned.low) / 2
+        errors = np.append(errors, half / float(student(level, n - 1)))
+        high = max(high, learned.high)
+    shared = 1 - (1 - level) / len(gains)
+    low = float((gains - student(shared, n - 1) * errors).max())
     spread, [below], [above], _ = _jackknife(lambda v: v[:, -1:].std(axis=0, ddof=1), values, level)
     first = frame.iloc[0]
     return Diagnosis(
@@ -154,9 +203,33 @@ def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
             statistic="standard deviation",
         ),
         persistence=_persistence(values, level), ways=ways.drop(columns="error"),
-        verdict="greater" if low > 0 else "less" if high < 0 else "undetermined",
-        low=low, high=high,
+        verdict=_verdict(low, high, margin), low=low, high=high, margin=margin, learned=learned,
+        learned_arms=K,
     )  # fmt: skip
+
+
+def _verdict(
+    low: float, high: float, margin: float | None
+) -> Literal["greater", "less", "within margin", "undetermined"]:
+    """What the limits of the largest gain say."""
+    if low > 0:
+        return "greater"
+    if high < 0:
+        return "less"
+    return "within margin" if margin is not None and high < margin else "undetermined"
+
+
+def _learned_gain(values: FloatArray, level: float) -> tuple[Interval | None, int]:
+    """The gain of LEARNER over one run and its number of arms; none where the runs are too few."""
+    n, rounds = len(values), values.shape[1] - 1
+    K = min(default_arms(n), n - FEWEST_OTHERS)
+    if K < 2:
+        return None, 0
+    pools = Pools.of(
+        values, np.full(n, rounds), arms=K, rounds=rounds, replicates=REPLICATES, earlier=OTHERS
+    )
+    found = pools.effect(LEARNER, "single", level=level)
+    return (None, 0) if np.isnan(found.low) else (found, K)
 
 
 def _range(low: float, high: float, digits: int) -> str:

@@ -136,3 +136,28 @@ def test_the_figure_has_a_line_for_each_number_of_arms():
     assert all(tick == round(tick) for tick in ax.get_xticks())  # pulls
     few = replay.plots.gains(found.ways[found.ways["explored"] <= 2])
     assert all(tick == round(tick) for tick in few.get_xticks())
+
+
+def test_with_a_margin_the_answer_may_be_no():
+    """Runs that differ by less than the margin, and runs whose leads last."""
+    rng = np.random.default_rng(11)
+    alike = lasting(rng, n=30, spread=0.0, slope=0.02, noise=0.005)
+    found = diagnose(alike, margin=0.2)
+    assert found.verdict == ("less" if found.high < 0 else "within margin")
+    assert found.high < 0.2
+    differ = diagnose(lasting(rng, n=30), margin=0.2)
+    assert differ.verdict == "greater"
+    assert differ.learned.low > 0
+    assert "freeze_thaw" in str(differ)
+    with pytest.raises(ValueError, match="margin above 0"):
+        diagnose(alike, margin=0.0)
+
+
+def test_a_margin_below_the_upper_limit_leaves_the_question_open():
+    frame = lasting(np.random.default_rng(12), n=24, spread=0.05, noise=0.3)
+    found = diagnose(frame, margin=1e-6)
+    assert found.verdict != "within margin"
+    wide = diagnose(frame, margin=10.0)
+    assert (wide.low, wide.high) == (found.low, found.high)
+    if found.verdict == "undetermined":
+        assert wide.verdict == "within margin"
