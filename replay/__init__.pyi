@@ -5,6 +5,7 @@ from . import explorers as explorers
 from . import importers as importers
 from . import plots as plots
 from . import reports as reports
+from .claims.bench import bench as bench
 from .claims.judging import judge as judge
 from .claims.paper import ledger as ledger
 from .claims.power import power as power

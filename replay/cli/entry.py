@@ -14,6 +14,7 @@ COMMANDS = {
         "site": "replay.cli.commands:make_site",
         "view": "replay.cli.commands:view",
         "plan": "replay.cli.commands:plan",
+        "bench": "replay.cli.bench:bench",
     },
     "Exchange": {
         "samples": "replay.cli.commands:samples",

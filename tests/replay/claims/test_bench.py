@@ -1,0 +1,76 @@
+"""The bench of policies: it detects what can be won, and abstains where nothing can be."""
+
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks import worlds as other
+
+import replay
+from replay.claims.bench import policies_in
+from replay.cli import main
+from replay.simulation.worlds import WORLDS
+
+
+@pytest.mark.parametrize("world", sorted(WORLDS))
+def test_shipped_worlds_are_those_of_the_benchmarks(world) -> None:
+    one = WORLDS[world](np.random.default_rng(3), 50, 24)
+    two = other.paths(world, np.random.default_rng(3), 50, 24)
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+def test_one_sees_detection_and_abstention() -> None:
+    made = replay.bench(
+        ["freeze_thaw", "round_robin"], logs=[], worlds=["ceilings", "null"], replicates=1000
+    )
+    found = made.table.set_index(["policy", "pool"])
+    assert found.loc[("freeze_thaw", "ceilings"), "verdict"] == "greater"
+    assert found.loc[("freeze_thaw", "null"), "verdict"] != "greater"
+    assert found.loc[("round_robin", "null"), "verdict"] == "less"
+    for row in found.itertuples():
+        assert row.low < row.gain < row.high
+        assert (row.verdict == "greater") == (row.low > 0)
+    summary = made.summary.set_index("policy")
+    assert summary.loc["round_robin", "loses"] == "null"
+    assert "freeze_thaw" in repr(made)
+
+
+def test_logs_join_by_their_task_model_and_number_of_children() -> None:
+    rng, rows = np.random.default_rng(0), []
+    for task, runs in (("many", 40), ("few", 12), ("too few", 5)):
+        for seed in range(runs):
+            path = 0.1 + np.append(0, rng.exponential(0.1, 9).cumsum())
+            rows += [(f"{task}{seed}", task, "m", seed, 4, g, f) for g, f in enumerate(path)]
+    columns = ["run", "task", "model", "seed", "children", "generation", "best_fitness"]
+    frame = pd.DataFrame(rows, columns=columns)
+    made = replay.bench(["ucb1", "freeze_thaw"], logs=frame, worlds=[], replicates=300)
+    table = made.table.set_index(["policy", "pool"])
+    assert {*made.table["pool"]} == {"many m N=4", "few m N=4"}
+    assert np.isfinite(table.loc[("freeze_thaw", "many m N=4"), "gain"])
+    assert np.isnan(table.loc[("freeze_thaw", "few m N=4"), "gain"])
+    assert "learns from 20 runs" in table.loc[("freeze_thaw", "few m N=4"), "note"]
+    with pytest.raises(ValueError, match="expected a world, or a pool of at least 10 runs"):
+        replay.bench(["ucb1"], logs=frame[frame["task"] == "too few"], worlds=[])
+
+
+def test_a_policy_of_ones_own_is_one_file_and_one_command(tmp_path, capsys) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            from evo.policies import IndexPolicy
+
+            class Steady(IndexPolicy):
+                def index(self):
+                    return np.tile(-np.arange(self.arms, dtype=float), (self.replicates, 1))
+            """
+        )
+    )
+    assert [*policies_in(file)] == ["Steady"]
+    assert main(["bench", str(file), "--no-logs", "--replicates", "200"]) == 0
+    assert "Steady" in capsys.readouterr().out
+    (tmp_path / "none.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match="expected a class with `ask` and `tell`"):
+        policies_in(tmp_path / "none.py")
