@@ -1,8 +1,10 @@
 """Every row of the guide's table of names runs: what is promised there happens here."""
 
 import json
+import linecache
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +267,150 @@ def test_the_bandit_script_and_its_file(tmp_path: Path) -> None:
     assert bandit["final_best_fitness"] == max(bandit["arm_final_fitness"])
     best = bandit["arm_final_fitness"].index(bandit["final_best_fitness"])
     assert bandit["best_arm_seed"] == bandit["arm_seeds"][best]
+
+
+THEIRS = """
+from openevolve import run_evolution
+
+def evaluate(program_path):
+    with open(program_path) as file:
+        names = {}
+        exec(file.read(), names)
+        return {"score": 1.0 / (1.0 + abs(names["solve"](3) - 9)), "runtime": 0.1}
+
+result = run_evolution(
+    initial_program='''
+        # EVOLVE-BLOCK-START
+        def solve(x):
+            return x * 2
+        # EVOLVE-BLOCK-END
+    ''',
+    evaluator=evaluate,
+    iterations=4,
+)
+print(result.best_score, result.best_code)
+"""
+
+OURS = """
+import evo
+
+def evaluate(program_path):
+    with open(program_path) as file:
+        names = {}
+        exec(file.read(), names)
+        return {"score": 1.0 / (1.0 + abs(names["solve"](3) - 9)), "runtime": 0.1}
+
+task = evo.task(
+    "square", statement="Find the function.",
+    initial_program='''
+        # EVOLVE-BLOCK-START
+        def solve(x):
+            return x * 2
+        # EVOLVE-BLOCK-END
+    ''',
+    evaluate=evaluate)
+log = evo.run(task, generations=2, children=2, log="openevolve.jsonl")
+print(log.best.fitness, log.best.program)
+"""
+
+THEIRS_TOO = """
+import gepa.optimize_anything as oa
+from gepa.optimize_anything import optimize_anything, GEPAConfig, EngineConfig
+
+def evaluate(candidate: str) -> float:
+    score, diagnostic = len(set(candidate)), f"{len(candidate)} characters"
+    oa.log("Diagnostic:", diagnostic)
+    return score
+
+result = optimize_anything(
+    seed_candidate="aab",
+    evaluator=evaluate,
+    objective="Maximise the number of different characters.",
+    config=GEPAConfig(engine=EngineConfig(max_metric_calls=4)),
+)
+print(result.best_candidate)
+"""
+
+OURS_TOO = """
+import evo
+
+def evaluate(candidate: str) -> float:
+    score, diagnostic = len(set(candidate)), f"{len(candidate)} characters"
+    return score, f"Diagnostic: {diagnostic}"
+
+task = evo.task(
+    "characters",
+    initial_program="aab",
+    evaluate=evaluate,
+    statement="Maximise the number of different characters.",
+)
+log = evo.run(task, budget={"calls": 4}, children=2, feedback=True, log="gepa.jsonl")
+print(log.best.program)
+"""
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(THEIRS, OURS), (THEIRS_TOO, OURS_TOO)])
+def test_quick_starts_of_other_tools_take_no_more_lines_here(
+    theirs: str, ours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    compile(theirs, "theirs", "exec")
+    assert len(ours.strip().splitlines()) <= len(theirs.strip().splitlines())
+    name = f"<ipython-input-{hash(ours)}>"
+    linecache.cache[name] = (len(ours), None, ours.splitlines(keepends=True), name)
+    names: dict[str, Any] = {"__name__": "quick_start"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without combined_score the fitness is a mean, as there
+        exec(compile(ours, name, "exec"), names)
+        assert names["task"].evaluate().status == "ok"
+        assert evo.rerun(names["log"].path).same
+    log = names["log"]
+    assert len(log.children) == 4
+    assert log.best.fitness == log.best.evaluation.fitness
+
+
+def test_the_arguments_of_run_evolution(tmp_path: Path) -> None:
+    def by_path(program_path: str) -> dict[str, float]:
+        with open(program_path) as file:
+            return {"combined_score": float(len(file.read())), "runtime": 0.1}
+
+    lines = ["# EVOLVE-BLOCK-START", "def solve(x):", "    return x", "# EVOLVE-BLOCK-END"]
+    (tmp_path / "program.py").write_text("\n".join(lines) + "\n")
+    given = {"evaluate": by_path, "statement": "Longer is better."}
+    text = evo.task("t", initial_program="\n".join(lines) + "\n", **given)
+    assert evo.task("t", initial_program=tmp_path / "program.py", **given).record == text.record
+    options = {"children": 2, "log": tmp_path / "out.jsonl", "progress": False}
+    log = evo.run(text, generations=3, target=1.0, **options)
+    assert not log.children  # the initial program reaches the target
+    assert log.best.evaluation.metrics == {"runtime": 0.1}
+    longer = evo.run(text, generations=2, search="population", children=2,
+                     log=tmp_path / "b.jsonl", progress=False)  # fmt: skip
+    again = evo.run(text, generations=2, search=Population(), children=2,
+                    log=tmp_path / "b.jsonl", progress=False)  # fmt: skip
+    assert [c.program for c in again.children] == [c.program for c in longer.children]
+
+
+def test_the_arguments_of_optimize_anything(tmp_path: Path) -> None:
+    def runs_itself(text: str) -> tuple[float, str]:
+        names: dict[str, Any] = {}
+        exec(text, names)
+        return float(names["f"](2)), "ran"
+
+    def holds(reply: str, row: dict[str, str]) -> bool:
+        return row["answer"] in reply
+
+    code = evo.task("code", initial_program="def f(x):\n    return x + 1\n", evolves="text",
+                    evaluate=runs_itself, statement="Objective.\n\nBackground.")  # fmt: skip
+    found = code.evaluate()
+    assert (found.fitness, found.notes) == (3.0, "ran")
+    rows = [{"prompt": f"What is {k} plus 1?", "answer": str(k + 1)} for k in range(3)]
+    held_out = [{"prompt": "What is 7 plus 1?", "answer": "8"}]
+    asked = evo.task("asked", initial_program="Answer.", evaluate=holds, instances=rows,
+                     held_out=held_out, statement="Answer sums.")  # fmt: skip
+    log = evo.run(asked, budget={"calls": 12}, children=1, generations=9, search="pareto",
+                  log=tmp_path / "a.jsonl", progress=False)  # fmt: skip
+    assert len(log.generations) < 9
+    assert all(len(child.evaluation.instances) in (0, 3) for child in log.children)
 
 
 def test_the_page_names_what_runs_here() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,6 +160,7 @@ def program_of(
                 f"initial_program: {given!r} is the name of a file that exists; to read it write "
                 f"Path({given!r})"
             )
+        given = _dedented(given)
         python = evolves == "python" or (
             evolves is None and (judge.given == "program_path" or _defines_something(given))
         )
@@ -170,6 +172,12 @@ def program_of(
     captured = capture(given, advice="build it inside the function")
     docstring = inspect.getdoc(given) or "" if inspect.isroutine(given) else given.__doc__ or ""
     return Program(captured.text, entries or (captured.name,), "python", docstring)
+
+
+def _dedented(text: str) -> str:
+    """Returns a program without the indentation of where it stands; other texts as they are."""
+    plain = textwrap.dedent(text).strip("\n")
+    return f"{plain}\n" if plain != text and _defines_something(plain) else text
 
 
 def _from_text(text: str, entries: tuple[str, ...], python: bool, judge: Judge) -> Program:
