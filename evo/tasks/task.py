@@ -191,6 +191,12 @@ def load_task(
         return _with_instances(task, instances)
     if isinstance(task, TaskRecord):
         return _with_instances(Task(task, Limits()), instances)
+    if not isinstance(task, str | os.PathLike) or "\n" in os.fspath(task):
+        raise TaskError(
+            "task: expected a name, a folder or a Task, got "
+            f"{'a text of several lines' if isinstance(task, str) else repr(task)}; a task is made "
+            "of a program and what scores it, evo.task(name, initial_program=..., evaluate=...)"
+        )
     folder, config, wording = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
     files, encoded, omitted = read_folder(folder, paths.values(), config.files)

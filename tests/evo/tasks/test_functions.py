@@ -323,6 +323,14 @@ def test_wrong_calls_are_answered_in_words(kind: str) -> None:
         task(**given)
 
 
+@pytest.mark.parametrize("given", [double, "def f():\n    return 1\n", 3, {"a": 1}])
+def test_a_run_of_what_is_no_task_says_how_to_make_one(given, tmp_path) -> None:
+    with pytest.raises(
+        evo.TaskError, match=r"evo\.task\(name, initial_program=..., evaluate=...\)"
+    ):
+        evo.run(given, log=tmp_path / "a.jsonl")
+
+
 def test_a_check_shows_what_a_model_would_be_asked() -> None:
     found = on_rows().check()
     assert found.evaluation.fitness == -1
