@@ -32,9 +32,10 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
         parts.append(f"<details><summary><b>Harness</b></summary>{harness}</details>")
     if record.instances_file:
         rows = list(filter(str.strip, files[record.instances_file].split("\n")))
+        first = f", the first {_MOST_ROWS}" if len(rows) > _MOST_ROWS else ""
         shown = "\n".join(f"{row:.200}" for row in rows[:_MOST_ROWS])
         parts.append(
-            f"<details><summary><b>{len(rows)} instances</b></summary>"
+            f"<details><summary><b>{len(rows)} instances</b>{first}</summary>"
             f"{code(shown, python=False)}</details>"
         )
     held = ", ".join(f"{k} {v:g}" for k, v in msgspec.structs.asdict(limits).items())
@@ -49,5 +50,6 @@ def code(text: str, *, python: bool = True) -> str:
     from pygments.lexers import PythonLexer, TextLexer
 
     style = "padding:.5em;overflow:auto;max-height:24em"
-    made = HtmlFormatter(noclasses=True, nobackground=True, cssstyles=style)
+    wrap = "" if python else "white-space:pre-wrap"
+    made = HtmlFormatter(noclasses=True, nobackground=True, cssstyles=style, prestyles=wrap)
     return str(highlight(text, PythonLexer() if python else TextLexer(), made))
