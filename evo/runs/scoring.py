@@ -115,7 +115,7 @@ def evo_on_instances():
             outcomes.append(["ok", called(value)])
         except Exception as error:
             if place in {strict!r}:
-                error.add_note(f"on the input of instance {{place + 1}}")
+                error.add_note(f"on the input of instance {{place}}")
                 raise
             errors.append(error)
             outcomes.append(["error", None])

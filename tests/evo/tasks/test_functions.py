@@ -67,7 +67,7 @@ def test_scores_may_be_any_numbers_and_one_failure_leaves_no_fitness() -> None:
     found = made.evaluate(failing)
     assert (found.status, found.fitness) == ("error", None)
     assert "ZeroDivisionError" in found.error
-    assert "on the input of instance 1" in found.error
+    assert "on the input of instance 0" in found.error
     illegal = "def double(x):\n    return None\n"
     assert made.evaluate(illegal).status == "invalid"
     missing = on_rows(missing=-7).evaluate(failing)
