@@ -377,6 +377,10 @@ function alone(picture) {
 function offer(root, chart, plans) {
   const box = html("details", { class: "takes" }, root);
   html("summary", {}, box, "Data");
+  box.addEventListener("toggle", () => furnish(box, chart, plans), { once: true });
+  return box;
+}
+function furnish(box, chart, plans) {
   const buttons = html("div", {}, box), place = html("div", { class: "numbers", tabindex: 0 }, box);
   const name = () => (chart().panels[0]?.title || "chart").replace(/[^\w]+/g, "-").slice(0, 60).replace(/-$/, "").toLowerCase();
   const save = (content, suffix, type) => {
@@ -411,7 +415,6 @@ function offer(root, chart, plans) {
     }),
   };
   for (const [text, act] of Object.entries(made)) html("button", { type: "button" }, buttons, text).onclick = act;
-  return box;
 }
 
 export function mount(el, given, tell = () => {}) {
