@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from replay.plots import style
 
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from replay.plots.style import Theme
-
-
-class Worded(Protocol):
-    """A view that can be put in words."""
-
-    @property
-    def words(self) -> str:
-        """What it shows, in sentences."""
 
 
 def on_axes(draw: Callable[[Axes], object], height: float, theme: Theme) -> Figure:
@@ -40,11 +32,6 @@ def on_axes(draw: Callable[[Axes], object], height: float, theme: Theme) -> Figu
         figure.clear()
         style.sentence(figure.add_subplot(), theme, fill(str(error), 80))
     return figure
-
-
-def sentence_figure(view: Worded, theme: Theme) -> Figure:
-    """A figure that shows the words of its view."""
-    return on_axes(lambda ax: style.sentence(ax, theme, fill(view.words, 80)), 1.6, theme)
 
 
 def png_of(figure: Figure, notes: Mapping[str, str]) -> bytes:

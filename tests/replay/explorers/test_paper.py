@@ -2,8 +2,8 @@ import io
 
 from PIL import Image
 
-from replay.explorers.paper import on_axes, png_of, sentence_figure
-from replay.explorers.subject import Sentence
+from replay.explorers.paper import on_axes, png_of
+from replay.plots import Chart
 
 
 def test_where_nothing_can_be_drawn_the_figure_states_why():
@@ -17,7 +17,7 @@ def test_where_nothing_can_be_drawn_the_figure_states_why():
 
 
 def test_a_png_tells_what_it_shows():
-    figure = sentence_figure(Sentence("There is nothing."), "dark")
+    figure = Chart(message="There is nothing.").figure("dark")
     image = Image.open(io.BytesIO(png_of(figure, {"Description": "nothing", "Source": "τ=1"})))
     assert image.text["Description"] == "nothing"
     assert image.text["Source"] == "τ=1"
