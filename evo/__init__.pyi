@@ -21,7 +21,9 @@ from .logs.records import Evaluation as Evaluation
 from .logs.records import Limits as Limits
 from .logs.records import Model as Model
 from .logs.stopping import stop as stop
+from .models.answer import TryAgain as TryAgain
 from .models.critics import Critic as Critic
+from .models.functions import Reply as Reply
 from .runs.agreement import Agreement as Agreement
 from .runs.agreement import check_critic as check_critic
 from .runs.checking import Check as Check

@@ -345,7 +345,7 @@ def generate_candidates(
     from evo.models.limits import Slots
     from evo.models.registry import find_model, resolve_sampling
 
-    if not isinstance(model, str | Model):
+    if not (isinstance(model, str | Model) or callable(model)):
         if query is not None:
             raise TypeError(f"generate_candidates: expected a model first, got {model!r:.80}")
         model, prompts, query = "offline-2", model, prompts

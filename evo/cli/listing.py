@@ -20,6 +20,7 @@ def tasks() -> int:
 
 def models() -> int:
     """Lists the known models."""
+    from evo.models.prices import with_prices
     from evo.models.registry import load_models
 
     rows = [
@@ -31,7 +32,7 @@ def models() -> int:
             number(model.output_price),
             "" if model.is_llm else "not an LLM",
         )
-        for model in load_models().values()
+        for model in map(with_prices, load_models().values())
     ]
     heads = ("model", "active parameters", "context", "$/M in", "$/M out", "")
     print(table(rows, heads))

@@ -126,6 +126,8 @@ class Gate(Server):
         if not 0 < as_float(timeout) < math.inf:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self.model = find_model(model)
+        if self.model.way != "endpoint":
+            raise ValueError(f"a gate stands before an endpoint, {model!r:.60} is none")
         self._name = self.model.id or self.model.name
         limits = check_budget(budget, [self])
         self.account = Account(self.model, limits, requests_per_minute, tokens_per_minute)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal, SupportsFloat
+from typing import Annotated, Any, Literal, SupportsFloat
 
 import msgspec
 
@@ -116,10 +116,19 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
         return bool(self.instances_file) and self.evolves == "text" and not self.given_text
 
 
-class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a model; unknown stays None.
+class _Named(Record, frozen=True, kw_only=False, dict=True, gc=True):
+    name: str
+
+
+class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, gc=True):
+    """A model: what is known of it, unknown stays None, and how it is reached.
+
+        evo.Model("gpt-4o")                            # wherever OPENAI_BASE_URL points
+        evo.Model("mine", call=ask, input_price=0.5)   # ask(messages) -> str, None or evo.Reply
+        evo.Model("gpt-4o", client=openai.AsyncAzureOpenAI(...))
 
     Attributes:
+        name: Its name here, which together with `version` identifies it.
         id: The name that the endpoint knows it by; None: the same.
         active_parameters: Parameters used per token, for FLOPs (a count, not billions).
         context: Context window, tokens.
@@ -127,9 +136,16 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         temperature: Default of the sampling settings, as are the next two.
         base_url: Endpoint; None: from the environment, as is the key without `key_variable`.
         extra_body: Further fields of the request, for instance to switch thinking on.
+        way: How it is reached: at an endpoint, by a function, or by a client object of `openai`.
+        source: Source of the function, as far as it can be had.
+        filled: The data that filled in prices or context, and what they are of.
+        call: A function that answers; it is never written to a log, like the client. Once given it
+            is the property `function`.
+        client: A client object of `openai`, sync or async. Calls go through a copy of it with
+            connections and limits of ours.
+        share: Whether the client's own connections are used.
     """
 
-    name: str
     id: str | None = None
     active_parameters: Int | None = None
     context: Int | None = None
@@ -144,6 +160,60 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extra_body: JsonObject = {}
     version: str | None = None
     is_llm: bool = True
+    way: Literal["endpoint", "function", "client"] = "endpoint"
+    source: str = ""
+    filled: str = ""
+    call: Any = None
+    client: Any = None
+    share: bool = False
+
+    def __post_init__(self) -> None:
+        if self.call is None and self.client is None:
+            return
+        if self.call is not None and not callable(self.call):
+            raise ValueError(f"call: expected a function, got {self.call!r:.80}")
+        if self.client is not None and not callable(getattr(self.client, "with_options", None)):
+            raise ValueError(f"client: expected a client object of openai, got {self.client!r:.80}")
+        if self.call is not None and self.client is not None:
+            raise ValueError("a model has a call or a client, got both")
+        way = "function" if self.client is None else "client"
+        self.__dict__.update(function=self.call, client_object=self.client, shares=self.share)
+        for name, value in {"call": None, "client": None, "share": False, "way": way}.items():
+            msgspec.structs.force_setattr(self, name, value)
+
+    @property
+    def function(self) -> Callable[..., object] | None:
+        """The function that answers; None: there is none, or it is not here."""
+        found: Callable[..., object] | None = self.__dict__.get("function")
+        return found
+
+    @property
+    def client_object(self) -> Any:
+        """The client of `openai` that answers; None: there is none, or it is not here."""
+        return self.__dict__.get("client_object")
+
+    @property
+    def shares(self) -> bool:
+        """Whether the client's own connections are used."""
+        return bool(self.__dict__.get("shares"))
+
+    @property
+    def missing(self) -> str:
+        """What to tell a user if the function or client is not here."""
+        how = "client" if self.way == "client" else "call"
+        given = f"evo.Model({self.name!r}, {how}=...)"
+        if self.way == "function" and self.version is not None and self.name.isidentifier():
+            given = self.name
+        return (
+            f"the model {self.name!r} was a {self.way} of the process that made the log, and a log "
+            f"does not hold it: give it again, model={given}"
+        )
+
+    def but(self, **changes: object) -> Model:
+        """Returns this model with other fields, and with its function or client."""
+        other = msgspec.structs.replace(self, **changes)
+        other.__dict__.update(self.__dict__)
+        return other
 
 
 class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

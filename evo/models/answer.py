@@ -33,6 +33,22 @@ class TooMuch(Exception):  # noqa: N818
     """The answer is larger than its cap."""
 
 
+class TryAgain(Exception):  # noqa: N818
+    """A model's function cannot answer now; the call is made again, as one to an endpoint.
+
+    Args:
+        seconds: How long to wait at least; None: as usual.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        super().__init__("it asks to try again")
+        self.seconds = seconds
+
+
+class Failed(Exception):  # noqa: N818
+    """A model's function raised an error that trying again does not mend."""
+
+
 class Exchange(NamedTuple):
     """An endpoint's answer to one request: HTTP status, headers and the whole body."""
 
@@ -138,16 +154,17 @@ def _phrase(status: int) -> str:
 def read_failure(error: BaseException, latency: float) -> Answer:
     """Reads an attempt that ended without a whole HTTP answer, in an error."""
     words = str(error).strip() or type(error).__name__
-    if isinstance(error, TooMuch):
+    if isinstance(error, TooMuch | Failed):
         return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
     attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
     if isinstance(error, NotSent):
         attempt = replace(attempt, sent=False, error=f"no connection: {words}")
     elif isinstance(error, TimeoutError):
         attempt = replace(attempt, status="timeout", error=f"no answer within {latency:.1f} s")
-    elif type(error).__module__.startswith("aiohttp."):
+    elif isinstance(error, ConnectionError) or type(error).__module__.startswith("aiohttp."):
         attempt = replace(attempt, error=f"the connection broke: {words}")
-    return Answer(attempt, "retry")
+    seconds = error.seconds if isinstance(error, TryAgain) else None
+    return Answer(attempt, "retry", retry_after=seconds)
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:

@@ -166,6 +166,8 @@ def find_endpoint(model: Model) -> Endpoint:
     `LLM_API_KEY`, else `OPENAI_API_KEY` alone with OpenAI itself. Local hosts need no key.
     EndpointMissing: there is no base URL, or no key for a host that is not local.
     """
+    if model.way != "endpoint":
+        return _own_way(model)
     base_url, variables = model.base_url, ["OPENAI_API_KEY", "LLM_API_KEY"]
     if model.name in OFFLINE_MODELS and base_url is None:
         return Endpoint(OFFLINE_URL, "none")
@@ -203,6 +205,16 @@ def find_endpoint(model: Model) -> Endpoint:
             stacklevel=2,
         )
     return Endpoint(base_url, "none")
+
+
+def _own_way(model: Model) -> Endpoint:
+    """Returns where a function or a client object is, which have to be here."""
+    if model.function is not None:
+        return Endpoint(f"function:{model.name}", "none")
+    if (client := model.client_object) is not None:
+        key = getattr(client, "api_key", None)
+        return Endpoint(str(client.base_url), key if isinstance(key, str) and key else "none")
+    raise EndpointMissing(model.missing)
 
 
 def _host(base_url: str) -> str:
@@ -286,7 +298,10 @@ class ModelClient:
             attempts.append(attempt)
             if answer.verdict == "answered":
                 self._alive = True
-                return Call(tuple(attempts), answer.reply, answer.reasoning, attempt.finish_reason)
+                reply = answer.reply
+                if self.model.way == "function":
+                    reply = reply or None  # None and an empty text are no reply
+                return Call(tuple(attempts), reply, answer.reasoning, attempt.finish_reason)
             if answer.verdict == "refused":
                 advice = _ADVICE.get(attempt.http_status or 0, "check the base URL")
                 advice = advice.format(self.model.id or self.model.name)
@@ -298,12 +313,7 @@ class ModelClient:
             if number < self._retries:
                 self._pause(seed, number, attempts, answer.retry_after)
         if self._is_down(attempts):
-            raise EndpointDown(
-                f"the endpoint {self._endpoint.base_url} does not answer: {len(attempts)} "
-                f"attempts, the last ended in {attempts[-1].error!r}; is it running, and is the "
-                "base URL right (it usually ends in /v1)?",
-                attempts,
-            )
+            raise EndpointDown(self._down(attempts), attempts)
         return Call(tuple(attempts))
 
     def request_key(self, messages: Messages, seed: int) -> bytes:
@@ -333,13 +343,18 @@ class ModelClient:
             exchange = self._open().post(body)
             if not isinstance(exchange, Exchange):
                 exchange = self._await(exchange)
+            elif time.monotonic() - started > self._timeout:
+                raise TimeoutError  # of a function that nobody can interrupt
             answer = read_answer(exchange, time.monotonic() - started)
         except CancelledError as error:
             words, seconds = "the call was cancelled", time.monotonic() - started
             raise CallCancelled(words, [read_failure(error, seconds).attempt]) from None
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             answer = read_failure(error, time.monotonic() - started)
-        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+        attempt = self._endpoint.without_key(answer.attempt)
+        if self.model.way == "function" and attempt.status == "ok":  # no HTTP has been spoken
+            attempt = msgspec.structs.replace(attempt, http_status=None)
+        return replace(answer, attempt=attempt)
 
     def _await(self, exchange: Awaitable[Exchange]) -> Exchange:
         """Waits for an answer that comes on the event loop; the deadline holds for all of it."""
@@ -364,7 +379,8 @@ class ModelClient:
             return wire
         with self._lock:
             if self._wire is None:
-                self._wire = open_wire(self._endpoint.base_url, self._endpoint.key)
+                where = self._endpoint
+                self._wire = open_wire(self.model, where.base_url, where.key, self._timeout)
             return self._wire
 
     def _body(self, messages: Messages, seed: int) -> dict[str, object]:
@@ -408,6 +424,15 @@ class ModelClient:
             seconds = max(seconds, min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter))
         if self._cancelled.wait(seconds):
             raise CallCancelled("the call was cancelled", attempts)
+
+    def _down(self, attempts: Sequence[Attempt]) -> str:
+        ended = f"{len(attempts)} attempts, the last ended in {attempts[-1].error!r}"
+        if self.model.way == "function":
+            return f"the function of the model {self.model.name!r} does not answer: {ended}"
+        return (
+            f"the endpoint {self._endpoint.base_url} does not answer: {ended}; is it running, and "
+            "is the base URL right (it usually ends in /v1)?"
+        )
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
         """Whether no other call would do better; an endpoint that is slow or busy is not down."""

@@ -26,7 +26,7 @@ from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, Task
 from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, ModelClient
 from evo.models.limits import Slots
-from evo.models.registry import find_model, resolve_sampling
+from evo.models.registry import Given, find_model, resolve_sampling
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
 """The default rubric."""
@@ -80,7 +80,7 @@ def read_score(reply: str | None, finish_reason: str | None = None) -> float | N
 
 
 def critic_record(
-    critic: str | Model | Critic | CriticRecord | None, task: TaskRecord
+    critic: Given | Critic | CriticRecord | None, task: TaskRecord
 ) -> CriticRecord | None:
     """Returns the critic of a run; None if neither its task nor its options name one.
 
@@ -94,9 +94,11 @@ def critic_record(
                 'this run names its model; give critic="NAME" (--critic NAME)'
             )
         critic = task.critic
-    if isinstance(critic, str | Model):
-        critic = Critic(critic, task.rubric or RUBRIC)
-    return critic.record if isinstance(critic, Critic) else critic
+    if isinstance(critic, Critic):
+        return critic.record
+    if critic is None or isinstance(critic, CriticRecord):
+        return critic
+    return Critic(critic, task.rubric or RUBRIC).record
 
 
 Known = dict[tuple[str, int | None], InstanceCall]
@@ -193,7 +195,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
     rubric: the run makes the calls, logs them and counts them.
 
     Args:
-        model: Name in the registry, or a Model.
+        model: Name in the registry, a Model, or a function that answers.
         rubric: What it is asked to look at. With a list of rubrics it is asked once for each, and
             the score is their mean.
         temperature: Of its sampling.
@@ -215,7 +217,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
 
     def __init__(
         self,
-        model: str | Model,
+        model: Given,
         rubric: str | Sequence[str] = RUBRIC,
         *,
         temperature: float = 0.0,
@@ -227,7 +229,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
         timeout: float = 600.0,
         retries: int = 5,
     ) -> None:
-        if not isinstance(model, str | Model) or model == "":
+        if not (isinstance(model, str | Model) or callable(model)) or model == "":
             raise ValueError(f"critic: expected a model or the name of one, got {model!r}")
         rubrics = (rubric,) if isinstance(rubric, str) else tuple(rubric)
         if not rubrics or not all(isinstance(each, str) and each.strip() for each in rubrics):

@@ -8,7 +8,7 @@ import httpx2
 import openai
 
 from evo.models import background
-from evo.models.answer import Exchange
+from evo.models.answer import Exchange, NotSent
 from evo.models.network import Session
 
 _OUT_OF_DATE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
@@ -69,19 +69,11 @@ class _EndpointClient(httpx2.AsyncClient):
         return await self._way.handle_async_request(request)
 
 
-class LibraryWire:
-    """The official `openai` library with its retries switched off: one request is one attempt."""
+class _ClientWire:
+    """An async client of the `openai` library with its retries switched off."""
 
-    def __init__(self, base_url: str, key: str) -> None:
-        self._client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=None,
-            default_headers={"Accept-Encoding": "identity"},
-            http_client=_EndpointClient(Transport(base_url)),
-        )
-        self._url = f"{base_url.rstrip('/')}/chat/completions"
+    def __init__(self, client: openai.AsyncOpenAI, url: str) -> None:
+        self._client, self._url = client, url
 
     async def post(self, body: dict[str, object]) -> Exchange:
         """Sends one request; errors of the connection are those of `Session`."""
@@ -89,8 +81,79 @@ class LibraryWire:
             answer = await self._client.post(self._url, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:
             answer = error.response
+        except openai.APIConnectionError as error:  # of a client with its own connections
+            raise _told(error) from error
         return Exchange(answer.status_code, answer.headers, answer.content)
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes all connections of ours."""
         background.wait(self._client.close())
+
+
+class LibraryWire(_ClientWire):
+    """The way to an endpoint that is known by its address: one request is one attempt."""
+
+    def __init__(self, base_url: str, key: str) -> None:
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=_EndpointClient(Transport(base_url)),
+        )
+        super().__init__(client, f"{base_url.rstrip('/')}/chat/completions")
+
+
+class _SharedWire(_ClientWire):
+    """A user's own async client, connections included, which stay open."""
+
+    def close(self) -> None:
+        """Closes nothing."""
+
+
+class _SyncWire:
+    """A user's own sync client, which is used in the threads that wait for calls."""
+
+    def __init__(self, client: openai.OpenAI) -> None:
+        self._client = client
+
+    def post(self, body: dict[str, object]) -> Exchange:
+        """Sends one request."""
+        try:
+            answer = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+        except openai.APIStatusError as error:
+            answer = error.response
+        except openai.APIConnectionError as error:
+            raise _told(error) from error
+        return Exchange(answer.status_code, answer.headers, answer.content)
+
+    def close(self) -> None:
+        """Closes nothing."""
+
+
+def wire_of(client: Any, seconds: float, *, share: bool) -> _ClientWire | _SyncWire:
+    """Returns the way through a client object of the user's, one attempt for a request.
+
+    An async client that was awaited elsewhere is bound to the event loop there, so a copy with
+    connections of ours is used, unless it is to be shared.
+    """
+    if isinstance(client, openai.OpenAI):
+        return _SyncWire(client.with_options(max_retries=0, timeout=seconds))
+    if share:
+        return _SharedWire(client.with_options(max_retries=0, timeout=seconds), "/chat/completions")
+    http = httpx2.AsyncClient(
+        transport=Transport(str(client.base_url)), trust_env=False, timeout=None
+    )
+    return _ClientWire(
+        client.with_options(max_retries=0, timeout=None, http_client=http), "/chat/completions"
+    )
+
+
+def _told(error: openai.APIConnectionError) -> Exception:
+    """Returns an error of a client with its own connections as one that `read_failure` knows."""
+    if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return NotSent(str(error.__cause__) or "no connection")
+    if isinstance(error, openai.APITimeoutError):
+        return TimeoutError(str(error))
+    return ConnectionError(str(error.__cause__ or error))

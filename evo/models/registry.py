@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,8 @@ from evo.logs import examples
 from evo.logs.cost import MOST_TOKENS
 from evo.logs.given import as_float
 from evo.logs.records import Header, Model, Sampling
+from evo.models.functions import model_of, required, with_source
+from evo.models.prices import with_prices
 from evo.plugins import meant, plugged_in
 
 FILE_VARIABLE = "EVO_MODELS"
@@ -24,6 +26,9 @@ USER_FILE = Path("~/.config/evo/models.toml")
 _LEAST = {"input_price": 0, "cached_price": 0, "output_price": 0}  # dollars
 _LEAST |= {"active_parameters": 1, "context": 1}
 _EXAMPLE = examples.minimal(examples.MODELS)
+ADDRESSES = ("OPENAI_BASE_URL", "LLM_API_BASE")
+"""Environment variables that say where models are."""
+
 _POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, and what they hold
 
 
@@ -55,24 +60,55 @@ def load_models() -> dict[str, Model]:
     return models
 
 
-def find_model(model: str | Model) -> Model:
-    """Returns the model of a name; the error for an unknown name explains how to add it."""
+Given = str | Model | Callable[..., object]
+"""What names a model: its name, the model itself, or a function that answers."""
+
+
+def find_model(model: Given, base_url: str | None = None) -> Model:
+    """Returns a model with its price and context as far as they are known.
+
+    Args:
+        model: Its name, the model itself, or a function that answers.
+        base_url: Where it is asked, in place of where it would be.
+
+    Raises:
+        ModelError: The name is unknown, and nothing says where it is; the error explains how to add
+            it. A name that is unknown goes wherever the user has said.
+    """
+    found = _found(model, base_url)
+    if base_url is not None:
+        if found.way != "endpoint":
+            raise ModelError(f"base_url: the model {found.name!r} is a {found.way}")
+        found = msgspec.structs.replace(found, base_url=base_url)
+    return with_prices(found)
+
+
+def _found(model: Given, base_url: str | None) -> Model:
     if isinstance(model, Model):
-        return model
+        return model if model.function is None else with_source(model)
+    if not isinstance(model, str):
+        if callable(model) and not isinstance(model, type):
+            return model_of(model)
+        raise ModelError(
+            f"model: expected a name, evo.Model(...) or a function f(messages), got {model!r:.80}"
+        )
     known = load_models()
     if (name := model if model in known else ALIASES.get(model, model)) in known:
         return known[name]
+    if base_url is not None or _is_pointed_at():
+        return Model(name=model)
     raise ModelError(
         f"unknown model {model!r}{meant(model, known)}\n"
         f"known: {', '.join(known)}\n"
         f"To add it, put this into {USER_FILE} (or a file that {FILE_VARIABLE} names):\n"
         f'    ["{model}"]\n'
         '    base_url = "http://host:8000/v1"    # left out: from OPENAI_BASE_URL\n'
-        f"or pass evo.Model(name={model!r}, base_url=...)"
+        f"or pass evo.Model({model!r}, base_url=...), or say where it is: --base-url, "
+        "OPENAI_BASE_URL"
     )
 
 
-def own_model(logged: Model, path: object, given: str | Model | None = None) -> Model:
+def own_model(logged: Model, path: object, given: Given | None = None) -> Model:
     """Returns the user's own model that the calls of a log may go to.
 
     Endpoint, key, id and extra fields in a log are only information: a call goes where the
@@ -81,7 +117,11 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
     """
     if given is not None:
         return find_model(given)
+    if logged.way != "endpoint":
+        raise ModelError(f"{path}: {logged.missing}")
     own = load_models().get(logged.name)
+    if own is None and _is_pointed_at():
+        own = Model(name=logged.name)
     states = {n: v for n in _POINTING if (v := getattr(logged, n)) is not None}
     command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
     if own is None:
@@ -96,31 +136,62 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
             f"{path}: its model {logged.name!r} has {_fields(states)}, yours has {_fields(yours)}; "
             f"a log does not decide where calls go: `{command}` goes on with yours"
         )
-    return own
+    return with_prices(own)
 
 
-def own_models(header: Header, path: object, given: str | Model | None = None) -> Header:
-    """Returns a log's header with the user's own models, a critic's too; see `own_model`."""
-    own = msgspec.structs.replace(header, model=own_model(header.model, path, given))
-    if given is not None and header.models:
-        raise ModelError(f"{path}: it asks {header.model_name}; a log goes on with all of these")
-    models = tuple(
-        msgspec.structs.replace(each, model=own_model(each.model, path)) for each in header.models
-    )
-    asks = header.asks
-    if asks is not None:
-        asks = msgspec.structs.replace(asks, model=own_model(asks.model, path))
-    own = msgspec.structs.replace(own, models=models, asks=asks)
-    if (critic := header.critic) is None:
-        return own
-    try:
-        scores = own_model(critic.model, path)
-    except ModelError:
+def own_models(
+    header: Header, path: object, given: Given | Sequence[Given] | None = None
+) -> Header:
+    """Returns a log's header with the user's own models, a critic's too; see `own_model`.
+
+    A model that is given takes the place of the one of its name; one of another name that of the
+    run's only model.
+    """
+    alone = not isinstance(given, Sequence) or isinstance(given, str)
+    listed = _listed(given)
+    named = {each.name: each for each in map(find_model, listed)}
+    others = [*header.models, *(each for each in (header.critic, header.asks) if each is not None)]
+    used = {header.model.name, *(each.model.name for each in others)}
+    if alone and listed and not named.keys() & used and not header.models:
+        named = {header.model.name: find_model(listed[0])}
+    elif unknown := named.keys() - used:
+        if header.models:
+            words = f"{path}: it asks {header.model_name}; a log goes on with all of these"
+            raise ModelError(words)
         raise ModelError(
-            f"{path}: the model of its critic, {critic.model.name!r}, is not as yours of "
-            f"that name; a log does not decide where calls go: add or change it in {USER_FILE}"
-        ) from None
-    return msgspec.structs.replace(own, critic=msgspec.structs.replace(critic, model=scores))
+            f"{path}: model: expected some of {', '.join(sorted(used))}, got {', '.join(unknown)}"
+        )
+
+    def mine(logged: Model) -> Model:
+        return own_model(logged, path, named.get(logged.name))
+
+    first = mine(header.model)
+    models = tuple(msgspec.structs.replace(e, model=mine(e.model)) for e in header.models)
+    asks, critic = header.asks, header.critic
+    if asks is not None:
+        asks = msgspec.structs.replace(asks, model=mine(asks.model))
+    if critic is not None:
+        try:
+            critic = msgspec.structs.replace(critic, model=mine(critic.model))
+        except ModelError:
+            if critic.model.way != "endpoint":
+                raise
+            raise ModelError(
+                f"{path}: the model of its critic, {critic.model.name!r}, is not as yours of "
+                f"that name; a log does not decide where calls go: add or change it in {USER_FILE}"
+            ) from None
+    return msgspec.structs.replace(header, model=first, models=models, asks=asks, critic=critic)
+
+
+def _listed(given: Given | Sequence[Given] | None) -> Sequence[Given]:
+    if given is None:
+        return ()
+    return given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+
+
+def _is_pointed_at() -> bool:
+    """Whether the environment says where models are that nobody knows."""
+    return any(map(os.environ.get, ADDRESSES))
 
 
 def _fields(states: dict[str, object]) -> str:
@@ -134,7 +205,21 @@ def resolve_sampling(
     top_p: float | None = None,
     max_tokens: int | None = None,
 ) -> Sampling:
-    """Returns sampling settings, the model's defaults where None; ValueError: out of range."""
+    """Returns sampling settings, the model's defaults where None; ValueError: out of range.
+
+    A function has its own defaults, which nobody knows: what it need not be passed stays None.
+    """
+    if model.way == "function" and model.function is None:
+        raise ModelError(model.missing)
+    if model.function is not None:
+        given = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
+        asked = required(model.function)
+        passed = resolve_sampling(
+            msgspec.structs.replace(model, way="endpoint"),
+            temperature=temperature, top_p=top_p, max_tokens=max_tokens,
+        )  # fmt: skip
+        unknown = [name for name, value in given.items() if value is None and name not in asked]
+        return msgspec.structs.replace(passed, **dict.fromkeys(unknown))
     temperature = as_float(model.temperature if temperature is None else temperature)
     top_p = as_float(model.top_p if top_p is None else top_p)
     max_tokens = model.max_tokens if max_tokens is None else max_tokens
@@ -185,7 +270,8 @@ def _model(name: str, table: object) -> Model:
     """Returns the model of a table; a ValueError states what is wrong with it."""
     if not isinstance(table, dict):
         raise ValueError(f'expected a table, written ["{name}"], got {table!r}')
-    allowed = [*(each for each in Model.__struct_fields__ if each != "name"), "omit"]
+    own = {"name", "way", "source", "filled", "call", "client", "share"}
+    allowed = [*(each for each in Model.__struct_fields__ if each not in own), "omit"]
     for key, value in table.items():
         if key not in allowed:
             dotted = f' (a name with dots needs quotes: ["{name}.{key}"])'

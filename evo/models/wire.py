@@ -1,17 +1,20 @@
-"""Ways to an endpoint: the `openai` library over aiohttp, or the offline model in this process.
+"""Ways to a model: the `openai` library over aiohttp, a function, or the offline model.
 
-An offline run loads neither of these libraries.
+A run with the offline model or with a function loads neither of these libraries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from evo.models.answer import Exchange
 from evo.models.offline import OFFLINE_URL
+
+if TYPE_CHECKING:
+    from evo.logs.records import Model
 
 
 class Wire(Protocol):
@@ -28,12 +31,18 @@ class Wire(Protocol):
         """Closes connections."""
 
 
-def open_wire(base_url: str, key: str) -> Wire:
-    """Returns the way to an endpoint."""
+def open_wire(model: Model, base_url: str, key: str, seconds: float) -> Wire:
+    """Returns the way to a model; `seconds` is the time of an attempt, for what has its own."""
+    if model.function is not None:
+        from evo.models.functions import FunctionWire
+
+        return FunctionWire(model.function)
     if base_url == OFFLINE_URL:
         return OfflineWire()
-    from evo.models.library import LibraryWire
+    from evo.models.library import LibraryWire, wire_of
 
+    if model.client_object is not None:
+        return wire_of(model.client_object, seconds, share=model.shares)
     return LibraryWire(base_url, key)
 
 

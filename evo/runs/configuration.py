@@ -97,7 +97,7 @@ def make_header(
         max_tokens=given["max_tokens"],
     )
     models = _asked_models(given, sampling)
-    known = models[0].model if models else find_model(given["model"])
+    known = models[0].model if models else find_model(given["model"], given["base_url"])
     draws, confirm, batches = _checked_evaluations(given, loaded)
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
@@ -190,8 +190,7 @@ def _asked_models(
     if len({each.model.is_llm for each in found}) > 1:
         raise ValueError("models: expected LLMs or stand-ins, not both")
     alone = given["model"]
-    name = alone if isinstance(alone, str) else alone.name
-    if name not in ("offline", *names):
+    if alone != "offline" and (name := find_model(alone).name) not in names:
         raise ValueError(f"model: expected none beside models, got {name!r}")
     return tuple(found)
 
@@ -336,7 +335,8 @@ def identity(header: Header) -> Header:
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
 
     def bare(model: Model) -> Model:
-        return msgspec.structs.replace(model, **dict.fromkeys(elsewhere))
+        plain = dict.fromkeys((*elsewhere, "context") if model.filled else elsewhere)
+        return msgspec.structs.replace(model, **plain, source="", filled="")
 
     plain = msgspec.structs.replace(
         header,

@@ -136,7 +136,7 @@ def log_denied(denied: Sequence[Child], log: Callable[[Line], None], *, of: int)
     """Logs the children that the endpoint refused for good, unless it refused all of them."""
     if len(denied) == of:
         raise EndpointRefused(
-            f"the endpoint refused every child of generation {denied[0].generation}: "
+            f"the model refused every child of generation {denied[0].generation}: "
             f"{denied[0].evaluation.error}; no child of it was logged, so the run can go on once "
             "that is mended"
         )

@@ -60,11 +60,18 @@ class ModelOptions(TypedDict, total=False):
     """The model and its sampling parameters."""
 
     model: Annotated[
-        "str | Model",
+        "str | Model | Callable[..., object]",
         Option("Name of a model in the registry; `evo models` lists them.", "offline"),
     ]
+    base_url: Annotated[
+        str | None,
+        Option(
+            "Where the model is asked, https://host/v1; any name is taken then (default: its "
+            "own address, else OPENAI_BASE_URL)."
+        ),
+    ]
     models: Annotated[
-        "Sequence[str | Model | AskedModel] | None",
+        "Sequence[str | Model | AskedModel | Callable[..., object]] | None",
         Option(
             "Several models in place of one: a policy chooses which of them each child is asked "
             "of, by their gain per dollar, or per call where a price is unknown."
@@ -135,7 +142,7 @@ class DraftOptions(TypedDict, total=False):
         Option("Replies requested for each child; the critic chooses one to evaluate.", 1),
     ]
     critic: Annotated[
-        "str | Model | Critic | CriticRecord | None",
+        "str | Model | Callable[..., object] | Critic | CriticRecord | None",
         Option(
             "The critic, or its model: it chooses among the drafts, and scores the replies of "
             "tasks that ask for one."

@@ -11,8 +11,9 @@ import msgspec
 
 from evo.logs import examples
 from evo.logs.journal import LogError, check_folder, open_regular
-from evo.logs.records import Limits, Record, TaskRecord
+from evo.logs.records import Limits, Model, Record, TaskRecord
 from evo.logs.types import JsonObject
+from evo.models.registry import find_model
 from evo.runs.configuration import seeds_of
 from evo.runs.settings import at_least
 from evo.searches.registry import is_search
@@ -34,8 +35,11 @@ class SweepTask(Record, frozen=True, kw_only=True):
     limits: Limits
 
 
-class Design(Record, frozen=True, kw_only=True):
-    """What identifies a sweep: `tasks` by the name that values of the field `task` have."""
+class Design(Record, frozen=True, kw_only=True, dict=True, gc=True):
+    """What identifies a sweep: `tasks` by the name that values of the field `task` have.
+
+    Models that are functions or client objects go along in memory, and are not written.
+    """
 
     schema: int = 1
     tasks: dict[str, SweepTask]
@@ -50,7 +54,18 @@ class Design(Record, frozen=True, kw_only=True):
     def configure(self, values: Mapping[str, object]) -> Configuration:
         """Returns the configuration of a trial; raises a ValueError where there can be none."""
         tasks = {name: Task(each.record, each.limits) for name, each in self.tasks.items()}
-        return configure({**self.base, **values}, tasks)
+        return configure({**self.base, **values}, tasks, self.here)
+
+    @property
+    def here(self) -> Mapping[tuple[str, str | None], Model]:
+        """The models of this process, by their name and version."""
+        found: Mapping[tuple[str, str | None], Model] = self.__dict__.get("here", {})
+        return found
+
+    def with_models(self, here: Mapping[tuple[str, str | None], Model]) -> Design:
+        """Returns this design with models of this process."""
+        self.__dict__["here"] = here
+        return self
 
     def parsed_space(self) -> Space:
         """Returns the space."""
@@ -92,8 +107,15 @@ def make_design(
 ) -> Design:
     """Returns a sweep, once its arguments were checked."""
     tasks: dict[str, SweepTask] = {}
+    here: dict[tuple[str, str | None], Model] = {}
 
     def plain(value: object) -> object:
+        if isinstance(value, Model) and value.way == "endpoint":
+            return value
+        if isinstance(value, Model) or (callable(value) and not is_search(value)):
+            model = find_model(value)
+            here[model.name, model.version] = model
+            return msgspec.to_builtins(model)
         if isinstance(value, Task | os.PathLike):
             loaded = load_task(value)
             name = loaded.name if isinstance(value, Task) else os.fspath(value)
@@ -134,7 +156,7 @@ def make_design(
         seed=at_least("seed", seed, 0),
     )
     design.build_strategy()
-    return design
+    return design.with_models(here)
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -217,7 +239,7 @@ def keep_design(folder: Path, design: Design) -> Design:
         lambda _: msgspec.structs.asdict(read_design(folder)),
     )  # fmt: skip
     trials = read_design(folder).trials if design.trials is None else design.trials
-    return msgspec.structs.replace(design, trials=trials)
+    return msgspec.structs.replace(design, trials=trials).with_models(design.here)
 
 
 def keep_trials(folder: Path, design: Design) -> None:

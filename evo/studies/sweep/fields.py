@@ -106,8 +106,13 @@ def _as_first_hashed(header: Header) -> Header:
     return msgspec.structs.replace(header, schema=1, search=search)
 
 
-def configure(values: Fields, tasks: Mapping[str, Task]) -> Configuration:
+Here = Mapping[tuple[str, str | None], Model]
+"""Models that are functions or client objects of this process, by their name and version."""
+
+
+def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = None) -> Configuration:
     """Returns the configuration of some values; `task` is one of `tasks`, or is loaded."""
+    here = here or {}
     plain = {canonical(name): value for name, value in values.items()}
     task = tasks.get(str(plain["task"])) or load_task(plain["task"])
     pool = {name: plain.pop(name) for name in POOL if name in plain}
@@ -126,18 +131,21 @@ def configure(values: Fields, tasks: Mapping[str, Task]) -> Configuration:
     if isinstance(models := plain.get("models"), list | tuple):
         if part := next((name for name in plain if name.startswith("model.")), None):
             raise ValueError(f"{part}: reaches into `model`; give it within each of `models`")
-        plain["models"] = [_model(each) for each in models]
-    known = _replaced(_model(plain.pop("model", "offline")), "model.", plain)
+        plain["models"] = [_model(each, here) for each in models]
+    known = _replaced(_model(plain.pop("model", "offline"), here), "model.", plain)
+    if isinstance(plain.get("critic"), Mapping):
+        plain["critic"] = _model(plain["critic"], here)
     limits = _replaced(task.limits, "limits.", plain)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
     return configuration_of(header, generations, pool if pool.get("policy") else None)
 
 
-def _model(model: object) -> Model:
+def _model(model: object, here: Here) -> Model:
     """Returns the model of a name, or of its fields."""
     if isinstance(model, Mapping):
-        return msgspec.convert(model, Model)
+        found = msgspec.convert(model, Model)
+        return here.get((found.name, found.version), found)
     return find_model(model)  # type: ignore[arg-type]  # which says what it expects
 
 
@@ -147,9 +155,12 @@ def _replaced(struct: R, prefix: str, values: Fields) -> R:
     if not changed:
         return struct
     try:
-        return msgspec.convert({**msgspec.structs.asdict(struct), **changed}, type(struct))
+        found = msgspec.convert({**msgspec.structs.asdict(struct), **changed}, type(struct))
     except msgspec.ValidationError as error:
         raise ValueError(f"{prefix}{next(iter(changed))}: {error}") from None
+    if isinstance(struct, Model):  # its function or client is no field
+        found.__dict__.update(struct.__dict__)
+    return found
 
 
 def short_hash(value: object) -> str:

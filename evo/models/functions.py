@@ -1,0 +1,173 @@
+"""Functions as models: `model=f` in place of a name, wherever a model is taken.
+
+    def ask(messages):                       # or async
+        return client.generate(messages)     # a text, None, evo.Reply or a chat completion
+
+    evo.run("cp", model=ask)
+
+Where the function has parameters `seed`, `temperature`, `top_p` or `max_tokens` it is passed these.
+An async one runs on the event loop and is cancelled at the deadline; a plain one runs in the thread
+that waits for the call.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from evo.capture import NotCaptured, capture, own_source
+from evo.logs.keys import holds_key
+from evo.models.answer import Exchange, Failed, TryAgain, write_json
+
+if TYPE_CHECKING:
+    from evo.logs.records import Model
+
+SETTINGS = ("seed", "temperature", "top_p", "max_tokens")
+"""What a function is passed if it has parameters of these names."""
+
+_RETRIED = frozenset({408, 409, 429})
+_BROKEN = ("APIConnectionError", "TransportError")  # of openai, and of httpx in any version
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model's function may return: a text, and what is known beside it.
+
+    Attributes:
+        text: The reply; None or an empty text: there is none.
+        usage: Token counts under their usual names (`prompt_tokens`, `completion_tokens`).
+        reasoning: The text that the model thought.
+        finish_reason: Why it ended, such as "stop" or "length".
+    """
+
+    text: str | None
+    usage: Mapping[str, object] | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+
+
+def model_of(function: Callable[..., object]) -> Model:
+    """Returns the model that a function is: its name, and the hash of its captured source.
+
+    One whose source cannot be had is like no other: its runs never go on by themselves.
+    """
+    from evo.logs.records import Model
+
+    text = _source_of(function)
+    known = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    version = known if text else f"unknown {uuid.uuid4().hex[:16]}"
+    return Model(_name_of(function), call=function, source=_without_key(text), version=version)
+
+
+def with_source(model: Model) -> Model:
+    """Returns a model with the source of its function, which is no part of what identifies it."""
+    if model.function is None or model.source:
+        return model
+    return model.but(source=_without_key(_source_of(model.function)))
+
+
+def required(function: Callable[..., object]) -> frozenset[str]:
+    """Returns the settings that a function has to be passed."""
+    return frozenset(n for n, p in _settings_of(function).items() if p.default is p.empty)
+
+
+class FunctionWire:
+    """A function as the way to a model; see `evo.models.wire.Wire`."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._settings = tuple(_settings_of(function))
+
+    def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange]:
+        """Calls the function with the messages of a request."""
+        messages: Any = body["messages"]
+        given = {name: body[name] for name in self._settings if name in body}
+        try:
+            returned = self._function([dict(message) for message in messages], **given)
+        except Exception as error:
+            return _read_error(error)
+        return self._awaited(returned) if inspect.isawaitable(returned) else _read(returned)
+
+    def close(self) -> None:
+        """Closes nothing."""
+
+    @staticmethod
+    async def _awaited(answer: Awaitable[object]) -> Exchange:
+        try:
+            returned = await answer
+        except Exception as error:
+            return _read_error(error)
+        return _read(returned)
+
+
+def _read(returned: object) -> Exchange:
+    """Returns what a function returned as an endpoint would have answered."""
+    if returned is None or isinstance(returned, str):
+        returned = Reply(returned)
+    if isinstance(returned, Reply):
+        message = {"content": returned.text, "reasoning": returned.reasoning}
+        choice = {"message": message, "finish_reason": returned.finish_reason}
+        body: object = {"choices": [choice], "usage": _plain(returned.usage)}
+    else:
+        body = _plain(returned)
+        if not isinstance(body, Mapping) or "choices" not in body:
+            raise Failed(
+                "the model's function returned what is no reply: expected a str, None, evo.Reply "
+                f"or a chat completion, got {returned!r:.80}"
+            )
+    return Exchange(200, {}, write_json(body))
+
+
+def _plain(value: object) -> object:
+    """Returns an object of openai's or litellm's as a dict."""
+    dump = getattr(value, "model_dump", None)
+    return dump() if callable(dump) else value
+
+
+def _read_error(error: Exception) -> Exchange:
+    """Returns the answer that an error stands for; raises what is to be retried, or `Failed`."""
+    if isinstance(error, TryAgain | TimeoutError | ConnectionError):
+        raise error
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and (status in _RETRIED or 500 <= status < 600):
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        kept = {str(name).lower(): str(value) for name, value in dict(headers or {}).items()}
+        words = str(error) or HTTPStatus(status).phrase
+        return Exchange(status, kept, write_json({"error": {"message": words}}))
+    if any(each.__name__ in _BROKEN for each in type(error).__mro__):
+        raise ConnectionError(str(error) or type(error).__name__) from error
+    raise Failed(f"{type(error).__name__}: {error}") from error
+
+
+@functools.lru_cache(256)
+def _settings_of(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-in function
+        return {}
+    return {name: parameters[name] for name in SETTINGS if name in parameters}
+
+
+def _source_of(function: Callable[..., object]) -> str:
+    """Returns the captured source of a function, else its own; empty if there is none."""
+    for read in (lambda f: capture(f).text, own_source):
+        try:
+            return str(read(function))
+        except NotCaptured:
+            continue
+    return ""
+
+
+def _without_key(text: str) -> str:
+    return "# Its source seems to hold a key.\n" if holds_key(text) else text
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "function" if name == "<lambda>" else str(name)

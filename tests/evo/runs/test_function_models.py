@@ -1,0 +1,182 @@
+"""A function in place of a model's name, wherever a model is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evo
+from evo.models.client import EndpointRefused
+from evo.models.offline.endpoint import respond
+from evo.models.registry import ModelError
+
+QUIET: dict[str, Any] = {"progress": False, "max_concurrent": 2}
+
+
+def complete(messages: object, **fields: object) -> Any:
+    """A completion of the offline model."""
+    body = {"model": "offline-2", "messages": messages, **fields}
+    return json.loads(respond("POST", "/v1/chat/completions", json.dumps(body).encode()).content)
+
+
+def llm(messages: Any, seed: int, temperature: float = 0.6) -> Any:
+    return complete(messages, seed=seed, temperature=temperature)
+
+
+async def slow_llm(messages: Any, seed: int) -> evo.Reply:
+    await asyncio.sleep(0.001)
+    made = complete(messages, seed=seed)
+    choice = made["choices"][0]
+    return evo.Reply(
+        choice["message"]["content"], made["usage"], finish_reason=choice["finish_reason"]
+    )
+
+
+def replies(log: evo.Log) -> list[str | None]:
+    return [child.reply for child in log.children]
+
+
+@pytest.mark.parametrize("function", [llm, slow_llm])
+def test_a_run_with_a_function_is_the_run_with_its_model(tmp_path: Path, function: Any) -> None:
+    plain = evo.run("mmd", model="offline-2", generations=2, children=3,
+                    log=tmp_path / "plain.jsonl", **QUIET)  # fmt: skip
+    path = tmp_path / "own.jsonl"
+    own = evo.run("mmd", model=function, generations=2, children=3, log=path, **QUIET)
+    assert replies(own) == replies(plain)
+    assert own.trajectory.tolist() == plain.trajectory.tolist()
+    assert [c.attempts[0].usage for c in own.children] == [
+        c.attempts[0].usage for c in plain.children
+    ]
+    read = evo.read_log(path)
+    assert (read.header.model.name, read.header.model.way) == (function.__name__, "function")
+    assert f"def {function.__name__}" in read.header.model.source
+    again = evo.rerun(path)  # needs no function
+    assert replies(again.log) == replies(own)
+
+
+def test_going_on_asks_for_the_function_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    evo.run("mmd", model=llm, generations=1, children=2, log=path, **QUIET)
+    for going_on in (
+        lambda **how: evo.resume(path, generations=2, **how, **QUIET),
+        lambda **how: evo.fork(path, at=1, generations=2, log_dir=tmp_path, **how, **QUIET)[0],
+    ):
+        with pytest.raises(ModelError, match=r"give it again, model=llm$"):
+            going_on()
+        assert len(going_on(model=llm).generations) == 2
+    whole = evo.run("mmd", model=llm, generations=2, children=2, log=tmp_path / "w.jsonl", **QUIET)
+    assert replies(evo.read_log(path)) == replies(whole)
+
+
+def test_a_price_makes_it_count_in_dollars(tmp_path: Path) -> None:
+    model = evo.Model("mine", call=llm, input_price=1.0, output_price=2.0)
+    log = evo.run("mmd", model=model, generations=8, children=2, budget={"dollars": 2e-3},
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    assert 1 <= len(log.generations) < 8
+    with pytest.raises(ValueError, match="price"):
+        evo.run("mmd", model=llm, budget={"dollars": 1.0}, log=tmp_path / "b.jsonl", **QUIET)
+
+
+def test_replies_of_a_function_are_cached(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def counted(messages: Any, seed: int) -> Any:
+        calls.append(seed)
+        return complete(messages, seed=seed)
+
+    model = evo.Model("counted", call=counted)
+    for name in "ab":
+        how = {"cache": tmp_path / "c.sqlite", "log": tmp_path / f"{name}.jsonl", **QUIET}
+        evo.run("mmd", model=model, generations=1, children=3, **how)
+    assert len(calls) == 3
+
+
+def test_an_error_of_the_function_ends_the_run_resumably(tmp_path: Path) -> None:
+    broken = [True]
+
+    def sometimes(messages: Any, seed: int) -> Any:
+        if broken[0]:
+            raise KeyError("no such model")
+        return complete(messages, seed=seed)
+
+    model, path = evo.Model("mine", call=sometimes), tmp_path / "a.jsonl"
+    with pytest.raises(EndpointRefused, match="KeyError: 'no such model'"):
+        evo.run("mmd", model=model, generations=1, children=2, log=path, **QUIET)
+    broken[0] = False
+    assert len(evo.resume(path, model=model, **QUIET).generations) == 1
+
+
+def silent(messages: object) -> None:
+    """Never answers."""
+
+
+def test_nothing_is_no_reply(tmp_path: Path) -> None:
+    log = evo.run("mmd", model=silent, generations=1, children=2, log=tmp_path / "a.jsonl", **QUIET)
+    assert [child.evaluation.status for child in log.children] == ["no_reply"] * 2
+
+
+def other(messages: Any, seed: int) -> Any:
+    return complete(messages, seed=seed + 1)
+
+
+def score(messages: Any) -> str:
+    return "Score: 7"
+
+
+def test_critics_and_several_models_may_be_functions(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    log = evo.run(
+        "mmd", models=[llm, other, "offline"][:2], critic=score, drafts=2, generations=1,
+        children=2, log=path, **QUIET,
+    )  # fmt: skip
+    assert {child.model for child in log.children} <= {"llm", "other"}
+    assert log.header.critic is not None
+    assert log.header.critic.model.name == "score"
+    with pytest.raises(ModelError, match="give it again"):
+        evo.resume(path, generations=2, **QUIET)
+    with pytest.raises(ModelError, match=r"'score' .* give it again"):
+        evo.resume(path, generations=2, model=[llm, other], **QUIET)
+    whole = evo.resume(path, generations=2, model=[llm, other, score], **QUIET)
+    assert len(whole.generations) == 2
+    assert evo.Critic(score).score("be brief", "2 + 2?", "4") == 0.7
+
+
+def test_a_text_is_asked_under_a_function(tmp_path: Path) -> None:
+    def answer(messages: Any) -> str:
+        return "4" if "2" in messages[-1]["content"] else "0"
+
+    task = evo.task(
+        "sums", initial_program="Answer with a number.", evolves="text", statement="Add.",
+        evaluate="def score(reply, row):\n    return float(reply == row['answer'])\n",
+        instances=[{"input": "2 + 2", "answer": "4"}, {"input": "3 + 3", "answer": "6"}],
+        prompt="input", asks=answer,
+    )  # fmt: skip
+    log = evo.run(task, model=llm, generations=1, children=2, log=tmp_path / "a.jsonl", **QUIET)
+    assert log.initial is not None
+    assert log.initial.evaluation.fitness == 0.5
+    assert log.header.asks is not None
+    assert log.header.asks.model.name == "answer"
+
+
+def test_allocations_sweeps_and_selections_take_functions(tmp_path: Path) -> None:
+    how = {"children": 2, "model": llm, "log_dir": tmp_path / "pool", **QUIET}
+    found = evo.allocate_live("mmd", "ucb1", arms=2, rounds=3, **how)
+    assert [arm.header.model.name for arm in found.arms] == ["llm"] * 2
+    runs = evo.run_many(
+        "mmd", seeds=range(2), generations=1, children=2, model=llm, log_dir=tmp_path / "many",
+        **QUIET,
+    )  # fmt: skip
+    assert len(runs) == 2
+    space = {"children": [1, 2], "model": [llm, evo.Model("named", call=slow_llm)]}
+    sweep = {"task": "mmd", "generations": 1, "seeds": [1], "log_dir": tmp_path / "sweep", **QUIET}
+    swept = evo.sweep(space, **sweep)
+    logs = [evo.read_log(path) for path in sorted(swept.folder.rglob("*-s*.jsonl"))]
+    assert sorted(log.header.model.name for log in logs) == ["llm", "llm", "named", "named"]
+    again = evo.sweep(space, **sweep)  # the same sweep goes on
+    assert (again.completed_runs, again.failed_runs) == (4, 0)
+    with pytest.raises(ValueError, match="give it again"):
+        evo.sweep(tmp_path / "sweep", **QUIET)
