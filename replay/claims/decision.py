@@ -81,6 +81,66 @@ def _found(away: FloatArray | float, freedom: float, level: float) -> FloatArray
     return np.asarray(np.minimum(1 - nctdtr(freedom, away, limit) + opposite, 1.0))
 
 
+def shrunk(effect: float, error: float) -> float:
+    """The effect that a promise of power is made for: what was seen, less what its error adds.
+
+    An effect that stands out is usually too large. Its square is, on average, that of the true
+    effect plus the squared error, so it is multiplied by max(0, 1 - (error / effect)^2).
+    """
+    if effect == 0 or not error > 0:
+        return effect
+    return effect * max(0.0, 1 - (error / effect) ** 2)
+
+
+def exaggeration(effect: float, error: float, freedom: float, level: float = 0.95) -> float:
+    """How many times the true effect those are on average that get a verdict (type M error).
+
+    Gelman and Carlin 2014. The true effect is taken to be the shrunk one; infinite where that is
+    none, NaN without an error.
+
+    Args:
+        effect: Effect that was seen.
+        error: Its standard error.
+        freedom: Degrees of freedom.
+        level: Level of the two-sided interval that decides.
+    """
+    from scipy.special import ndtr
+
+    if not error > 0:
+        return math.nan
+    true, limit = abs(shrunk(effect, error)) / error, float(student(level, freedom))
+    if true == 0:
+        return math.inf
+    if true > _SURE:
+        return 1.0
+
+    def density(x: float) -> float:
+        return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+    above, below = float(ndtr(true - limit)), float(ndtr(-true - limit))
+    called = true * (above - below) + density(limit - true) + density(limit + true)
+    return called / (above + below) / true
+
+
+def kurtosis_of(*groups: FloatArray) -> float:
+    """Excess kurtosis of the deviations of runs from the mean of their group, at least 0."""
+    away = np.concatenate([side - side.mean() for side in groups])
+    scale = float(np.abs(away).max())
+    if scale == 0:
+        return 0.0
+    away = away / scale
+    return max(0.0, float((away**4).mean() / (away**2).mean() ** 2) - 3)
+
+
+def open_to(freedom: float, kurtosis: float) -> tuple[float, float]:
+    """Degrees of freedom of the spread, and a factor of the error, where tails are heavy.
+
+    Heavy tails make a sample's spread say less of the true one, and its mean as well: without
+    both, bands of 80 % from ten lognormal runs a side held the truth in 52 to 71 % of samples.
+    """
+    return freedom / (1 + 2 * kurtosis * freedom / (freedom + 2)), 1 + min(0.15 * kurtosis, 0.6)
+
+
 def power_band(
     effect: float,
     error: float,
@@ -88,20 +148,23 @@ def power_band(
     factor: float,
     level: float = 0.95,
     band: float = BAND,
+    kurtosis: float = 0.0,
 ) -> tuple[float, float]:
     """Range of the power with `factor` times the runs, over what these runs leave open.
 
     The true effect and the true spread are unknown: given the runs, they are as far from what was
     seen as Student's t and chi squared say. The power is computed for all of them, and the middle
-    `band` of it is returned. It is NaN without a standard error or a finite factor.
+    `band` of it is returned. It is NaN without a standard error or a finite factor. `kurtosis` of
+    the runs widens it, see `open_to`.
     """
     from scipy.special import chdtri, ndtri
 
     if not error > 0 or not math.isfinite(factor):
         return math.nan, math.nan
     shares = (np.arange(_GRID) + 0.5) / _GRID
-    spread = np.sqrt(freedom / chdtri(freedom, shares))[:, None]
-    away = np.abs(effect / (error * spread) + ndtri(shares)) * math.sqrt(factor)
+    own, wider = open_to(freedom, kurtosis)
+    spread = np.sqrt(own / chdtri(own, shares))[:, None]
+    away = np.abs(effect / (error * spread) + wider * ndtri(shares)) * math.sqrt(factor)
     found = _found(away, freedom * factor, level)
     low, high = np.quantile(found, [(1 - band) / 2, (1 + band) / 2])
     return float(low), float(high)

@@ -23,18 +23,21 @@ from replay.claims.decision import (
     checked_margin,
     decide,
     detectable,
+    exaggeration,
+    kurtosis_of,
     power,
     power_band,
+    shrunk,
     still_needed,
 )
 from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.earlier import Earlier
+from replay.simulation.effects import SURE, deciding_limits
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
-from replay.statistics.comparison import welch_freedom
-from replay.statistics.exchange import Exchange, Exchanges
+from replay.statistics.groups import Groups, compare_groups, unlike
 from replay.statistics.intervals import (
     LEAST,
     FloatArray,
@@ -157,6 +160,7 @@ class _Found(NamedTuple):
     freedom: float
     depth: int  # generations of the runs
     per: float  # single runs in a unit of n
+    kurtosis: float = 0.0  # of the runs, see `kurtosis_of`
 
 
 def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> Verdict:
@@ -169,10 +173,15 @@ def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> 
     band = (math.nan, math.nan)
     if more and not margin:
         factor = 1 + more / (n * found.per)
-        band = power_band(effect, found.error, found.freedom, factor, level)
+        band = power_band(
+            effect, found.error, found.freedom, factor, level, kurtosis=found.kurtosis
+        )
     return Verdict(
         verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
-        power=power(effect, found.error, found.freedom, level), runs_needed=more, power_then=band,
+        power=power(shrunk(effect, found.error), found.error, found.freedom, level),
+        exaggeration=exaggeration(effect, found.error, found.freedom, level)
+        if verdict in ("greater", "less") else math.nan,
+        runs_needed=more, power_then=band,
         cost=_cost(frame, found.depth, more), **found.about,
     )  # fmt: skip
 
@@ -192,7 +201,15 @@ def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level
         "setting": PER_PULL.format(K=pools.K, rounds=pools.rounds, reward=pools.reward)
         + (OFF_SCALE if pools.off_scale else ""),
     }  # fmt: skip
-    return _Found(about, (limits.low, limits.high), error, freedom, pools.rounds, 1.0)
+    decides = deciding_limits(limits, pools.K)
+    if (limits.low > 0 or limits.high < 0) and decides[0] <= 0 <= decides[1]:
+        about["held_back"] = (
+            f"The interval excludes 0, but there are fewer than {SURE} runs, and in worlds where "
+            "few runs decide it would have to be "
+            f"{(decides[1] - decides[0]) / (limits.high - limits.low):.2g} times as wide, which "
+            "does not: it stays undetermined."
+        )
+    return _Found(about, decides, error, freedom, pools.rounds, 1.0)
 
 
 def _of_groups(
@@ -207,16 +224,15 @@ def _of_groups(
     least = sides.pairs if sides.paired else min(len(left), len(right))
     kind = "pairs" if sides.paired else "groups"
     value, note = float(left.mean() - right.mean()), ""
-    found, inside = Exchange(value, *[math.nan] * 5), math.nan
+    found = Groups(value, *[math.nan] * 7)
     if sides.paired and least < LEAST_PAIRS:
         note = f"{least} pairs never settle anything by their signs (needs {LEAST_PAIRS})"
     elif least < LEAST:
         note = too_few(least, LEAST)
     else:
-        exchanges = Exchanges(left, right, pairs=sides.pairs, seed=seed)
-        found = exchanges.found(level)
-        if margin and found.error > 0:
-            inside = min(1.0, 2 * max(exchanges.p(-margin, 1), exchanges.p(margin, -1)))
+        found = compare_groups(
+            left, right, pairs=sides.pairs, level=level, margin=margin, seed=seed
+        )
         note = "" if found.error > 0 else "no run of a side differs from another: no spread"
     low, high = found.low, found.high
     if np.isin(np.concatenate([left, right]), (0.0, 1.0)).all() and not math.isnan(low):
@@ -229,18 +245,26 @@ def _of_groups(
         value=value, low=shown[0], high=shown[1], n=n, level=level, statistic="difference",
         coverage=math.nan if note else measured(kind, least, level), note=note,
     )  # fmt: skip
-    null = "the runs of each pair exchanged" if sides.paired else "runs exchanged between the sides"
-    if sides.pairs and not sides.paired:
-        null += ", those of a pair with each other"
+    null = "the runs of each pair exchanged"
+    if not sides.paired:
+        together = ", those of a pair with each other" if sides.pairs else ""
+        null = (
+            f"runs exchanged between the sides{together}, or equal means by Welch's t, "
+            "whichever is the less clear"
+        )
     about = {
         "a": names[0], "b": names[1], "interval": limits, "null": null,
-        "p": float(np.minimum(1.0, 2 * min(found.p_greater, found.p_less))), "p_within": inside,
+        "p": float(np.minimum(1.0, 2 * min(found.p_greater, found.p_less))),
+        "p_within": found.p_within,
+        "unlike": "" if sides.paired or math.isnan(found.error) else unlike(left, right),
         "p_greater": found.p_greater, "p_less": found.p_less, "n": n, "points": (left, right),
         "setting": sides.setting, "unit": "pairs" if sides.paired else "runs",
         "bounded": bounded_difference(sides, bounds, level) if bounds else None,
     }  # fmt: skip
-    freedom = float(least - 1 if sides.paired or least < 2 else welch_freedom(left, right))
-    return _Found(about, (low, high), found.error, freedom, max(sides.depths), sides.runs / n)
+    kurtosis = kurtosis_of(*((left - right,) if sides.paired else (left, right)))
+    return _Found(
+        about, (low, high), found.error, found.freedom, max(sides.depths), sides.runs / n, kurtosis
+    )
 
 
 def shares_apart(left: FloatArray, right: FloatArray, level: float) -> tuple[float, float]:

@@ -12,6 +12,9 @@ from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+EXAGGERATED = 1.2
+"""Expected exaggeration from which on a verdict states it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -35,7 +38,10 @@ class Verdict:
             `sequential`.
         e_within: The same against an effect as large as the margin.
         detectable: Effect that as many runs find in four of five repetitions.
-        power: Probability of `greater` or `less` if the true effect is the one that was seen.
+        power: Probability of `greater` or `less` if the true effect is the one that was seen,
+            shrunk by its error (`replay.claims.decision.shrunk`).
+        exaggeration: How many times the true effect, taken to be the shrunk one, those are on
+            average that get a verdict; NaN without a verdict.
         runs_needed: Single runs, of both sides together, that are still needed for a power of four
             in five if the true effect is the one that was seen; infinite if it is none.
         power_then: Range of the probability of a verdict with these runs, over the effects and
@@ -47,6 +53,10 @@ class Verdict:
         unit: What n counts: `pairs` or `runs`.
         sequential: Whether verdict and interval hold however often one looks.
         bounded: Interval that covers rare jumps, too, where the range of scores was given.
+        unlike: How far the two groups differ in spread or shape, where that may mislead; else
+            empty.
+        held_back: Why there is no verdict although the interval of an effect of policies excludes
+            0; else empty.
     """
 
     verdict: Outcome
@@ -73,6 +83,9 @@ class Verdict:
     power_then: tuple[float, float] = (math.nan, math.nan)
     sequential: bool = False
     bounded: Interval | None = None
+    unlike: str = ""
+    exaggeration: float = math.nan
+    held_back: str = ""
 
     @property
     def paragraph(self) -> str:
@@ -82,6 +95,7 @@ class Verdict:
             f"The mean difference in fitness was {self.effect:.4g} ({self._limits}).",
             *([f"A difference of up to {self.margin:.4g} counts as none."] if self.margin else []),
             f"The verdict is: {self.verdict}.",
+            self.held_back,
             self._evidence,
             self._design,
             self._covered,
@@ -108,7 +122,14 @@ class Verdict:
             )
         if math.isnan(self.p):
             return ""
-        return f"Under the null ({self.null}) the two-sided p is {self.p:.3g}."
+        text = f"Under the null ({self.null}) the two-sided p is {self.p:.3g}."
+        if self.unlike:
+            text += (
+                f" The groups look too unlike for a comparison of means alone: {self.unlike}. With "
+                "equal means and such shapes, a difference is called in up to 18 % of samples at a "
+                "stated 5 %; compare medians, too, or a share of successes."
+            )
+        return text
 
     @property
     def _design(self) -> str:
@@ -118,7 +139,15 @@ class Verdict:
         if math.isfinite(self.detectable):
             text = (
                 f"As many runs detect an effect of {self.detectable:.4g} with a power of "
-                f"{POWER:.0%}, and the effect that was seen with one of {self.power:.0%}."
+                f"{POWER:.0%}, and the effect that was seen, shrunk by its error, with one of "
+                f"{self.power:.0%}."
+            )
+        if self.exaggeration > EXAGGERATED:
+            text += (
+                " At that power effects that get a verdict are on average "
+                f"{self.exaggeration:.2g} times the true one, so this one is likely exaggerated."
+                if math.isfinite(self.exaggeration)
+                else " So small an effect gets a verdict by chance alone, and is exaggerated."
             )
         if 0 < more < math.inf:
             sides = f", {more / 2:,.0f} on each side" if self.unit == "pairs" else ""

@@ -9,9 +9,12 @@ since repeated runs within a pool bias the best of K low.
 
 from __future__ import annotations
 
+import csv
+import functools
 import math
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,6 +38,70 @@ from replay.statistics.jackknife import Jackknife, jackknife
 from replay.statistics.resampling import weights
 
 PoolKind = Literal["pool", "effect"]
+
+SURE = 20
+"""Runs from which on the interval of an effect decides by itself: see `deciding_limits`."""
+
+
+class Widths(NamedTuple):
+    """Multipliers of Student's half-width for effects of policies, and what the first covers.
+
+    Attributes:
+        usual: With it the interval holds the truth in 95 % of ordinary worlds.
+        worst: The same for the worst of all worlds that were tried.
+        least: Coverage of the usual one in the worst world.
+    """
+
+    usual: float
+    worst: float
+    least: float
+
+
+def widths(n: int, K: int) -> Widths:
+    """Returns the multipliers for pools of K of n runs, between those that were measured.
+
+    They are in `replay/statistics/effects.csv`, made by `tests/benchmarks/effect_multipliers.py`.
+    """
+    table = _widths()
+    sizes = sorted(table)
+
+    def at(size: int) -> FloatArray:
+        """The row of a size at this share of the runs."""
+        rows = table[size]
+        shares = [k / size for k, *_ in rows]
+        return np.array([np.interp(K / n, shares, [row[i] for row in rows]) for i in (1, 2, 3)])
+
+    known = np.array([at(size) for size in sizes])
+    return Widths(*(float(np.interp(n, sizes, column)) for column in known.T))
+
+
+@functools.cache
+def _widths() -> dict[int, list[tuple[float, ...]]]:
+    """The table by number of runs: K, both multipliers and the coverage."""
+    import replay.statistics.intervals
+
+    table: dict[int, list[tuple[float, ...]]] = {}
+    place = Path(replay.statistics.intervals.__file__).with_name("effects.csv")
+    with place.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            fields = (row[name] for name in ("K", "ordinary", "worst", "coverage"))
+            table.setdefault(int(row["n"]), []).append(tuple(map(float, fields)))
+    return table
+
+
+def deciding_limits(found: Interval, K: int) -> tuple[float, float]:
+    """The limits of an effect that decide: below 20 runs those that hold in the worst world, too.
+
+    Args:
+        found: The effect, with its interval.
+        K: Arms of each pool.
+    """
+    wider = 1.0
+    if found.n < SURE:
+        usual, worst, _ = widths(found.n, K)
+        wider = worst / usual
+    below, above = found.value - found.low, found.high - found.value
+    return found.value - wider * below, found.value + wider * above
 
 
 def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArray]:
@@ -60,7 +127,8 @@ def pool_interval(
     """Interval over runs of the mean of replicates that drew K of n runs as their arms.
 
     The variance over runs is that of the infinitesimal jackknife (`replay.statistics.jackknife`),
-    which averages out the policy's own randomness; Student's t has n - 1 degrees of freedom.
+    which averages out the policy's own randomness; Student's t has n - 1 degrees of freedom. For
+    an effect, the half-width is multiplied by that of `widths`: its tails are longer than t's.
 
     Args:
         values: One number per replicate, (replicates,), or columns of them, (replicates, m).
@@ -68,7 +136,7 @@ def pool_interval(
         level: Nominal coverage.
         name: What to call the statistic.
         kind: `pool` for what one policy reaches, `effect` for a difference between two policies on
-            the same pools: see `pool_errors`. Each kind has its own measured coverage.
+            the same pools: see `pool_errors` and `widths`.
 
     Returns:
         The interval; `n` counts runs. There is none below five runs, where each replicate drew all
@@ -96,16 +164,20 @@ def pool_interval(
     else:
         below, above = pool_errors(jackknife(columns, index.reshape(chosen.shape), n), kind)
         factor, flat = student(level, n - 1), below + above <= 1e-12 * (1 + np.abs(mean))
+        if kind == "effect":
+            factor = factor * widths(n, K).usual
         low, high = (
             np.where(flat, np.nan, x) for x in (mean - factor * below, mean + factor * above)
         )
         note = EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
-    coverage = np.where(np.isnan(low), np.nan, measured(pool_kind(kind, n, K), n, level))
+    held = level if kind == "effect" else measured(pool_kind(kind, n, K), n, level)
+    coverage = np.where(np.isnan(low), np.nan, held)
     found = {"value": mean, "low": low, "high": high, "coverage": coverage}
     single = array.ndim == 1
     return Interval(
         **{key: float(each[0]) if single else each for key, each in found.items()},
         n=n if single else np.full(len(mean), n), level=level, statistic=name, note=note,
+        least=widths(n, K).least if kind == "effect" and not note else np.nan,
     )  # fmt: skip
 
 

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replay.statistics.groups import compare_groups
 from replay.statistics.intervals import (
     EQUAL,
     LEAST,
     WITHIN,
     FloatArray,
-    IntArray,
     Interval,
     check_columns,
     clopper_pearson,
     interval,
     measured,
     scaled,
-    student,
     too_few,
 )
+from replay.statistics.welch import welch_half
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,9 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         level: Nominal coverage.
 
     Returns:
-        The difference by Welch's t, or by the interval of the paired differences; the probability
-        by its t over runs (DeLong et al. 1988), or by Clopper and Pearson over pairs. Neither has
-        an interval below five runs a side.
+        The difference as `judge` has it, by the exchange of runs and Welch's t, or by the interval
+        of the paired differences; the probability by its t over runs (DeLong et al. 1988), or by
+        Clopper and Pearson over pairs. Neither has an interval below five runs a side.
     """
     left, right = (np.asarray(side, dtype=np.float64) for side in (a, b))
     if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
@@ -65,7 +65,7 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
             level=level, statistic=name,
         )  # fmt: skip
     else:
-        difference = _welch(left, right, level, "difference of means")
+        difference = _difference(left, right, level)
         found = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, name)
         value, half = float(wins.mean()), (found.high - found.low) / 2
         low, high = max(value - half, 0.0), min(value + half, 1.0)
@@ -73,6 +73,23 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         if value in (0.0, 1.0):
             probability = _separated(value, len(left), len(right), level, name)
     return Comparison(difference=difference, probability=probability, paired=paired)
+
+
+def _difference(left: FloatArray, right: FloatArray, level: float) -> Interval:
+    """Difference of the means of two groups of runs, right less left."""
+    least, n = min(len(left), len(right)), len(left) + len(right)
+    value, low, high = float(right.mean() - left.mean()), np.nan, np.nan
+    note = too_few(least, LEAST) if least < LEAST else ""
+    if not note:
+        (one, other), power = scaled(right, left)
+        found = compare_groups(one, other, level=level)
+        low, high = float(np.ldexp(found.low, power)), float(np.ldexp(found.high, power))
+        if not found.error > 0 or np.isinf([low, high]).any():
+            low, high, note = np.nan, np.nan, EQUAL if value == 0 else WITHIN
+    return Interval(
+        value=value, low=low, high=high, n=n, level=level, statistic="difference of means",
+        coverage=np.nan if note else measured("groups", least, level), note=note,
+    )  # fmt: skip
 
 
 def _separated(value: float, n: int, m: int, level: float, name: str) -> Interval:
@@ -102,27 +119,3 @@ def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Inte
         value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,
         coverage=coverage, statistic=name, note=note,
     )  # fmt: skip
-
-
-def welch_half(left: FloatArray, right: FloatArray, level: float) -> FloatArray:
-    """Half the width of Welch's interval of the difference of two means over the first axis."""
-    errors, power = _squared_errors(left, right)
-    freedom = _satterthwaite(errors, (len(left), len(right)))
-    return np.asarray(student(level, freedom) * np.ldexp(np.sqrt(sum(errors)), power))
-
-
-def welch_freedom(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Degrees of freedom of Welch's t over the first axis; 1 where neither group varies."""
-    return _satterthwaite(_squared_errors(left, right)[0], (len(left), len(right)))
-
-
-def _squared_errors(left: FloatArray, right: FloatArray) -> tuple[list[FloatArray], IntArray]:
-    """Squared standard errors of both means, scaled by one power of two, and that power."""
-    away, power = scaled(*(side - side.mean(axis=0) for side in (left, right)))
-    return [(each**2).sum(axis=0) / (len(each) - 1) / len(each) for each in away], power
-
-
-def _satterthwaite(errors: list[FloatArray], sizes: tuple[int, int]) -> FloatArray:
-    parts = np.asarray(sum(each**2 / (n - 1) for each, n in zip(errors, sizes, strict=True)))
-    total = np.asarray(sum(errors)) ** 2
-    return np.asarray(np.divide(total, parts, out=np.ones_like(parts), where=parts > 0))

@@ -27,7 +27,7 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "beta": lambda rng, size: rng.beta(0.2, 2, size=size),
 }
 SHARES = {"normal": 0.05, "lognormal": 0.2, "beta": 0.5}
-SIZES = (5, 6, 8, 10, 15, 20, 29, 30, 100)
+SIZES = (5, 6, 7, 8, 9, 10, 12, 15, 20, 29, 30, 40, 100)
 LEVELS = (0.8, 0.9, 0.95)
 STATISTICS: dict[str, tuple[str | float, Callable[[Floats], float]]] = {
     "mean": ("mean", np.mean),
@@ -67,10 +67,11 @@ def main() -> None:
     """Print, and write if asked to, one row per kind, level and n."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--write", action="store_true", help="replace coverage.csv")
+    parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
+    parser.add_argument("--write", action="store_true", help="replace these kinds in coverage.csv")
     options = parser.parse_args()
     rows = []
-    for kind in KINDS:
+    for kind in options.kinds:
         for level in LEVELS:
             for n in SIZES:
                 trials = min(options.trials, 200) if kind == "betting" else options.trials
@@ -80,10 +81,10 @@ def main() -> None:
                     print(*rows[-1], flush=True)
     if options.write:
         place = Path(replay.statistics.intervals.__file__).with_name("coverage.csv")
+        with place.open(encoding="utf-8", newline="") as file:
+            head, *kept = [row for row in csv.reader(file) if row[0] not in options.kinds]
         with place.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("kind", "level", "n", *DISTRIBUTIONS))
-            writer.writerows(rows)
+            csv.writer(file, lineterminator="\n").writerows([head, *rows, *kept])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """How often `judge` errs: nulls, coverage at unequal n and unlike shapes, and looking again.
 
-- `nulls`: both groups follow one of five laws. Printed is how often each side calls a difference,
-  nominally 2.5 %.
-- `coverage`: of the interval, for groups of equal and of fourfold size, of one law and of unlike
-  ones (the other group normal with three times the spread); for pairs likewise. `--write` replaces
-  the kinds `groups` and `pairs` in `coverage.csv` by the worst; n is the smaller group.
+- `nulls`: both groups follow one of five laws, or normal ones of unlike spread (1:3 and 3:1, at 6
+  and 6, 5 and 20, 10 and 48 runs). Printed is how often each side calls a difference, nominally
+  2.5 %.
+- `coverage`: of the interval, for groups of equal and of fourfold size and one law, normal ones
+  also of threefold spread; for pairs likewise. `--write` replaces the kind `pairs` in
+  `coverage.csv` by the worst (`group_nulls.py` makes that of groups); n is the smaller group.
+  Unlike shapes, of which a verdict warns, are printed apart.
 - `looks`: groups are compared after every pair up to 100. Printed is how often a fixed-n test and
   the e-value ever call a difference that is none, and their power at half a standard deviation,
   the fixed-n test at 100 pairs alone and the e-value at any look.
@@ -22,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+import replay.statistics.exchange
 import replay.statistics.intervals
-from replay.statistics.exchange import Exchanges
+from replay.statistics.groups import compare_groups
 from replay.statistics.sequential import e_process
 
 Floats = NDArray[np.float64]
@@ -38,36 +41,47 @@ LAWS: dict[str, Draw] = {
 }
 MEANS = {"normal": 0.0, "lognormal": float(np.exp(0.5)), "beta": 0.2 / 2.2}
 NULLS = ((5, 5), (20, 5), (40, 10))
+SPREAD_SIZES = ((6, 6), (5, 20), (10, 48))
+RATIOS = ((1.0, 1.0), (1.0, 3.0), (3.0, 1.0))
 SIZES = (5, 6, 8, 10, 20, 40)
 LEVELS = (0.8, 0.9, 0.95)
 PAIRS = 100
 
 
 def nulls(draws: int) -> Iterator[tuple[str, float, float]]:
-    """Share of draws that each side calls a difference."""
-    for sizes in NULLS:
-        for law, draw in LAWS.items():
-            rng = np.random.default_rng(1)
-            called = np.zeros(2)
-            for _ in range(draws):
-                sides = Exchanges(*(draw(rng, (n,)) for n in sizes))
-                called += [sides.p(0.0, sign) <= 0.025 for sign in (1, -1)]
-            yield f"{sizes} {law}", *(called / draws)
+    """Share of draws that each side calls a difference: laws, then normal ones of unlike spread."""
+    same = [(sizes, law, (1.0, 1.0)) for sizes in NULLS for law in LAWS]
+    spread = [(sizes, "normal", ratio) for sizes in SPREAD_SIZES for ratio in RATIOS]
+    for sizes, law, ratio in (*same, *spread):
+        rng, called = np.random.default_rng(1), np.zeros(2)
+        for _ in range(draws):
+            sides = (r * LAWS[law](rng, (n,)) for n, r in zip(sizes, ratio, strict=True))
+            found = compare_groups(*sides)
+            called += [found.p_greater <= 0.025, found.p_less <= 0.025]
+        yield f"{sizes} {law} {ratio[0]:g}:{ratio[1]:g}", *(called / draws)
 
 
-def coverage(kind: str, law: str, n: int, draws: int) -> Floats:
-    """Worst share of draws whose interval holds the truth, by level."""
+def coverage(kind: str, law: str, n: int, draws: int, unlike: bool = False) -> Floats:
+    """Worst share of draws whose interval holds the truth, by level.
+
+    Groups are as large as each other and of fourfold size, normal ones also of threefold spread;
+    `unlike` ones, of which verdicts warn, are one of the law and one normal with threefold spread.
+    """
+    spreads = {"normal": 1.0, "lognormal": 2.16, "beta": 0.16}
+    ratios = RATIOS if kind == "groups" and law == "normal" and not unlike else RATIOS[:1]
     worst = np.ones(len(LEVELS))
     for m in (n,) if kind == "pairs" else (n, 4 * n):
-        for unlike in (False, True):
-            rng, held = np.random.default_rng([n, m, unlike]), np.zeros(len(LEVELS))
-            spread = 3 * {"normal": 1.0, "lognormal": 2.16, "beta": 0.16}[law]
-            truth = MEANS[law] if unlike else 0.0
+        for ratio in ratios:
+            rng, held = np.random.default_rng([n, m, unlike, int(ratio[0])]), np.zeros(len(LEVELS))
             for _ in range(draws):
-                left = LAWS[law](rng, (n,))
-                right = spread * rng.normal(size=m) if unlike else LAWS[law](rng, (m,))
-                sides = Exchanges(left, right, pairs=n if kind == "pairs" else 0)
-                least = min(sides.p(truth, 1), sides.p(truth, -1))
+                left = ratio[0] * (LAWS[law](rng, (n,)) - MEANS[law])
+                right = (
+                    3 * spreads[law] * rng.normal(size=m)
+                    if unlike
+                    else ratio[1] * (LAWS[law](rng, (m,)) - MEANS[law])
+                )
+                found = compare_groups(left, right, pairs=n if kind == "pairs" else 0)
+                least = min(found.p_greater, found.p_less)
                 held += [least > (1 - level) / 2 for level in LEVELS]
             worst = np.minimum(worst, held / draws)
     return worst
@@ -103,8 +117,10 @@ def main() -> None:
     """Prints the three tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--exchanges", type=int, default=replay.statistics.exchange.EXCHANGES)
     parser.add_argument("--write", action="store_true", help="replace these kinds in coverage.csv")
     options = parser.parse_args()
+    replay.statistics.exchange.EXCHANGES = options.exchanges
     for name, fixed, ever in looks(options.draws):
         print(f"{name}: fixed n {fixed:.4f}, e-value {ever:.4f}", flush=True)
     rows = []
@@ -116,14 +132,17 @@ def main() -> None:
             for k, level in enumerate(LEVELS):
                 rows.append((kind, f"{level:g}", n, *(f"{each[k]:.3f}" for each in found)))
             print(*rows[-1], sep=",", flush=True)
+    for law in MEANS:
+        print(f"unlike {law}, n = 10:", coverage("groups", law, 10, options.draws // 4, True))
     for name, greater, less in nulls(options.draws):
         print(f"null {name}: greater {greater:.4f}, less {less:.4f}", flush=True)
     if options.write:
         place = Path(replay.statistics.intervals.__file__).with_name("coverage.csv")
         with place.open(encoding="utf-8", newline="") as file:
-            kept = [row for row in csv.reader(file) if row[0] not in ("groups", "pairs")]
+            kept = [row for row in csv.reader(file) if row[0] != "pairs"]
+        pairs = [row for row in rows if row[0] == "pairs"]
         with place.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([*kept, *rows])
+            csv.writer(file, lineterminator="\n").writerows([*kept, *pairs])
 
 
 if __name__ == "__main__":

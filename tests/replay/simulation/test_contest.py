@@ -28,7 +28,7 @@ def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
     for table in (found.curves, found.effects, found.regrets, found.pulls, found.times):
         known = table["low"].notna()
         assert known.any()
-        assert (table.loc[known, "coverage"] < 0.95).all()  # five pools of two
+        assert table.loc[known, "coverage"].between(0.7, 0.95).all()
     shares = found.pulls.groupby("policy")["value"].sum()
     np.testing.assert_allclose(shares, 1.0)
     assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1

@@ -9,6 +9,7 @@ from benchmarks.local_tsp_effects import widths
 from synthetic_runs import as_frame
 
 import replay
+from replay.simulation import effects
 from replay.simulation.effects import (
     allocation_effect,
     effect,
@@ -54,12 +55,12 @@ def test_effects_are_paired_and_add_up():
 
 
 def test_pools_of_one_run_have_the_interval_of_the_runs():
-    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 2.0, -2.0])
-    arms = draws(7, 7, 400).reshape(-1, 1)
+    values = np.array([*range(-5, 0), 0, 0, *range(1, 6)], dtype=float)
+    arms = draws(12, 12, 400).reshape(-1, 1)
     found = pool_interval(values[arms[:, 0]], arms)
     student = scipy.stats.ttest_1samp(values, 0).confidence_interval()
     np.testing.assert_allclose([found.low, found.high], student, rtol=2e-3)
-    assert found.n == 7
+    assert found.n == 12
 
 
 def test_more_replicates_do_not_make_up_for_runs():
@@ -75,7 +76,8 @@ def test_the_interval_of_an_effect_is_students_over_the_jackknife():
     values, arms = np.random.default_rng(1).normal(size=15), draws(15, 3, 3_000)
     gain = values[arms].max(axis=1) - values[arms].mean(axis=1)
     found, kept = pool_interval(gain, arms, kind="effect"), jackknife(gain[:, None], arms, 15)
-    half = scipy.stats.t.ppf(0.975, 14) * np.sqrt(kept.variance + kept.noise)[0]
+    half = effects.widths(15, 3).usual * scipy.stats.t.ppf(0.975, 14)
+    half *= np.sqrt(kept.variance + kept.noise)[0]
     np.testing.assert_allclose([found.low, found.high], found.value + half * np.array([-1, 1]))
 
 
@@ -97,9 +99,11 @@ def test_pools_that_say_nothing_of_other_runs_have_no_interval(arms, note):
 def test_on_real_runs_the_half_widths_are_those_of_leaving_each_run_out():
     """A fast form of benchmarks/local_tsp_effects.py."""
     thompson, ucb1 = widths(["thompson", "ucb1"], 6_000)
-    assert 0.8 < thompson.ratio < 1.3
-    assert 0.8 < ucb1.ratio < 1.3
-    assert thompson.low > 0 > ucb1.low  # Thompson gains, of UCB1 nothing is known
+    usual = effects.widths(24, 4).usual
+    assert 0.8 < thompson.ratio / usual < 1.3
+    assert 0.8 < ucb1.ratio / usual < 1.3
+    assert thompson.value > 0  # Thompson gains, of UCB1 nothing is known
+    assert ucb1.low < 0
 
 
 RUNS = np.maximum.accumulate(np.random.default_rng(4).beta(1, 4, size=(24, 33)), axis=1)
@@ -217,3 +221,14 @@ def test_pools_of_one_skewed_run_lean_to_the_side_to_which_the_runs_do(sign):
     found, alone = pool_interval(values[arms[:, 0]], arms), replay.interval(values)
     assert sign * (alone.high + alone.low - 2 * alone.value) > 0.1
     assert [found.low, found.high] == pytest.approx([alone.low, alone.high], rel=0.01)
+
+
+def test_widths_of_effects_are_those_of_the_table_and_between_them():
+    assert effects.widths(10, 2).usual < effects.widths(10, 5).usual
+    assert effects.widths(12, 3).worst == pytest.approx(
+        np.interp(12, [10, 15], [effects.widths(10, 2.5).worst, effects.widths(15, 3.75).worst])
+    )
+    for n, K in ((5, 2), (10, 3), (40, 2), (200, 10)):
+        usual, worst, least = effects.widths(n, K)
+        assert 1 <= usual <= worst
+        assert 0.5 < least <= 0.95
