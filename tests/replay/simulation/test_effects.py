@@ -102,7 +102,7 @@ def test_on_real_runs_the_half_widths_are_those_of_leaving_each_run_out():
     usual = effects.widths(24, 4).usual
     assert 0.8 < thompson.ratio / usual < 1.3
     assert 0.8 < ucb1.ratio / usual < 1.3
-    assert thompson.value > 0  # Thompson gains, of UCB1 nothing is known
+    assert thompson.effect > 0  # Thompson gains, of UCB1 nothing is known
     assert ucb1.low < 0
 
 
