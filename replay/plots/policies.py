@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from evo.studies.selection.race import Selection
 
-EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
+EFFECTS = {
+    "policy": "policy less single run",
+    "pool": "pool: random less single run",
+    "allocation": "allocation: policy less random",
+}
 VERDICTS = {
     "greater": "#0B7A53",
     "less": "#B3430A",
@@ -113,11 +117,11 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
 
 
 def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:
-    """Draws the gain of a pool of arms, and the gain of choosing among them.
+    """Draws the gain of a policy over one run, of a pool of arms, and of choosing among them.
 
     Args:
-        effects: One row per policy and effect: policy, effect ("pool" or "allocation"), value (a
-            difference of best fitness), low, high and n, the number of logged runs.
+        effects: One row per policy and effect: policy, effect ("policy", "pool" or "allocation"),
+            value (a difference of best fitness), low, high and n, the number of logged runs.
         of: Task and model of the runs, for the title.
     """
     style.require(effects, "policy", "effect", "value", "low", "high", "n")
@@ -127,7 +131,7 @@ def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:
         return Chart(message="No effect to show.")
     return estimates(
         effects.assign(of=effects["effect"].map(EFFECTS)),
-        title=_titled("Pool effect and allocation effect", of),
+        title=_titled("Effects over one run, of the pool and of the allocation", of),
         about=f"{intervals(effects, 'Mean difference')}; {counted(effects['n'])}",
         x="gain in best fitness", rows="policy", groups="of", bound=0,
     )  # fmt: skip

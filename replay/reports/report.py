@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from replay.simulation.contest import Contest
 
 UNDETERMINED = "undetermined: without an interval, not even the sign of an effect is known"
-EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
+EFFECTS = (
+    "policy effect: the policy less a single run, which is the sum of the pool effect, random less "
+    "a single run, and the allocation effect, the policy less random"
+)
 REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
 MODELS = "gain: sum over children of what they exceed the best fitness before them by"
 REPEATS = "repeats: children, whatever their status, whose program equals an earlier one of the run"
@@ -229,7 +232,7 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
     after = f"after {contest.rounds} pulls ({contest.setting})"
     effects = _quantity(contest.effects, contest.effects["effect"] + " effect", "effect")
     finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
-    notes = [EFFECTS]
+    notes = [EFFECTS, *_null(contest)]
     if effects["low"].isna().any():
         needed = max(LEAST, 2 * contest.arms)
         few = contest.runs < needed
@@ -249,6 +252,20 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
         title = f"Pulls until fitness {contest.tau:g} ({contest.setting})"
         made.append((title, _times(contest), (TIMES,)))
     return [group.section(title, "policy", cells, notes) for title, cells, notes in made]
+
+
+def _null(contest: Contest) -> list[str]:
+    """Says how often the policies do as well where nothing can be chosen."""
+    rows = contest.effects[contest.effects["effect"] == "policy"].dropna(subset=["null_p"])
+    if rows.empty:
+        return []
+    each = ", ".join(
+        f"{name} {p:.3f}" for name, p in zip(rows["policy"], rows["null_p"], strict=True)
+    )
+    return [
+        "null p, the probability of at least such a policy effect with the increments of the runs "
+        f"exchanged, so that nothing can be chosen: {each}"
+    ]
 
 
 def _times(contest: Contest) -> pd.DataFrame:

@@ -22,13 +22,17 @@ from replay.simulation.simulate import Policies, Replay, labelled
 from replay.statistics.intervals import NOTHING, Interval
 
 BASELINES = ("single", "random")
-"""Always there: `single` to `random` is the pool effect, `random` to a policy the allocation's."""
+"""Always there: a policy is compared with `single`, one run that gets the whole budget.
+
+That is the sum of the pool effect, from `single` to `random`, and the allocation effect, from
+`random` to the policy.
+"""
 
 LEAST_RUNS = 3
 
 _LIMITS = ("value", "low", "high", "n", "coverage")
 _Rows = list[tuple[Mapping[str, object], Interval]]
-_EFFECTS = ["policy", "effect", *_LIMITS]
+_EFFECTS = ["policy", "effect", "null_p", *_LIMITS]
 _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n", "coverage"]
 
 
@@ -51,7 +55,11 @@ class Contest(Brief):
         finals: The same after all rounds.
         pulls: policy, rank, value, low, high, n, coverage: share of the pulls by rank of the arm.
         times: policy and the fields of `effects.ThresholdTime`, for shares 0.9 and 0.5.
-        effects: policy, effect (`pool` or `allocation`), value, low, high, n, coverage.
+        effects: policy, effect, null_p, value, low, high, n, coverage. The effect `policy` is the
+            policy less `single`; it is there where every run is as deep as the budget. Its null_p
+            is the probability of at least this effect in worlds where the increments of the runs
+            are exchanged, so that nothing can be chosen: that choosing helped rests on it. `pool`
+            is `random` less `single`, and `allocation` the policy less `random`.
         regrets: policy, oracle, value, low, high, n, coverage.
         identical: Whether the rounds pull every arm to the end of its log, so that all policies
             end alike by construction; then `effects` and `regrets` are empty.
@@ -78,6 +86,11 @@ class Contest(Brief):
         """Render the setting, and the final fitness and the effect of each policy as a table."""
         shown = {f"best fitness after {self.rounds} pulls": _written(self.finals)}
         if len(self.effects):
+            over = self.effects[self.effects["effect"] == "policy"]
+            if len(over):
+                shown["above single"] = _written(over)
+                p = over.set_index("policy")["null_p"]
+                shown["null p"] = p.dropna().map("{:.3f}".format)
             allocation = self.effects[self.effects["effect"] == "allocation"]
             shown["above random"] = _written(allocation)
         table = pd.DataFrame(shown).reindex(self.finals["policy"]).fillna("")
@@ -216,7 +229,12 @@ def compete(
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    effects, regrets, times = _compared(played, oracle, tau, identical=identical)
+    effects, regrets, times = _compared(pools, everyone, played, oracle, tau, identical=identical)
+    if not identical and rounds > shortest:
+        notes.append(
+            f"no effect over one run: with {rounds} rounds a single run would have to be deeper "
+            f"than the shortest one, which has {shortest} generations; random is the baseline"
+        )
     curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
     least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
     low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
@@ -235,7 +253,13 @@ def compete(
 
 
 def _compared(
-    played: Mapping[str, Played], oracle: Played, tau: float | None, *, identical: bool
+    pools: Pools,
+    chosen: Mapping[str, str | PolicyClass],
+    played: Mapping[str, Played],
+    oracle: Played,
+    tau: float | None,
+    *,
+    identical: bool,
 ) -> tuple[_Rows, _Rows, list[dict[str, object]]]:
     """Effects, regrets to the best arm of the same pool, and times to `tau`.
 
@@ -249,8 +273,13 @@ def _compared(
         about = {"policy": label}
         if label not in BASELINES and not identical:
             gain = each.less(played["random"])
-            effects.append((about | {"effect": "pool"}, pool))
-            effects.append((about | {"effect": "allocation"}, gain))
+            if pools.rounds <= int(pools.lengths.min()):
+                policy = chosen[label]
+                null_p = math.nan if pools.nothing(policy) else pools.null_p(policy, "single")
+                over = about | {"effect": "policy", "null_p": null_p}
+                effects.append((over, each.less(played["single"])))
+            effects.append((about | {"effect": "pool", "null_p": math.nan}, pool))
+            effects.append((about | {"effect": "allocation", "null_p": math.nan}, gain))
         if not identical:
             regrets.append((about | {"oracle": "oracle_arm"}, oracle.less(each)))
         for share in (0.9, 0.5) if tau is not None else ():

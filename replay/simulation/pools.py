@@ -273,11 +273,13 @@ class Pools:
             shuffles = rng.random((WORLDS, POOLS // apart + 1, self.n)).argsort(axis=2)
             pools = shuffles[:, :, : apart * self.K].reshape(WORLDS, -1, self.K)
             rows = (pools + self.n * np.arange(WORLDS)[:, None, None]).reshape(-1, self.K)
-            ends = simulate(
-                worlds.reshape(-1, worlds.shape[2]), policy, arms=rows, replicates=len(rows),
-                rounds=min(self.rounds, fitness.shape[1] - 1), reward=self.reward,
-                seed=int(rng.integers(2**31)), earlier=learned_from,
-            ).best_fitness[:, -1]  # fmt: skip
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PolicyWarning)  # `play` has said it
+                ends = simulate(
+                    worlds.reshape(-1, worlds.shape[2]), policy, arms=rows, replicates=len(rows),
+                    rounds=min(self.rounds, fitness.shape[1] - 1), reward=self.reward,
+                    seed=int(rng.integers(2**31)), earlier=learned_from,
+                ).best_fitness[:, -1]  # fmt: skip
             self._permuted[policy, batch] = ends.reshape(WORLDS, -1).mean(axis=1)
         return self._permuted[policy, batch]
 

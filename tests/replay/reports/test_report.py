@@ -14,7 +14,7 @@ from test_tables import changed, write_lines
 
 import replay
 from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
-from evo.policies import POLICIES
+from evo.policies import POLICIES, learns
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.plots import FIGURES
@@ -252,10 +252,11 @@ def test_effects_add_up_and_flat_runs_have_none(tmp_path):
     effects = made.effects.set_index(["policy", "effect"])["value"]
     for policy in policies:
         assert effects[policy, "pool"] == pytest.approx(final["random"] - final["single"])
+        assert effects[policy, "policy"] == pytest.approx(final[policy] - final["single"])
         assert effects[policy, "allocation"] == pytest.approx(final[policy] - final["random"])
     assert (made.regrets["value"] >= -1e-12).all()
     flat = compete(frame.assign(best_fitness=0.5), named_policies(["all"]), replicates=100)
-    assert set(flat.finals["policy"]) == set(POLICIES)
+    assert set(flat.finals["policy"]) == {n for n, each in POLICIES.items() if not learns(each)}
     assert set(flat.finals["value"]) == {0.5}
     assert (flat.effects["value"].abs() < 1e-12).all()
     assert (flat.tau, set(flat.times["time"])) == (0.5, {1.0})
@@ -267,7 +268,9 @@ def test_warnings_of_policies_are_notes(tmp_path):
     assert any("never adapts" in note for note in made.notes)
     [first, *_] = policy_sections(only_group(tmp_path), made)
     assert any("never adapts" in note for note in first.notes)
-    assert set(first.cells["quantity"]) == {"best fitness", "pool effect", "allocation effect"}
+    assert set(first.cells["quantity"]) == {
+        "best fitness", "policy effect", "pool effect", "allocation effect",
+    }  # fmt: skip
 
 
 # The page

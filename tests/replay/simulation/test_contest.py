@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -38,7 +37,8 @@ def test_a_contest_shows_its_numbers():
     found = compete(runs(1), {"ucb1": "ucb1"}, **SMALL)
     heading, columns, *rows = repr(found).splitlines()
     assert heading == f"Contest: {found.setting}"
-    assert re.split(r"\s{2,}", columns.strip()) == ["best fitness after 8 pulls", "above random"]
+    shown = ("best fitness after 8 pulls", "above single", "null p", "above random")
+    assert columns.split() == " ".join(shown).split()
     assert [row.split()[0] for row in rows] == ["single", "random", "ucb1"]
     effect = found.effects.set_index("effect").loc["allocation"]
     assert f"{effect['value']:.4g} [{effect['low']:.4g}, {effect['high']:.4g}]" in rows[2]
@@ -67,7 +67,11 @@ def test_one_question_has_one_answer_in_a_contest_and_in_a_verdict():
     frame = runs(5)
     settings = {"rounds": 6, "arms": 3, "reward": "rank", "seed": 2}
     found = compete(frame, ["ucb1"], **settings)
-    for effect, a, b in (("pool", "random", "single"), ("allocation", "ucb1", "random")):
+    for effect, a, b in (
+        ("pool", "random", "single"),
+        ("allocation", "ucb1", "random"),
+        ("policy", "ucb1", "single"),
+    ):
         row = found.effects.set_index("effect").loc[effect]
         verdict = judge(frame, a, b, **settings)
         np.testing.assert_array_equal(row[["value", "low", "high"]], limits(verdict.interval))
@@ -117,6 +121,7 @@ def test_policies_that_use_up_every_arm_are_identical_by_construction_and_have_n
     shorter = compete(runs(4), {"ucb1": "ucb1"}, rounds=15, arms=2, **SMALL)
     assert not shorter.identical
     assert set(shorter.effects["effect"]) == {"pool", "allocation"}
+    assert any("random is the baseline" in note for note in shorter.notes)
     assert any("8 generations" in note and "closed" in note for note in shorter.notes)
     assert not any("closed" in note for note in compete(runs(4), [], **SMALL).notes)
 
