@@ -19,6 +19,7 @@ from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
 from evo.plugins import name_in
 from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
+from evo.policies.learned import reward_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, settings_of
@@ -33,6 +34,7 @@ from evo.runs.options import (
 from evo.runs.resources import Resources
 from evo.runs.settings import at_least
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
+from evo.studies.allocation.earlier import Earlier, taught
 from evo.studies.allocation.journal import (
     AllocationHeader,
     JournalWatcher,
@@ -107,6 +109,7 @@ def prepare_allocation(
     reward: str | None = None,
     budget: Mapping[str, float] | None = None,
     in_flight: int = 1,
+    earlier: Earlier | None = None,
     log_dir: str | os.PathLike[str] | None = None,
     **options: Unpack[AllocationOptions],
 ) -> Prepared[Allocation]:
@@ -136,6 +139,10 @@ def prepare_allocation(
         in_flight: Rounds at once: with more than one the policy is asked again before earlier
             rewards are in. An arm has one in flight at most, and under a budget no more are than
             leave room for each other, counted in calls; in other units they take turns.
+        earlier: Earlier runs of the same task, model and N, none of them an arm, for a policy that
+            learns from them: logs, folders, patterns, rows of `replay.load`, or a matrix (runs,
+            generations + 1). What it learned stands in allocation.jsonl, so that an allocation that
+            goes on needs them no more.
         log_dir: Folder of the arms' logs and allocation.jsonl (default: a new one in logs/local).
         **options: Listed below.
 
@@ -158,7 +165,7 @@ def prepare_allocation(
     runs = [(first, rounds), *((each, 0) for each in others)]
     header, chosen = describe(
         folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
-        in_flight=in_flight,
+        in_flight=in_flight, earlier=earlier,
     )  # fmt: skip
 
     def work(control: Control) -> Allocation:
@@ -184,11 +191,14 @@ def describe(
     cap: int | None = None,
     budget: Mapping[str, float] | None = None,
     in_flight: int = 1,
+    earlier: Earlier | None = None,
 ) -> tuple[AllocationHeader, Policy]:
     """Returns what identifies an allocation in a folder, and its policy, once all was checked."""
     rounds, name = at_least("rounds", rounds, 1), name_of(build)
-    policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
     known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
+    build, learned, learned_from = taught(build, earlier, sources, rounds, known)
+    policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
+    reward = reward_of(build, reward)
     if reward is None:
         task = header_of(sources[0]).task
         reward = default_reward(task) if known is None else known.reward
@@ -197,7 +207,9 @@ def describe(
         name = known.policy
     header = AllocationHeader(
         policy=name,
-        parameters=parameters_of(build),
+        parameters={} if learned else parameters_of(build),
+        learned=learned,
+        learned_from=learned_from,
         source=source_hash(policy, beside="evo"),
         reward=reward,
         rounds=rounds,

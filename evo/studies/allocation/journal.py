@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -45,6 +45,8 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
         seed: Seed of the policy.
         cap: Generations of an arm at most; None: no cap.
         in_flight: Rounds asked and not yet completed at most.
+        learned: What a policy learned from earlier runs, so that going on needs none of them.
+        learned_from: Hashes of these runs.
         initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
     """
 
@@ -58,6 +60,8 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
     budget: dict[str, float] = msgspec.field(default_factory=dict)
     cap: int | None = None
     in_flight: int = 1
+    learned: dict[str, Any] = msgspec.field(default_factory=dict)
+    learned_from: tuple[str, ...] = ()
     initial: bool = False
     arms: tuple[ArmRecord, ...]
 

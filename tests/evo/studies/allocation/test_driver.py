@@ -386,3 +386,29 @@ def test_mistakes_leave_nothing(tmp_path: Path, mistake: dict[str, Any], message
     with pytest.raises((ValueError, TypeError), match=message):
         evo.allocate_live("mmd", arms=2, **arguments)
     assert not (tmp_path / "a").exists()
+
+
+def test_what_a_policy_learned_stands_in_the_journal_and_going_on_needs_no_earlier_runs(
+    tmp_path: Path,
+) -> None:
+    """Live equals replay, the journal names the runs, and an arm among them is refused."""
+    setting: dict[str, Any] = {"generations": 4, "children": 2, "progress": False}
+    logs = evo.run_many("mmd", seeds=range(6), log_dir=tmp_path / "earlier", **setting)
+    arms: dict[str, Any] = {"arms": 3, "rounds": 6, "children": 2, "progress": False}
+    folder = tmp_path / "a"
+    made = evo.allocate_live("mmd", "freeze_thaw", earlier=logs, log_dir=folder, **arms)
+    header = read_journal(folder / "allocation.jsonl").header
+    assert header.reward == "best_fitness"
+    assert [*header.learned_from] == [*replay.load(tmp_path / "earlier")["header"].unique()]
+    again = evo.allocate_live("mmd", "freeze_thaw", log_dir=folder, **arms)
+    assert again.pulls.tolist() == made.pulls.tolist()
+    earlier = replay.fitness_matrix(replay.load(tmp_path / "earlier"))
+    played = replay.simulate(
+        replay.fitness_matrix(replay.load(folder)), "freeze_thaw", rounds=6, replicates=1,
+        earlier=earlier, missing="stop",
+    )  # fmt: skip
+    assert played.pulls[0].tolist() == made.pulls.tolist()
+    with pytest.raises(ValueError, match=r"runs that are no arms, but they share the seeds \[0, 1"):
+        evo.allocate_live("mmd", "freeze_thaw", earlier=logs, arm_seed=0, **arms)
+    with pytest.raises(ValueError, match="expected a policy that learns"):
+        evo.allocate_live("mmd", "ucb1", earlier=logs, **arms)
