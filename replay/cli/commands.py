@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from evo.cli.options import Costs, Count, Flag, Needed, Number, Port, Seed, many
+from evo.cli.options import Costs, Count, Flag, Number, Port, Seed, finite, many, one
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
 
@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from replay.simulation.contest import Contest
 
     Settings = dict[str, dict[str, list[float]]] | None
+    Calls = float
 else:
+
+    def _calls(text: str) -> float:
+        """Parses a budget of calls, with or without its unit."""
+        unit, _, number = text.rpartition("=")
+        if unit not in ("", "calls"):
+            raise ValueError(
+                f"expected calls=NUMBER, got {text!r}; `--cost call=PRICE` plans in another unit"
+            )
+        return finite(number)
 
     def _settings(texts: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """Parses POLICY.PARAMETER=NUMBER[,NUMBER...]."""
@@ -45,6 +55,7 @@ else:
             found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
         return found
 
+    Calls = one(_calls, metavar="calls=NUMBER")
     Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
 
 Output = Parameter(name=("-o", "--output"))
@@ -213,7 +224,7 @@ def make_site(
 def plan(
     logs: Logs,
     *,
-    budget: Needed,
+    budget: Calls,
     tau: Number = None,
     best: Number = None,
     cost: Costs = None,
@@ -225,7 +236,7 @@ def plan(
 
     Args:
         logs: Logs, folders or glob patterns.
-        budget: Calls that may be spent.
+        budget: What may be spent, such as calls=512; with --cost, in its unit.
         tau: A fitness that one would like to reach.
         best: The best known fitness of the task (default: 1, if runs come close to it).
         cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
@@ -259,14 +270,15 @@ def plan(
 
 
 def _options(options: pd.DataFrame) -> str:
-    """The recommended way to spend a budget, marked, and the best of the others by their means."""
+    """The recommended way to spend a budget, marked, and others with their leads."""
     rows = []
     for row in options.head(10).itertuples():
         likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
         mark = "recommended" if row.Index == 0 else ""
-        rows.append((*spent, f"{row.value:.4f}", likely, mark))
-    return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches", ""))
+        needs = "" if row.margin == 0 else f"{row.ahead:+.3f} (needs {row.margin:.3f})"
+        rows.append((*spent, needs, likely, mark))
+    return table(rows, ("rounds", "N", "K", "policy", "lead", "95% of searches", ""))
 
 
 def view(folder: Path, *, port: Port = 0) -> int:

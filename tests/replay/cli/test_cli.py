@@ -114,6 +114,7 @@ MISTAKES = {
     "export format": ("export", "nonsense", "logs", "-o", "out"),
     "export log": ("export", "paper", "missing", "-o", "out"),
     "plan budget": ("plan", "logs", "--budget", "nan"),
+    "plan unit": ("plan", "logs", "--budget", "dollars=3"),
     "plan nothing": ("plan", "logs", "--budget", "0"),
     "plan cost": ("plan", "logs", "--budget", "64", "--cost", "weather=1"),
     "command": ("nonsense",),
@@ -159,10 +160,10 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     pool(here / "logs", runs=4, generations=6, children=2)
     assert run("plan", "logs", "--budget", "16", "--best", "0") == 2
     assert "expected best= to be the best known fitness, got 0.0" in capsys.readouterr().err
-    assert run("plan", "logs", "--budget", "16", "--tau", "0.9") == 0
+    assert run("plan", "logs", "--budget", "calls=16", "--tau", "0.9") == 0
     out = capsys.readouterr().out
-    assert "spend it on" in out
-    assert "T = N and one run; nothing in these runs supports more" in out
+    assert "no advice: no other way to spend leads T = N and one run" in out
+    assert "would have been advised for a lead of more than" in out
     assert "no forecast of the fitness: beyond what the pilot saw" in out
     assert out.index("recommended") < out.index("not forecast\n")
     assert "nan" not in out
