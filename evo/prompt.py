@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,6 +17,8 @@ from evo.logs.words import Edits
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
 NOTED_VERSION = 3  # of feedback where a program shares its evaluator's process: notes are shown
+EXACT_VERSION = 4  # of feedback, whose answers and whole numbers are exact since; of inspirations
+# of runs that confirm, which are ranked by the confirmed fitness since
 
 OPERATORS = {
     "rewrite": "",
@@ -35,6 +39,12 @@ lines in their place
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
+
+MOST_BLOCKS = 1000
+"""SEARCH/REPLACE blocks of a reply at most."""
+
+ENDS = 80
+"""Characters at either end of a long answer or reply that a prompt tells of."""
 
 
 class Message(TypedDict):
@@ -150,22 +160,34 @@ def feedback(
     latest: Sequence[Tried],
     instances: Sequence[JsonObject] = (),
     *,
-    noted: bool = True,
+    version: int = EXACT_VERSION,
 ) -> str:
     """Returns the lines about the parent's metrics and the recent failures.
 
-    It depends on logged evaluations alone, the parent's and those of the latest generation: no
-    paths, addresses or durations, numbers to six digits, nothing private or held out. If `noted`,
-    it tells the evaluator's notes on the parent, and with a failure those on that program.
+    It depends on logged evaluations alone, the parent's and those of the latest generation, and
+    holds nothing private or held out. Errors and notes are told without paths, addresses and
+    durations, and with fractions rounded to six digits, since these differ from machine to machine;
+    expected answers and replies are told as they are.
+
+    Args:
+        task: What the program is for.
+        parent: The evaluation of the program to rewrite.
+        latest: The programs of the latest generation.
+        instances: The task's data set.
+        version: The prompt version. Up to `TOLD_VERSION`, only a task with an evaluator of its own
+            is told of notes: those on the parent, and with a failure those on that program. Before
+            `EXACT_VERSION`, answers and replies were treated as errors are.
     """
+    noted = task.isolation == "separate" or version >= NOTED_VERSION
+    number = _rounded if version >= EXACT_VERSION else "{:.6g}".format
     metrics = public_metrics(task, parent.metrics)
-    lines = [f"Its metrics: {', '.join(f'{k} {v:.6g}' for k, v in metrics.items())}."]
+    lines = [f"Its metrics: {', '.join(f'{k} {number(v)}' for k, v in metrics.items())}."]
     lines = lines if metrics else []
     if noted and parent.notes:
-        notes = (_plain(line) for line in parent.notes.splitlines() if line.strip())
+        notes = (_plain(line, version) for line in parent.notes.splitlines() if line.strip())
         lines += ["Notes of its evaluator:", *(f"- {line}" for line in notes)]
     known = {each["id"]: each for each in instances if not each.get("check")}
-    failures = [text for tried in latest if (text := _failure(tried, known, noted))]
+    failures = [text for tried in latest if (text := _failure(tried, known, noted, version))]
     distinct = list(dict.fromkeys(failures))[:FAILURES]
     if distinct:
         lines += ["What went wrong lately:", *(f"- {text}" for text in distinct)]
@@ -182,23 +204,24 @@ def public_metrics(task: TaskRecord, metrics: Mapping[str, float]) -> dict[str, 
     }
 
 
-def _failure(tried: Tried, instances: Mapping[str, JsonObject], noted: bool) -> str:
+def _failure(tried: Tried, instances: Mapping[str, JsonObject], noted: bool, version: int) -> str:
     """Says in a line how an evaluation failed, or on which instance; empty if it did not."""
     evaluation = tried.evaluation
     if evaluation.status == "no_reply":  # nothing that a program can mend
         return ""
     if evaluation.status != "ok" and not evaluation.instances:
-        text = f"{evaluation.status}: {_plain(last_line(evaluation.error))}"
-        text += f"; {_plain(evaluation.notes)}" if noted and evaluation.notes else ""
+        text = f"{evaluation.status}: {_plain(last_line(evaluation.error), version)}"
+        text += f"; {_plain(evaluation.notes, version)}" if noted and evaluation.notes else ""
         return text[:LENGTH]
+    quoted = _quoted if version >= EXACT_VERSION else functools.partial(_plain, version=version)
     for each in evaluation.instances:
         if each.id in instances and each.status != "no_reply" and not each.score:
             text = f"instance {each.id}: {'score 0' if each.status == 'ok' else each.status}"
             if "answer" in instances[each.id]:
-                text += f", expected {_plain(str(instances[each.id]['answer']))}"
+                text += f", expected {quoted(str(instances[each.id]['answer']))}"
             if each.id in tried.replies:
-                text += f", got {_plain(tried.replies[each.id])}"
-            return text[:LENGTH]
+                text += f", got {quoted(tried.replies[each.id])}"
+            return text if version >= EXACT_VERSION else text[:LENGTH]
     return ""
 
 
@@ -208,22 +231,47 @@ def last_line(error: str | None) -> str:
     return text.rpartition("\n")[2]
 
 
+# What is matched once is never tried again, so that both patterns are linear in the text.
 _UNTELLABLE = re.compile(
-    r"""\w+://\S+ | \b0x[0-9a-fA-F]+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?
+    r"""(?<!\w)\w++://\S+ | \b0x[0-9a-fA-F]+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?
     | (?<![\w<])(?:[A-Za-z]:)?[\\/][\w.+~-]+(?:[\\/][\w.+~-]*)*
-    | (?<![\w.])\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b""",
+    | (?<![\w.])\d++(?:\.\d++)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b""",
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]*\w)")
+_NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+(?!\.*+\w)")
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, version: int) -> str:
     """Leaves out what differs from machine to machine, on one line."""
     shortened = _UNTELLABLE.sub("[...]", " ".join(text.split()))
-    return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", shortened)
+    if version < EXACT_VERSION:
+        return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", shortened)
+    return _NUMBER.sub(
+        lambda number: number[0] if number[0].lstrip("-").isdigit() else _rounded(float(number[0])),
+        shortened,
+    )
 
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)[^\n`]*$")
+def _rounded(value: float) -> str:
+    """Returns a number to six digits, or as many as are before its point."""
+    digits = len(f"{abs(value):.0f}") if abs(value) < 1e15 else 6
+    return f"{value:.{max(6, digits)}g}"
+
+
+def _quoted(text: str) -> str:
+    """Returns a text as it is, as a JSON string if it is not one line; of a long one its ends."""
+    if len(text) > 2 * ENDS:
+        text = f"{text[:ENDS]} [...] {text[-ENDS:]}"
+    return text if text == " ".join(text.split()) else json.dumps(text, ensure_ascii=False)
+
+
+# A block left open runs to the end of the text; what is matched once is never tried again.
+_BLOCK = re.compile(
+    r"""^[ ]{0,3}(?P<marks>(?P<mark>[`~])(?P=mark){2,}+)[ \t]*+(?P<tag>[\w+.-]*+)[^\n`]*+$
+    (?P<body>.*?)
+    (?:^[ ]{0,3}(?P<end>(?P=marks)(?P=mark)*+)[ \t]*+(?![\w+.-])[^\n`]*+$|\Z)""",
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
 _TAGS: dict[Evolves, frozenset[str]] = {
     "python": frozenset({"python", "py", "python3"}),
     "text": frozenset({"text", "txt", "markdown", "md", "plaintext", ""}),
@@ -242,26 +290,15 @@ def parse_reply(
     """
     if reply is None or finish_reason == "length":
         return None
-    text = _without_thoughts(reply)
-    blocks: list[tuple[str, str]] = []
-    fence, tag, lines = "", "", list[str]()
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if not fence:
-            if match:
-                fence, tag, lines = match[1], match[2].lower(), []
-        elif match and match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2]:
-            blocks.append((tag, "\n".join(lines)))
-            fence = ""
-        else:
-            lines.append(line)
-    if fence:
-        return None
-    tagged = [body for tag, body in blocks if tag in _TAGS[evolves]]
-    untagged = [body for tag, body in blocks if not tag]
-    other = [body for _, body in blocks] if evolves == "text" else []
-    found = tagged or untagged or other
-    return found[-1] + "\n" if found and found[-1].strip() else None
+    found = dict[str, str]()
+    for block in _BLOCK.finditer(_without_thoughts(reply)):
+        if block["end"] is None:
+            return None
+        tag = block["tag"].lower()
+        found["tagged" if tag in _TAGS[evolves] else "other" if tag else "untagged"] = block["body"]
+    kinds = ("tagged", "untagged", "other") if evolves == "text" else ("tagged", "untagged")
+    body = next((found[kind] for kind in kinds if kind in found), "")[1:-1]
+    return body + "\n" if body.strip() else None
 
 
 def _without_thoughts(reply: str) -> str:
@@ -270,14 +307,10 @@ def _without_thoughts(reply: str) -> str:
     Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
     prompt, so only the closing one is in the reply.
     """
-    text = re.sub(r"<think>.*?(</think>|\Z)", "", reply, flags=re.DOTALL).rpartition("</think>")[2]
-    return text.replace("\r\n", "\n")
-
-
-_CHANGE = re.compile(
-    r"^<{7} ?SEARCH[ \t]*\n(.*?)^={7}[ \t]*\n(.*?)^>{7} ?REPLACE[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
+    first, *rest = reply.split("<think>")
+    # What follows the end of a thought is told; a thought without an end has no such part.
+    told = "".join([first, *(part for text in rest for part in text.split("</think>", 1)[1:])])
+    return told.rpartition("</think>")[2].replace("\r\n", "\n")
 
 
 class NoMatch(ValueError):  # noqa: N818
@@ -292,20 +325,42 @@ def apply_blocks(program: str, reply: str) -> str:
     Raises:
         NoMatch: There is no block, or one does not match, which the message names.
     """
-    blocks = _CHANGE.findall(_without_thoughts(reply))
+    blocks = _changes(_without_thoughts(reply))
     if not blocks:
         raise NoMatch("no SEARCH/REPLACE block")
+    if len(blocks) > MOST_BLOCKS:
+        raise NoMatch(f"expected at most {MOST_BLOCKS:,} blocks, got {len(blocks):,}")
     lines = program.rstrip("\n").split("\n")
+    known = _framed(lines)
     for number, (search, replacement) in enumerate(blocks, start=1):
-        wanted = [line.rstrip() for line in search.rstrip("\n").split("\n")]
-        if not any(wanted):
+        wanted = _framed(search.rstrip("\n").split("\n"))
+        if not wanted.strip("\n"):
             raise NoMatch(f"block {number} has no lines to replace")
-        known = [line.rstrip() for line in lines]
-        last = len(known) - len(wanted)
-        starts = (k for k in range(last + 1) if known[k : k + len(wanted)] == wanted)
-        if (start := next(starts, None)) is None:
-            first = next(line for line in wanted if line).strip()[:80]
+        if (start := known.find(wanted)) < 0:
+            first = next(line for line in wanted.split("\n") if line).strip()[:80]
             raise NoMatch(f"block {number} does not match the program: {first!r}")
         new = replacement.removesuffix("\n").split("\n") if replacement else []
-        lines[start : start + len(wanted)] = new
+        before, count = known.count("\n", 0, start), wanted.count("\n") - 1
+        lines[before : before + count] = new
+        known = known[:start] + (_framed(new) if new else "\n") + known[start + len(wanted) :]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _framed(lines: Sequence[str]) -> str:
+    """Returns lines without spaces at their ends, each between line ends."""
+    return "\n".join(["", *(line.rstrip() for line in lines), ""])
+
+
+_CHANGE = re.compile(
+    r"""^<{7}[ ]?SEARCH[ \t]*+\n(.*?)
+    (?:^={7}[ \t]*+\n(.*?)(?:^>{7}[ ]?(REPLACE)[ \t]*+$|\Z)|\Z)""",
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+
+
+def _changes(text: str) -> list[tuple[str, str]]:
+    """Returns what each SEARCH/REPLACE block of a text searches and what it puts in its place.
+
+    A block left open runs to the end of the text, so that it is read once, and does not count.
+    """
+    return [(found[1], found[2]) for found in _CHANGE.finditer(text) if found[3]]

@@ -7,6 +7,7 @@ value itself goes along with its record in memory and is made again from the rec
 from __future__ import annotations
 
 import ast
+import dataclasses
 import hashlib
 import inspect
 import textwrap
@@ -45,6 +46,8 @@ class Kind(Generic[T]):
         shipped: The classes of this package: their version stands for their code.
         methods: What each value can do.
         advice: How else than by its class an unknown value can be given, if it can.
+        earlier: By name, functions that return which shipped class made a record, for names under
+            which earlier versions logged what the class known now does otherwise or refuses.
     """
 
     what: str
@@ -54,6 +57,9 @@ class Kind(Generic[T]):
     shipped: frozenset[type]
     methods: tuple[str, ...]
     advice: str = ""
+    earlier: Mapping[str, Callable[[ValueRecord], type[T]]] = dataclasses.field(
+        default_factory=dict
+    )
 
     def find(self, given: object) -> T:
         """Returns a value: the one given, or by name, or by a mapping of its name and fields.
@@ -127,9 +133,20 @@ class Kind(Generic[T]):
 
     def identity(self, record: R) -> R:
         """Returns what of a record identifies a run: a shipped class does so by its version."""
-        if self.known.get(record.name) in self.shipped:
+        if self._is_shipped(record):
             return msgspec.structs.replace(record, source="")
         return record
+
+    def begun(self, record: R, logged: R) -> R:
+        """Returns what a log goes on with: a shipped class does what it did when it was begun."""
+        return logged if self._is_shipped(record) and record.name == logged.name else record
+
+    def unversioned(self, record: R) -> R:
+        """Returns the record of a shipped class without its version."""
+        return msgspec.structs.replace(record, version=1) if self._is_shipped(record) else record
+
+    def _is_shipped(self, record: ValueRecord) -> bool:
+        return self.known.get(record.name) in self.shipped
 
     def of(self, record: ValueRecord) -> T:
         """Returns the value of a record.
@@ -148,7 +165,10 @@ class Kind(Generic[T]):
                 f"{self.advice}register its class, {self.registry}[{record.name!r}] = ... "
                 f"(known: {', '.join(known)})"
             )
-        found = self._made(record.name, known[record.name], record.fields)
+        made = known[record.name]
+        if record.name in self.earlier and self._is_shipped(record):
+            made = self.earlier[record.name](record)
+        found = self._made(record.name, made, record.fields)
         record.__dict__.update(self.attach(record, found).__dict__)
         return found
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from evo.searches.base import Member
 
+# A region left open runs to the end of the text, so that it is read once, and does not count.
 _REGION = re.compile(
-    r"^[^\n]*EVOLVE-BLOCK-START[^\n]*$(.*?)^[^\n]*EVOLVE-BLOCK-END[^\n]*$",
+    r"^[^\n]*EVOLVE-BLOCK-START[^\n]*$(?:.*?^[^\n]*(EVOLVE-BLOCK-END)[^\n]*$|.*)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -33,7 +34,7 @@ class ProtectedRegions:
     def check(self, program: str, archive: Sequence[Member]) -> str | None:
         """Returns the first line outside the marks that is not as it was, or None."""
         initial = next((member.program for member in archive if member.place == (0, 0)), None)
-        if initial is None or not _REGION.search(initial):
+        if initial is None or len(_outside(initial)) == 1:
             return None
         kept, found = _outside(initial), _outside(program)
         if len(found) != len(kept):
@@ -48,5 +49,10 @@ class ProtectedRegions:
 
 def _outside(program: str) -> list[list[str]]:
     """Returns the lines before, between and behind the regions, without spaces at their ends."""
-    parts = _REGION.sub("\0", program).split("\0")
+    parts, end = [], 0
+    for region in _REGION.finditer(program):
+        if region[1]:
+            parts.append(program[end : region.start()])
+            end = region.end()
+    parts.append(program[end:])
     return [[line.rstrip() for line in part.strip().splitlines()] for part in parts]

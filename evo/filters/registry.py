@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 
 from evo.filters.base import Filter
-from evo.filters.near_duplicates import NearDuplicates
+from evo.filters.near_duplicates import NearDuplicates, SimilarBlocks
 from evo.filters.protected_regions import ProtectedRegions
-from evo.filters.same_program import SameProgram
+from evo.filters.same_program import SameLines, SameProgram
 from evo.logs.records import FilterRecord, Header
 from evo.plugins import Registry
 from evo.values import Kind, UnknownValue
@@ -28,8 +28,12 @@ KIND: Kind[Filter] = Kind(
     registry="evo.FILTERS",
     group="evo.filters",
     known=FILTERS,
-    shipped=frozenset({SameProgram, NearDuplicates, ProtectedRegions}),
+    shipped=frozenset({SameProgram, SameLines, NearDuplicates, SimilarBlocks, ProtectedRegions}),
     methods=("check",),
+    earlier={
+        "same_program": lambda record: SameLines if record.version == 1 else SameProgram,
+        "near_duplicates": lambda record: SimilarBlocks if record.version == 1 else NearDuplicates,
+    },
 )
 """How filters are found, made and recorded."""
 

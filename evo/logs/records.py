@@ -127,6 +127,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         search: Which programs children rewrite; None: greedy.
         models: Several models, of which `model_policy` chooses one for each child; the first of
             them is `model`. Empty: all children are asked of that.
+        mixture_version: How the returns of several models are compared; see `evo.runs.mixture`.
         edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
         asks: The model that is asked instances under a text; None: the run's own.
@@ -143,6 +144,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     sampling: Sampling
     models: tuple[AskedModel, ...] = ()
     model_policy: str = ""
+    mixture_version: Int = 1
     children: Int
     seed: Int
     min_improvement: float = 1e-9

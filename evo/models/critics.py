@@ -36,7 +36,7 @@ MOST = 10
 
 _decoder = msgspec.json.Decoder(CriticCall)
 _SCORE = re.compile(
-    rf"\bscore\W{{0,6}}(\d+(?:\.\d+)?)(?:\s*/\s*{MOST})?(?![\d.]*\d)", re.IGNORECASE
+    rf"\bscore\W{{0,6}}(\d++(?:\.\d++)?+)(?:\s*+/\s*+{MOST})?(?!\.*+\d)", re.IGNORECASE
 )
 
 

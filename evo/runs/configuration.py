@@ -35,8 +35,8 @@ from evo.logs.records import (
 )
 from evo.logs.words import EDITS
 from evo.models.critics import critic_record
-from evo.prompt import NOTED_VERSION, PROMPT_VERSION, TOLD_VERSION
-from evo.runs.mixture import MODEL_POLICIES
+from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION
+from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
 from evo.runs.options import (
     ConfigurationOptions,
     FieldOptions,
@@ -112,11 +112,12 @@ def make_header(
         sampling=models[0].sampling if models else sampling(known),
         models=models,
         model_policy=given["model_policy"] if models else "",
+        mixture_version=MIXTURE_VERSION if models else 1,
         children=children,
         seed=at_least("seed", given["seed"], 0),
         min_improvement=float(min_improvement),
         limits=limits,
-        prompt_version=_prompt_version(given, loaded, searched=search is not None),
+        prompt_version=_prompt_version(given, searched=search is not None),
         search=search,
         edits=given["edits"],
         filters=() if given["filters"] == () else records_of(given["filters"]),
@@ -146,10 +147,10 @@ def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> 
         )
 
 
-def _prompt_version(given: ConfigurationOptions, task: Task, *, searched: bool) -> int:
+def _prompt_version(given: ConfigurationOptions, *, searched: bool) -> int:
     """Returns the version of the prompt's wording; the plain one is that of the first logs."""
-    if given["feedback"] and task.record.isolation == "shared":
-        return NOTED_VERSION
+    if given["feedback"] or (given["inspirations"] and given["confirm"]):
+        return EXACT_VERSION
     plain = given["edits"] == "rewrite" and not (given["feedback"] or given["inspirations"])
     return PROMPT_VERSION if plain and not searched else TOLD_VERSION
 
@@ -244,9 +245,13 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         known |= {"models": None, "model_policy": "ucb1"}
     made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
     made = msgspec.structs.replace(made, asks=header.asks)
-    if header.feedback and made.feedback:  # what an older log's prompts leave out stays out
+    told = header.feedback and made.feedback
+    ranked = header.inspirations and header.confirm and made.inspirations and made.confirm
+    if told or ranked:  # prompts of an older log stay as they were
         version = min(made.prompt_version, header.prompt_version)
         made = msgspec.structs.replace(made, prompt_version=version)
+    if header.models and made.models:
+        made = msgspec.structs.replace(made, mixture_version=header.mixture_version)
     return made
 
 
@@ -350,13 +355,27 @@ def identity(header: Header) -> Header:
 
 
 def as_begun(header: Header, log: Log | None) -> Header:
-    """Returns the header of a run that continues a log, with the task and schema of the log."""
+    """Returns the header of a run that continues a log: its task and all versions are the log's."""
     if log is None:
         return header
-    task = log.header.task
+    logged, task = log.header, log.header.task
     if header.task.function is not None:
         task = task.evaluated_by(header.task.function)
-    return msgspec.structs.replace(header, task=task, schema=log.header.schema)
+    search = header.search and logged.search and SEARCH_KIND.begun(header.search, logged.search)
+    filters = tuple(map(FILTER_KIND.begun, header.filters, logged.filters))
+    return msgspec.structs.replace(
+        header, task=task, schema=logged.schema, prompt_version=logged.prompt_version,
+        mixture_version=logged.mixture_version, search=search, filters=filters,
+    )  # fmt: skip
+
+
+def _unversioned(header: Header) -> Header:
+    """Returns a header without the versions in which a log that is older goes on."""
+    search = header.search and SEARCH_KIND.unversioned(header.search)
+    filters = tuple(map(FILTER_KIND.unversioned, header.filters))
+    return msgspec.structs.replace(
+        header, prompt_version=0, mixture_version=0, search=search, filters=filters
+    )
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
@@ -378,7 +397,9 @@ def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
 def differences(one: Header, other: Header) -> list[str]:
     """Returns the fields in which two headers describe different runs.
 
-    Of their models only what is asked counts: name, id, extra fields and version.
+    Of their models only what is asked counts: name, id, extra fields and version. The versions of
+    prompts, of the choice among models, and of shipped searches and filters may differ: a log goes
+    on as it was begun.
     """
 
     def named(was: Model) -> Model:
@@ -391,7 +412,7 @@ def differences(one: Header, other: Header) -> list[str]:
         # What was written as a tuple comes back from a log as a list.
         return mine == theirs or _canonical(mine) == _canonical(theirs)
 
-    one, other = (_with_models(identity(each), named) for each in (one, other))
+    one, other = (_with_models(_unversioned(identity(each)), named) for each in (one, other))
     return [name for name in one.__struct_fields__ if not same(name)]
 
 

@@ -3,7 +3,11 @@
 It chooses when a generation is planned, from complete generations alone, so that neither the order
 of answers nor a kill decides. The choice is part of the logged plan, and each child's line names
 its model. What a model has returned is the gain of its children over the best fitness before them,
-per dollar where all prices are known, else per call.
+per dollar where all prices are known, else per call. A price of 0 counts as a very small one, so
+that what a free model gains outweighs all that is paid for.
+
+Version 1, that of earlier logs, took free models and unknown costs for worthless, and forgot drafts
+that were not chosen.
 """
 
 from __future__ import annotations
@@ -16,7 +20,13 @@ import msgspec
 
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import Header, Outcome, Planned
+from evo.logs.records import Header, Outcome, Planned, Reply
+
+MIXTURE_VERSION = 2
+"""How the returns of models are compared in new runs."""
+
+SMALL = 1e-30
+"""Dollars that a token of a free model counts as."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +37,15 @@ class Returns:
         calls: How many there are.
         cost: What they cost, in dollars or calls.
         gain: By how much they exceeded the best fitness before their generation, in sum.
+        asked: Calls made for them, drafts that were not chosen included; 0 in version 1.
+        unpriced: How many of these calls cost an unknown number of dollars.
     """
 
     calls: int = 0
     cost: float = 0.0
     gain: float = 0.0
+    asked: int = 0
+    unpriced: int = 0
 
     @property
     def rate(self) -> float:
@@ -84,7 +98,7 @@ def with_models(
 ) -> tuple[Planned, ...]:
     """Returns the requests of a generation, each with the model that it is asked of."""
     names = [each.model.name for each in header.models]
-    known = [returns.get(name, Returns()) for name in names]
+    known = comparable([returns.get(name, Returns()) for name in names])
     rng = KeyedStream("model", header.seed, header.children, number)
     chosen = []
     for request in planned:
@@ -94,13 +108,37 @@ def with_models(
     return tuple(chosen)
 
 
+def comparable(returns: Sequence[Returns]) -> list[Returns]:
+    """Returns the same with costs in one unit: calls, where nothing is known of a model's prices.
+
+    A call whose cost is unknown counts as the model's other calls do.
+    """
+    if any(each.asked and each.unpriced == each.asked for each in returns):
+        return [replace(each, cost=float(each.asked)) for each in returns]
+    return [
+        replace(each, cost=each.cost * each.asked / (each.asked - each.unpriced))
+        if each.unpriced
+        else each
+        for each in returns
+    ]
+
+
 def added(
     returns: Mapping[str, Returns],
     children: Sequence[Outcome],
     header: Header,
     best_before: float | None,
+    unchosen: Sequence[Reply] = (),
 ) -> dict[str, Returns]:
-    """Returns what each model has returned after a complete generation."""
+    """Returns what each model has returned after a complete generation.
+
+    Args:
+        returns: What each had returned before it, by its name.
+        children: The children of the generation.
+        header: The configuration that it was made under.
+        best_before: The best fitness before it.
+        unchosen: Drafts of its children that were not evaluated, which cost and gain nothing.
+    """
     found = dict(returns)
     in_dollars = all(
         each.model.is_llm and None not in (each.model.input_price, each.model.output_price)
@@ -111,8 +149,32 @@ def added(
         fitness = child.evaluation.fitness
         known = fitness is not None and best_before is not None
         gain = max(0.0, fitness - best_before) if known else 0.0  # type: ignore[operator]
-        paid = cost_of_calls([child], header).dollars if in_dollars else 1.0
-        found[child.model] = Returns(
-            before.calls + 1, before.cost + (paid or 0.0), before.gain + gain
-        )
+        if header.mixture_version < MIXTURE_VERSION:
+            paid = cost_of_calls([child], header).dollars if in_dollars else 1.0
+            found[child.model] = Returns(
+                before.calls + 1, before.cost + (paid or 0.0), before.gain + gain
+            )
+        else:
+            known_child = replace(before, calls=before.calls + 1, gain=before.gain + gain)
+            found[child.model] = _charged(known_child, child, header, in_dollars=in_dollars)
+    if header.mixture_version >= MIXTURE_VERSION:
+        for draft in unchosen:
+            before = found.get(draft.model, Returns())
+            found[draft.model] = _charged(before, draft, header, in_dollars=in_dollars)
     return found
+
+
+def _charged(
+    returns: Returns, call: Outcome | Reply, header: Header, *, in_dollars: bool
+) -> Returns:
+    """Returns the same after one more call."""
+    cost = cost_of_calls([call], header)
+    paid = cost.dollars if in_dollars else None
+    if paid == 0:
+        paid = SMALL * max(cost.tokens or 0.0, 1.0)
+    return replace(
+        returns,
+        cost=returns.cost + (paid or 0.0),
+        asked=returns.asked + 1,
+        unpriced=returns.unpriced + (paid is None),
+    )

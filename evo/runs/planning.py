@@ -13,7 +13,7 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.models.client import prompt_hash
 from evo.prompt import (
-    NOTED_VERSION,
+    EXACT_VERSION,
     OPERATORS,
     Message,
     Shown,
@@ -131,10 +131,12 @@ class Planner:
 
 def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, ...]:
     """Adds to each request the best programs besides its parents."""
+    entries = [entry for generation in state.archive for entry in generation]
+    if header.prompt_version >= EXACT_VERSION:  # the best one counts as it was confirmed last
+        entries = [state.best if each.place == state.best.place else each for each in entries]
     able = [
         Shown(entry.place, entry.evaluation.fitness, entry.program)
-        for generation in state.archive
-        for entry in generation
+        for entry in entries
         if entry.program is not None and entry.evaluation.fitness is not None
     ]
     ranked = sorted(able, key=lambda each: each.rank)
@@ -202,7 +204,7 @@ class _Texts:
         if header.feedback:
             shown_feedback = feedback(
                 header.task, parent.evaluation, self._latest, self._instances,
-                noted=header.task.isolation == "separate" or header.prompt_version >= NOTED_VERSION,
+                version=header.prompt_version,
             )  # fmt: skip
         return build_messages(
             header.task, parent.program or "", parent.evaluation.fitness,

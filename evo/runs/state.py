@@ -171,7 +171,8 @@ class State:
         number = line.generation
         children = [self.children[index] for index in sorted(self.children)]
         if (header := self.header.under(number)).models:
-            self.returns = added(self.returns, children, header, self.best_fitness)
+            drafts = self._unchosen(number)
+            self.returns = added(self.returns, children, header, self.best_fitness, drafts)
         self._enter(
             Entry((number, each.index), program_of(each), each.evaluation, each.parents)
             for each in children
@@ -206,11 +207,15 @@ class State:
         """
         calls = self._calls.pop(number, [])
         calls.sort(key=lambda each: (isinstance(each, CriticCall), each.program, each.index))
-        drafts = [reply for key, reply in sorted(self.replies.items()) if key[0] == number]
+        drafts = self._unchosen(number)
         every: list[Outcome | InstanceCall | Reply] = [*children, *calls, *drafts]
         made: list[Attempted] = [each for each in every if not each.inherited]
         cost = cost_of_calls(made, self.header.under(number))
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
+
+    def _unchosen(self, number: int) -> list[Reply]:
+        """Returns the drafts of a generation's children that were not evaluated, in order."""
+        return [reply for key, reply in sorted(self.replies.items()) if key[0] == number]
 
     @property
     def best_fitness(self) -> float | None:

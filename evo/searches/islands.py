@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evo.keyed import KeyedStream
 from evo.searches.base import Member, Request, check_whole, ranked
-from evo.searches.population import People, Population
+from evo.searches.population import LoggedPopulation, People, Population
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,10 @@ class Islands:
             kept = people.members[: self.population.size - len(new)]
             moved.append(People(people.initial, tuple(ranked([*kept, *new]))))
         return moved
+
+
+@dataclass(frozen=True)
+class LoggedIslands(Islands):
+    """The islands of a log, on which the elite may be the whole population."""
+
+    population: LoggedPopulation = field(default_factory=lambda: LoggedPopulation(size=10))

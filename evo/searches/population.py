@@ -29,14 +29,15 @@ class Population:
     Attributes:
         size: Programs kept, at least 1.
         tournament: Number of members drawn (with replacement) for each parent; the best one wins.
-        elite: Members that survive whatever the children are; at most `size`.
+        elite: Members that survive whatever the children are, fewer than `size`, since no child
+            would be taken otherwise; None: 2, or as many as `size` allows.
         crossover_rate: In [0, 1].
         mutation_rate: In [0, 1].
     """
 
     size: int = 20
     tournament: int = 3
-    elite: int = 2
+    elite: int = None  # type: ignore[assignment]  # a number once the value is made
     crossover_rate: float = 0.5
     mutation_rate: float = 1.0
 
@@ -45,11 +46,16 @@ class Population:
     def __post_init__(self) -> None:
         check_whole("size", self.size, 1)
         check_whole("tournament", self.tournament, 1)
+        if self.elite is None:
+            object.__setattr__(self, "elite", min(2, self.size - 1))
         check_whole("elite", self.elite, 0)
-        if self.elite > self.size:
-            raise ValueError(f"elite: expected at most size ({self.size}), got {self.elite}")
+        self._check_elite()
         check_share("crossover_rate", self.crossover_rate)
         check_share("mutation_rate", self.mutation_rate)
+
+    def _check_elite(self) -> None:
+        if self.elite >= self.size:
+            raise ValueError(f"elite: expected fewer than size ({self.size}), got {self.elite}")
 
     def start(self, initial: Member, min_improvement: float) -> People:
         """Returns the state before generation 1."""
@@ -79,3 +85,12 @@ class Population:
         newcomers = ranked(generation)[: self.size - len(elite)]
         kept = older[: self.size - len(elite) - len(newcomers)]
         return replace(state, members=tuple(ranked([*elite, *newcomers, *kept])))
+
+
+@dataclass(frozen=True)
+class LoggedPopulation(Population):
+    """A population of a log, whose elite may be all of it, as earlier versions allowed."""
+
+    def _check_elite(self) -> None:
+        if self.elite > self.size:
+            raise ValueError(f"elite: expected at most size ({self.size}), got {self.elite}")

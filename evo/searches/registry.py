@@ -11,10 +11,10 @@ from evo.logs.records import Header, SearchRecord
 from evo.plugins import Registry
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
-from evo.searches.islands import Islands
+from evo.searches.islands import Islands, LoggedIslands
 from evo.searches.map_elites import MapElites
 from evo.searches.pareto import Pareto
-from evo.searches.population import Population
+from evo.searches.population import LoggedPopulation, Population
 from evo.searches.tree import Tree
 from evo.values import Kind
 
@@ -32,14 +32,38 @@ SEARCHES: Registry[Callable[..., Search]] = Registry(
 )
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 
+
+def _all_elite(fields: object) -> bool:
+    """Whether the elite of a logged population is all of it, which is refused now."""
+    return isinstance(fields, Mapping) and fields.get("elite") == fields.get("size")
+
+
 KIND: Kind[Search] = Kind(
     what="search",
     registry="evo.SEARCHES",
     group="evo.searches",
     known=SEARCHES,
-    shipped=frozenset({Greedy, BestOfN, Population, Islands, MapElites, Pareto, Tree}),
+    shipped=frozenset(
+        {
+            Greedy,
+            BestOfN,
+            Population,
+            LoggedPopulation,
+            Islands,
+            LoggedIslands,
+            MapElites,
+            Pareto,
+            Tree,
+        }
+    ),
     methods=("start", "plan", "fold"),
     advice="give it, evo.resume(path, search=...), or ",
+    earlier={
+        "population": lambda record: LoggedPopulation if _all_elite(record.fields) else Population,
+        "islands": lambda record: (
+            LoggedIslands if _all_elite(record.fields.get("population")) else Islands
+        ),
+    },
 )
 """How searches are found, made and recorded."""
 

@@ -1,4 +1,6 @@
 import json
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 import evo
 from evo.logs.log import read_log
-from evo.logs.records import Evaluation, Instance
+from evo.logs.records import Evaluation, Evolves, Instance
 from evo.models.client import prompt_hash
 from evo.prompt import (
     NoMatch,
@@ -107,7 +109,9 @@ def test_the_wording_of_feedback_is_frozen() -> None:
     metrics = {"strict_fitness": 0.5, "objective": 0.12345678, "check_fitness": 0.777}
     parent = Evaluation(status="ok", fitness=0.5, metrics=metrics)
     said = feedback(task, parent, [Tried(each) for each in failures])
-    assert said == FEEDBACK
+    assert said == FEEDBACK.replace("1.23457e+07", "12345679")
+    before = feedback(task, parent, [Tried(each) for each in failures], version=2)
+    assert before == FEEDBACK
     user = build_messages(task, PROGRAM, 0.5, feedback=said)[-1]["content"]
     plain = build_messages(task, PROGRAM, 0.5)[-1]["content"]
     assert user == plain.replace("```\nRewrite", f"```\n{said}Rewrite")
@@ -125,7 +129,7 @@ def test_failures_on_instances_are_told_with_expected_and_got() -> None:
         Evaluation(status="ok", fitness=0.5, instances=found), {"2": "so it is\n 3.14159265"}
     )
     said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried], instances)
-    assert "- instance 2: score 0, expected 4.25, got so it is 3.14159\n" in said
+    assert '- instance 2: score 0, expected 4.25, got "so it is\\n 3.14159265"\n' in said
     held = [{**each, "check": True} for each in instances]
     assert feedback(task, Evaluation(status="ok", fitness=0.5), [tried], held) == ""
     long = feedback(task, tried.evaluation, [Tried(Evaluation(status="error", error="x" * 5000))])
@@ -262,3 +266,52 @@ def log_program(log, child) -> str:  # type: ignore[no-untyped-def]
     return (
         log.child(*best).program if best != (0, 0) else log.header.task.files["initial_program.py"]
     )
+
+
+EVOLVES: tuple[Evolves, ...] = ("python", "text")
+
+
+def test_blocks_are_found_as_they_were_line_by_line() -> None:
+    rng = random.Random(5)
+    parts = ["```", "~~~", "````", "`", " ", "    ", "python", "text", "\n", "\n", "a", "(x)"]
+    found = 0
+    for _ in range(20_000):
+        reply = "".join(rng.choices(parts, k=rng.randint(1, 14)))
+        for evolves in EVOLVES:
+            program = parse_reply(reply, evolves=evolves)
+            assert program == line_by_line(reply, evolves)
+            found += program is not None
+    assert found > 50
+
+
+def line_by_line(reply: str, evolves: Evolves) -> str | None:
+    """Returns the program in a reply, found by a loop over its lines."""
+    blocks: list[tuple[str, str]] = []
+    fence, tag, lines = "", "", list[str]()
+    for line in reply.split("\n"):
+        match = re.match(r"^ {0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)[^\n`]*$", line)
+        if not fence:
+            if match:
+                fence, tag, lines = match[1], match[2].lower(), []
+        elif match and match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2]:
+            blocks.append((tag, "\n".join(lines)))
+            fence = ""
+        else:
+            lines.append(line)
+    if fence:
+        return None
+    names = ("python",) if evolves == "python" else ("text", "")
+    tagged = [body for tag, body in blocks if tag in names]
+    untagged = [body for tag, body in blocks if not tag]
+    other = [body for _, body in blocks] if evolves == "text" else []
+    bodies = tagged or untagged or other
+    return bodies[-1] + "\n" if bodies and bodies[-1].strip() else None
+
+
+def test_a_diff_has_at_most_a_thousand_blocks() -> None:
+    block = "<<<<<<< SEARCH\na\n=======\na\n>>>>>>> REPLACE\n"
+    assert apply_blocks("a\n", block * 1000) == "a\n"
+    with pytest.raises(NoMatch, match=r"expected at most 1,000 blocks, got 1,001"):
+        apply_blocks("a\n", block * 1001)
+    with pytest.raises(NoMatch, match="no SEARCH/REPLACE block"):
+        apply_blocks("a\n", "<<<<<<< SEARCH\n" + "=======\n" * 9)

@@ -212,7 +212,7 @@ class JournalWatcher:
         if logged.digest != now.digest and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{where}: the policy's state differs in its last digits from the one logged, as "
-                "between processors; its rounds are the same",
+                f"{where}: the policy's state is not the one logged, as where its last digits "
+                "differ between processors; its rounds are the same",
                 stacklevel=2,
             )

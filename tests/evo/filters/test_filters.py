@@ -1,11 +1,13 @@
 """Filters: what is refused, what that costs, and what a log keeps of them."""
 
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from evo_runs import same_run, write_task
 
@@ -14,7 +16,7 @@ import replay
 from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
 from evo.filters.registry import filters_of, records_of
-from evo.runs.configuration import differences, find_run, make_header
+from evo.runs.configuration import as_begun, differences, find_run, make_header, make_header_again
 from evo.runs.planning import asked_in
 from evo.runs.state import costs_of_log
 from evo.searches import Member
@@ -101,13 +103,55 @@ def test_only_near_duplicates_mind_a_changed_digit() -> None:
         NearDuplicates(ratio=0)
 
 
+def test_blank_lines_in_a_string_make_another_program() -> None:
+    program = 'def value():\n    a = """x\n\ny"""\n\n    return a\n'
+    assert SameProgram().check(program.replace("x\n\ny", "x\ny"), archive(program)) is None
+    assert SameProgram().check(program.replace("x\n", "x  \n"), archive(program)) is None
+    assert SameProgram().check(program.replace('"""\n\n', '"""\n'), archive(program))
+    assert SameProgram().check("two words (\n\nand more", archive("two words (\nand more")) is None
+
+
+def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_path: Path) -> None:
+    names = ["same_program", "near_duplicates"]
+    new = make_header(task, filters=names, seed=4, children=2)
+    old = msgspec.structs.replace(
+        new, filters=tuple(msgspec.structs.replace(each, version=1) for each in new.filters)
+    )
+    assert [each.version for each in new.filters] == [2, 2]
+    blank = 'a = """x\n\ny"""\n'
+    other = blank.replace("\n\n", "\n")
+    assert refusal(other, filters=filters_of(new)[:1], archive=archive(blank)) is None
+    assert refusal(other, filters=filters_of(old)[:1], archive=archive(blank))
+    again = make_header_again(old)
+    assert [each.version for each in again.filters] == [1, 1]
+    assert differences(old, new) == []
+    log = evo.run(task, filters=names, seed=4, children=2, generations=1,
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    begun = as_begun(old, log)
+    assert [each.version for each in begun.filters] == [2, 2]
+
+
+def test_similarity_is_that_of_the_longest_common_subsequence() -> None:
+    letters = "abac\n"
+    rng = random.Random(3)
+    for _ in range(300):
+        one, other = ("".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(2))
+        table = {(i, j): 0 for i in range(len(one) + 1) for j in range(len(other) + 1)}
+        for i, a in enumerate(one, start=1):
+            for j, b in enumerate(other, start=1):
+                table[i, j] = max(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1] + (a == b))
+        share = 2 * table[len(one), len(other)] / (len(one) + len(other))
+        found = NearDuplicates(ratio=0.01).check(one, archive(other)) or " is 0.000 the same"
+        assert f" is {share:.3f} the same" in found
+
+
 def test_near_duplicates_of_a_long_program_are_found_line_by_line() -> None:
     program = "".join(f"def f{k}():\n    return {k} * 0.25\n\n" for k in range(700))
     assert program.count("\n") > 2000
     everywhere = program.replace("* 0.25", "+ 7 - 1")
     ends = program.replace("def f0()", "def g0()").replace("def f699()", "def g699()")
     again = NearDuplicates().check(ends, archive(everywhere, program)) or ""
-    assert again.startswith("generation 1, child 1 is 1.000")
+    assert again.startswith("generation 1, child 1 is 0.999")
     assert NearDuplicates(ratio=1.0).check(ends, archive(program)) is None
     assert NearDuplicates(ratio=0.9).check(everywhere, archive(program)) is None
     assert NearDuplicates(ratio=1.0).check(program, archive(program))

@@ -17,11 +17,11 @@ from evo.cli.estimates import outlook
 from evo.gate.server import OfflineServer
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import Child, Evaluation
+from evo.logs.records import Child, Evaluation, Planned, Reply
 from evo.models.registry import ModelError, own_models
 from evo.runs.budget import BudgetError
 from evo.runs.configuration import differences, make_header, make_header_again
-from evo.runs.mixture import MODEL_POLICIES, Returns, added, ucb1
+from evo.runs.mixture import MODEL_POLICIES, Returns, added, comparable, ucb1, with_models
 from evo.runs.state import costs_of_log
 from evo.studies.sweep.summary import cost_of_log
 from replay.cli.entry import main as replay_main
@@ -44,6 +44,40 @@ def test_ucb1_asks_each_once_and_then_what_gains_most_for_its_cost() -> None:
     assert ucb1(scaled, RNG) == ucb1([Returns(50, 50.0, 5.0), Returns(50, 50.0, 4.0)], RNG)
 
 
+def asked(prices: dict[str, float | None], gains: dict[str, float], calls: int = 40) -> list[str]:
+    """Returns which model each child is asked of, one after another, each of which gains alike."""
+    models = [
+        evo.Model(name=name, **PRICES | {"input_price": price, "output_price": price})
+        for name, price in prices.items()
+    ]
+    header, returns, found = make_header("mmd", models=models, children=1), {}, []
+    for number in range(1, calls + 1):
+        [planned] = with_models([Planned(parents=((0, 0),))], header, number, returns)
+        found.append(planned.model)
+        returns = added(returns, [child(planned.model, 0.5 + gains[planned.model])], header, 0.5)
+    return found
+
+
+def test_a_free_model_is_the_limit_of_a_cheap_one_and_unknown_prices_compare_calls() -> None:
+    gains = {"a": 0.2, "b": 0.1}
+    free = asked({"a": 0.0, "b": 5.0}, gains)
+    assert free == asked({"a": 1e-9, "b": 5.0}, gains)
+    assert free.count("a") > 25
+    assert asked({"a": None, "b": 5.0}, gains) == asked({"a": 1.0, "b": 1.0}, gains)
+    assert asked({"a": 0.0, "b": 0.0}, gains) == asked({"a": 1.0, "b": 1.0}, gains)
+
+
+def test_drafts_that_were_not_chosen_cost_what_they_cost() -> None:
+    header = make_header("mmd", models=[CHEAP, DEAR])
+    made = [child("cheap", 0.7)]
+    draft = Reply(generation=1, index=0, draft=1, attempts=made[0].attempts, model="cheap")
+    found = added({}, made, header, 0.5, [draft])["cheap"]
+    assert (found.calls, found.asked) == (1, 2)
+    assert found.cost == pytest.approx(0.002)
+    older = msgspec.structs.replace(header, mixture_version=1)
+    assert added({}, made, older, 0.5, [draft])["cheap"].cost == pytest.approx(0.001)
+
+
 def child(model: str, fitness: float | None, tokens: int = 1000) -> Child:
     usage = {"prompt_tokens": 0, "completion_tokens": tokens}
     attempt = {"status": "ok", "latency": 1.0, "usage": usage}
@@ -59,11 +93,11 @@ def test_gains_are_counted_per_dollar_where_prices_are_known_else_per_call() -> 
     header = make_header("mmd", models=[CHEAP, DEAR])
     made = [child("cheap", 0.7), child("cheap", 0.2), child("dear", 0.9), child("dear", None)]
     found = added({}, made, header, 0.5)
-    assert found["cheap"] == Returns(2, pytest.approx(0.002), pytest.approx(0.2))  # type: ignore[arg-type]
-    assert found["dear"] == Returns(2, pytest.approx(0.018), pytest.approx(0.4))  # type: ignore[arg-type]
+    assert found["cheap"] == Returns(2, pytest.approx(0.002), pytest.approx(0.2), 2)  # type: ignore[arg-type]
+    assert found["dear"] == Returns(2, pytest.approx(0.018), pytest.approx(0.4), 2)  # type: ignore[arg-type]
     free = msgspec.structs.replace(DEAR, output_price=None)
     by_call = added({}, made, make_header("mmd", models=[CHEAP, free]), 0.5)
-    assert [each.cost for each in by_call.values()] == [2.0, 2.0]
+    assert [each.cost for each in comparable(list(by_call.values()))] == [2.0, 2.0]
     assert added(found, made, header, None)["dear"].gain == pytest.approx(0.4)
     assert cost_of_calls(made, header).dollars == pytest.approx(0.020)
 

@@ -1,5 +1,6 @@
 """What an evaluator says in words: in which convention, where it is kept, and who reads it."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import evo
 import replay
 from evo.logs.fitting import MOST_NOTES
 from evo.logs.hashes import hash_of_task
-from evo.logs.records import Evaluation, Limits
-from evo.prompt import Tried, feedback
+from evo.logs.records import Evaluation, Instance, Limits
+from evo.prompt import EXACT_VERSION, Tried, feedback
 from evo.runs.configuration import differences, make_header, make_header_again
 from evo.runs.planning import Planner
 from evo.runs.state import state_of
@@ -93,7 +94,8 @@ def test_a_failure_is_told_with_its_notes_and_without_what_differs_between_machi
         "Notes of its evaluator:\n- near [...]\n- after [...]: 1.23457\n"
         "What went wrong lately:\n- invalid: it overlaps; 1 and 2 by 0.5\n"
     )
-    without = feedback(task, parent, [Tried(failed)], noted=False)
+    shared = msgspec.structs.replace(task, isolation="shared")
+    without = feedback(shared, parent, [Tried(failed)], version=2)
     assert without == "What went wrong lately:\n- invalid: it overlaps\n"
 
 
@@ -106,7 +108,7 @@ def test_notes_of_shipped_tasks_leave_their_hash_as_it_was(name: str) -> None:
     assert hash_of_task(bare) == hash_of_task(task) == task.hash
     now, before = make_header(task, feedback=True), make_header(bare, feedback=True)
     assert differences(now, before) == []
-    assert now.prompt_version == 2
+    assert now.prompt_version == EXACT_VERSION
 
 
 def test_another_wording_goes_without_notes() -> None:
@@ -128,15 +130,37 @@ def test_a_log_goes_on_with_the_notes_that_it_began_with(tmp_path: Path) -> None
 def test_older_feedback_on_a_shared_evaluator_stays_without_notes(tmp_path: Path) -> None:
     task = write_task(tmp_path / "task", PROGRAM, LOAD + OPENEVOLVE)
     header = make_header(task, feedback=True)
-    assert header.prompt_version == 3
+    assert header.prompt_version == EXACT_VERSION
     older = msgspec.structs.replace(header, prompt_version=2)
     assert make_header_again(older, children=3).prompt_version == 2
-    assert make_header_again(header).prompt_version == 3
+    assert make_header_again(header).prompt_version == EXACT_VERSION
     log = evo.run(task, feedback=True, generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
     state = state_of(log, through=0)
     assert "it is far off" in Planner()(state)[0].messages[-1]["content"]
     state.header = older
     assert "it is far off" not in Planner()(state)[0].messages[-1]["content"]
+
+
+def test_answers_and_whole_numbers_are_told_as_they_are() -> None:
+    task = load_task("word_problems").record
+    rows: list[Any] = [{"id": "a", "input": "?", "answer": 1234567}]
+    wrong = Evaluation(
+        status="invalid", instances=(Instance(id="a", status="ok", score=0.0),), error="bad"
+    )
+    parent = Evaluation(
+        status="ok", fitness=0.5, metrics={"count": 1234567.0}, notes="2024-05-01: 1234567 of 0.10"
+    )
+    for reply in ("1.23457e+06", "1234567 ", "7 minutes", "/a/b 0x1f", "2024-05-01"):
+        told = feedback(task, parent, [Tried(wrong, {"a": reply})], rows)
+        shown = json.dumps(reply) if reply.endswith(" ") else reply
+        assert f"expected 1234567, got {shown}\n" in told
+        assert "Its metrics: count 1234567." in told
+        assert "- 2024-05-01: 1234567 of 0.1\n" in told
+        before = feedback(task, parent, [Tried(wrong, {"a": reply})], rows, version=3)
+        assert "expected 1.23457e+06, got" in before
+    long = feedback(task, parent, [Tried(wrong, {"a": "x" * 10**6 + " so 12"})], rows)
+    assert "so 12\n" in long
+    assert len(long) < 500
 
 
 def told(name: str, *given: Any) -> str:

@@ -253,6 +253,11 @@ def test_what_is_private_reaches_no_search() -> None:
         (lambda: find_search("gredy"), "did you mean 'greedy'"),
         (lambda: Population(size=0), "size"),
         (lambda: Population(size=2, elite=3), "elite"),
+        (lambda: Population(size=2, elite=2), "elite: expected fewer than size"),
+        (lambda: find_search({"name": "population", "size": 5, "elite": 5}), "elite"),
+        (lambda: Islands(migrants=-1), "migrants"),
+        (lambda: Islands(islands=0), "islands"),
+        (lambda: Population(tournament=0), "tournament"),
         (lambda: Population(crossover_rate=1.5), "crossover_rate"),
         (lambda: Islands(interval=0), "interval"),
         (lambda: search_of(SearchRecord(name="own")), "not known here"),
@@ -263,6 +268,50 @@ def test_what_is_private_reaches_no_search() -> None:
 def test_mistakes_are_named(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         wrong()
+
+
+SMALLEST: list[Search] = [
+    *(Population(size=size, tournament=1, elite=0) for size in (1, 2, 3)),
+    *(Population(size=size) for size in (1, 2, 3)),
+    Islands(islands=1, interval=1, migrants=0, population=Population(size=1)),
+    Islands(islands=2, interval=1, migrants=1, population=Population(size=2)),
+    MapElites(bins=1),
+    Tree(prior=1),
+    Pareto(),
+]
+
+
+@pytest.mark.parametrize("search", SMALLEST, ids=str)
+def test_the_smallest_parameters_let_better_children_become_parents(search: Search) -> None:
+    state = search.start(Member((0, 0), 0.0, (), "x"), 1e-9)
+    parents = set()
+    for g in range(1, 9):
+        requests = search.plan(state, 2, stream(2, g))
+        parents |= {request.parents[0][0] for request in requests}
+        state = search.fold(
+            state,
+            [
+                Member((g, i), float(g + i), each.parents, "x" * g)
+                for i, each in enumerate(requests)
+            ],
+        )
+    assert max(parents) >= 5
+
+
+def test_a_population_of_a_log_keeps_an_elite_that_is_refused_now() -> None:
+    fields = fields_of(Population(size=3)) | {"elite": 3}
+    for record in (
+        SearchRecord(name="population", fields=fields),
+        SearchRecord(name="islands", fields=fields_of(Islands()) | {"population": fields}),
+    ):
+        found = search_of(record)
+        assert record_of(found) == record
+        state = found.start(Member((0, 0), 0.0), 1e-9)
+        assert found.fold(state, [Member((1, 0), 1.0)]) != state
+    assert fields_of(Population())["elite"] == fields_of(Population(size=3))["elite"] == 2
+    assert (
+        search_of(SearchRecord(name="population", fields=fields_of(Population()))) == Population()
+    )
 
 
 def test_a_search_of_ones_own_is_known_once_it_is_registered() -> None:
