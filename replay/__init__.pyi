@@ -6,6 +6,7 @@ from . import importers as importers
 from . import plots as plots
 from . import reports as reports
 from .claims.bench import bench as bench
+from .claims.comparing import compare as compare
 from .claims.judging import judge as judge
 from .claims.paper import ledger as ledger
 from .claims.power import power as power
@@ -73,5 +74,4 @@ from .simulation.effects import (
 from .simulation.simulate import POLICIES as POLICIES
 from .simulation.simulate import simulate as simulate
 from .simulation.simulate import simulate_many as simulate_many
-from .statistics.comparison import compare as compare
 from .statistics.intervals import interval as interval

@@ -70,44 +70,19 @@ def exchange(
     return Exchanges(left, right, pairs=pairs, seed=seed).found(level)
 
 
-class Exchanges:
-    """Exchanges of two groups, and the share of them that does as well for any assumed effect.
+class Inverted:
+    """A test of any assumed effect, and the interval of the effects that it does not reject.
 
-    Every sum that the statistic needs is a polynomial of the assumed effect, so its coefficients
-    are computed once.
+    Attributes:
+        value: The effect that was seen.
     """
 
-    def __init__(self, left: ArrayLike, right: ArrayLike, *, pairs: int = 0, seed: int = 0) -> None:
-        one, other = (np.asarray(side, dtype=np.float64) for side in (left, right))
-        if min(len(one), len(other)) < max(2, pairs):
-            raise ValueError(
-                f"expected at least {max(2, pairs)} runs in each group, "
-                f"got {len(one)} and {len(other)}"
-            )
-        check_size(one)
-        check_size(other)
-        self.value, self.pairs = float(one.mean() - other.mean()), pairs
-        # The larger group, else that of the larger mean, is computed as the left one, so that the
-        # same exchanges are drawn whichever group is named first.
-        self._sign = -1 if (len(one), one.mean()) < (len(other), other.mean()) else 1
-        if self._sign < 0:
-            one, other = other, one
-        self.sizes = (len(one), len(other))
-        centre = np.concatenate([one, other]).mean()
-        self._x, self._y = one - centre, other - centre
-        self._scale = max(float(np.abs(self._x).max()), float(np.abs(self._y).max()))
-        moved = moves(*self.sizes, pairs, seed)
-        mine = np.arange(len(one) + len(other) - pairs) < len(one)  # slots of the left group
-        paired = np.arange(len(mine)) < pairs
-        # A move of slot i adds `gain` to the left sum: of a pair its other run less its own, of
-        # a single run its value, taken away from the left or brought there.
-        x = np.concatenate([self._x, np.zeros(len(other) - pairs)])
-        y = np.concatenate([self._y[:pairs], np.zeros(len(one) - pairs), self._y[pairs:]])
-        own = np.where(mine, 1.0, 0.0)
-        gains = [y - x, own, y**2 - x**2, 2 * own * x, -own]
-        sums = moved @ np.stack(gains, axis=1)
-        inside = moved[:, :pairs] @ np.stack([(y - x)[paired], own[paired]], axis=1)
-        self._sums, self._inside = sums.T, inside.T
+    value: float
+    _scale: float
+
+    def statistic(self, effect: float) -> FloatArray:
+        """Studentised effect under each exchange if `effect` is the true one, (exchanges,)."""
+        raise NotImplementedError
 
     def found(self, level: float) -> Exchange:
         """The comparison, with an interval of this coverage."""
@@ -116,26 +91,6 @@ class Exchanges:
             value=self.value, low=self.limit(alpha, -1), high=self.limit(alpha, 1),
             p_greater=above, p_less=below, error=self.error,
         )  # fmt: skip
-
-    def statistic(self, effect: float) -> FloatArray:
-        """Studentised difference under each exchange if `effect` is the true one, (exchanges,)."""
-        effect *= self._sign
-        x, y, m = self._x - effect, self._y, self.pairs
-        (a, b), s = self.sizes, self._sums
-        left = x.sum() + s[0] + effect * s[1]
-        right = x.sum() + y.sum() - left
-        squares = (x**2).sum() + s[2] + effect * s[3] + effect**2 * s[4]
-        rest = (x**2).sum() + (y**2).sum() - squares
-        one, other = left / a, right / b
-        variance = (squares - a * one**2) / (a * (a - 1)) + (rest - b * other**2) / (b * (b - 1))
-        if m:
-            mine = x[:m].sum() + self._inside[0] + effect * self._inside[1]
-            theirs = x[:m].sum() + y[:m].sum() - mine
-            shared = x[:m] @ y[:m] - one * theirs - other * mine + m * one * other
-            variance = variance - 2 * shared / math.sqrt(a * (a - 1) * b * (b - 1))
-        least = (1e-9 * (self._scale + abs(effect))) ** 2 / (a + b)
-        error = np.sqrt(np.maximum(variance, max(least, 1e-300)))
-        return np.asarray(self._sign * (one - other) / error)
 
     def p(self, effect: float, sign: int) -> float:
         """Share of exchanges, the actual one included, that do as well as it does.
@@ -191,6 +146,70 @@ class Exchanges:
             middle = (inside + outside) / 2
             inside, outside = (inside, middle) if rejected(middle) else (middle, outside)
         return outside
+
+
+class Exchanges(Inverted):
+    """Exchanges of two groups, and the share of them that does as well for any assumed effect.
+
+    Every sum that the statistic needs is a polynomial of the assumed effect, so its coefficients
+    are computed once.
+    """
+
+    def __init__(self, left: ArrayLike, right: ArrayLike, *, pairs: int = 0, seed: int = 0) -> None:
+        one, other = (np.asarray(side, dtype=np.float64) for side in (left, right))
+        if min(len(one), len(other)) < max(2, pairs):
+            raise ValueError(
+                f"expected at least {max(2, pairs)} runs in each group, "
+                f"got {len(one)} and {len(other)}"
+            )
+        check_size(one)
+        check_size(other)
+        self.value, self.pairs = float(one.mean() - other.mean()), pairs
+        # The larger group, else that of the larger mean, is computed as the left one, so that the
+        # same exchanges are drawn whichever group is named first.
+        self._sign = -1 if (len(one), one.mean()) < (len(other), other.mean()) else 1
+        if self._sign < 0:
+            one, other = other, one
+        self.sizes = (len(one), len(other))
+        centre = np.concatenate([one, other]).mean()
+        self._x, self._y = one - centre, other - centre
+        self._scale = max(float(np.abs(self._x).max()), float(np.abs(self._y).max()))
+        moved = moves(*self.sizes, pairs, seed)
+        mine = np.arange(len(one) + len(other) - pairs) < len(one)  # slots of the left group
+        paired = np.arange(len(mine)) < pairs
+        # A move of slot i adds `gain` to the left sum: of a pair its other run less its own, of
+        # a single run its value, taken away from the left or brought there.
+        x = np.concatenate([self._x, np.zeros(len(other) - pairs)])
+        y = np.concatenate([self._y[:pairs], np.zeros(len(one) - pairs), self._y[pairs:]])
+        own = np.where(mine, 1.0, 0.0)
+        gains = [y - x, own, y**2 - x**2, 2 * own * x, -own]
+        sums = moved @ np.stack(gains, axis=1)
+        inside = moved[:, :pairs] @ np.stack([(y - x)[paired], own[paired]], axis=1)
+        self._sums, self._inside = sums.T, inside.T
+
+    def statistic(self, effect: float) -> FloatArray:
+        """Studentised difference under each exchange if `effect` is the true one, (exchanges,)."""
+        difference, variance = self.parts(effect)
+        return difference / np.sqrt(variance)
+
+    def parts(self, effect: float) -> tuple[FloatArray, FloatArray]:
+        """Difference and its squared standard error under each exchange if `effect` is true."""
+        effect *= self._sign
+        x, y, m = self._x - effect, self._y, self.pairs
+        (a, b), s = self.sizes, self._sums
+        left = x.sum() + s[0] + effect * s[1]
+        right = x.sum() + y.sum() - left
+        squares = (x**2).sum() + s[2] + effect * s[3] + effect**2 * s[4]
+        rest = (x**2).sum() + (y**2).sum() - squares
+        one, other = left / a, right / b
+        variance = (squares - a * one**2) / (a * (a - 1)) + (rest - b * other**2) / (b * (b - 1))
+        if m:
+            mine = x[:m].sum() + self._inside[0] + effect * self._inside[1]
+            theirs = x[:m].sum() + y[:m].sum() - mine
+            shared = x[:m] @ y[:m] - one * theirs - other * mine + m * one * other
+            variance = variance - 2 * shared / math.sqrt(a * (a - 1) * b * (b - 1))
+        least = (1e-9 * (self._scale + abs(effect))) ** 2 / (a + b)
+        return self._sign * (one - other), np.maximum(variance, max(least, 1e-300))
 
 
 @functools.lru_cache(maxsize=16)

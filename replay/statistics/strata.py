@@ -1,0 +1,221 @@
+"""Two groups of runs on several tasks: these tasks together, further tasks, and a summary.
+
+Values are in standard deviations within tasks, so that tasks of any scale count alike.
+
+- These tasks: the mean of the tasks' differences. Runs are exchanged within tasks, pairs stay
+  together, and p is the larger of that and of Welch's t with Satterthwaite's degrees of freedom
+  over all tasks (as for one task, `replay.statistics.groups`). The interval is of the effects that
+  are not rejected.
+- Further tasks: the tasks' differences vary about a mean (random effects). The mean has an interval
+  by Hartung and Knapp, Student's t with one degree of freedom less than there are tasks, and each
+  task's difference is drawn towards it by as much as its own error asks for (partial pooling).
+- Summary (Agarwal 2021): the interquartile mean of normalised values over all runs and tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from replay.statistics.exchange import Exchanges, Inverted
+from replay.statistics.groups import freedom_of
+from replay.statistics.intervals import FloatArray, student
+
+DRAWN = 4000
+"""Exchanges of all tasks together."""
+LEAST_TASKS = 3
+"""Tasks below which nothing is said of further ones."""
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The runs of one task on both sides, those of pairs first.
+
+    Attributes:
+        left: One value per run, at least 2 runs.
+        right: The same of the other side.
+        pairs: Run i of both sides belongs together for i < pairs.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    pairs: int = 0
+
+    @property
+    def scale(self) -> float:
+        """The standard deviation of all runs of both sides, which no exchange of runs alters.
+
+        Within the sides it would depend on the labels that are exchanged: at 5 runs a side and a
+        stated 5 %, a difference that is none was then called in 14 % of samples.
+        """
+        return float(np.std(np.concatenate([self.left, self.right]), ddof=1))
+
+    def over(self, scale: float) -> Stratum:
+        """The same in units of a scale."""
+        return Stratum(self.left / scale, self.right / scale, self.pairs)
+
+
+class Together(NamedTuple):
+    """What several tasks say of a difference, in standard deviations within tasks.
+
+    Attributes:
+        value: Mean of the tasks' differences.
+        low: Lower limit for these tasks.
+        high: Upper limit.
+        p_greater: One-sided p of these tasks, and below that of the other side.
+        p_less: See `p_greater`.
+        error: Standard error.
+        freedom: Its degrees of freedom.
+    """
+
+    value: float
+    low: float
+    high: float
+    p_greater: float
+    p_less: float
+    error: float
+    freedom: float
+
+
+class _Stratified(Inverted):
+    """The mean difference over tasks under exchanges within each."""
+
+    def __init__(self, strata: Sequence[Stratum], seed: int) -> None:
+        self._tasks = [
+            Exchanges(each.left, each.right, pairs=each.pairs, seed=seed) for each in strata
+        ]
+        self.value = float(np.mean([each.value for each in self._tasks]))
+        self._scale = max(max(np.ptp(s.left), np.ptp(s.right), 1e-12) for s in strata)
+        rng = np.random.default_rng([seed, len(strata)])
+        self._rows = []
+        for each in self._tasks:
+            rows = rng.integers(0, len(each.statistic(0.0)), DRAWN)
+            rows[0] = 0  # the first exchange of each task moves no run
+            self._rows.append(rows)
+
+    def statistic(self, effect: float) -> FloatArray:
+        total, variance = np.zeros(DRAWN), np.zeros(DRAWN)
+        for each, rows in zip(self._tasks, self._rows, strict=True):
+            difference, squared = each.parts(effect)
+            total += difference[rows]
+            variance += squared[rows]
+        return total / np.sqrt(variance)
+
+
+def compare_strata(strata: Sequence[Stratum], *, level: float = 0.95, seed: int = 0) -> Together:
+    """Compares two sides on these tasks, whose values are in units of `Stratum.scale`."""
+    test = _Stratified(strata, seed)
+    found, error = test.found(level), test.error
+    squares = [
+        float(Exchanges(each.left, each.right, pairs=each.pairs).error) ** 2 for each in strata
+    ]
+    freedoms = [freedom_of(each.left, each.right, each.pairs) for each in strata]
+    total = sum(squares)
+    freedom = total**2 / sum(v**2 / f for v, f in zip(squares, freedoms, strict=True) if v)
+    greater, less = found.p_greater, found.p_less
+    low, high = found.low, found.high
+    if not all(0 < each.pairs == len(each.left) == len(each.right) for each in strata):
+        from scipy.special import stdtr
+
+        half = float(student(level, freedom)) * error
+        greater = max(greater, float(stdtr(freedom, -found.value / error)))
+        less = max(less, float(stdtr(freedom, found.value / error)))
+        low, high = min(low, found.value - half), max(high, found.value + half)
+    return Together(found.value, low, high, greater, less, error, freedom)
+
+
+class Further(NamedTuple):
+    """What the tasks say of further ones: the mean of random effects.
+
+    Attributes:
+        value: Mean effect over tasks.
+        low: Lower limit; NaN below three tasks, and `high` and `p` likewise.
+        high: Upper limit.
+        p: Two-sided p.
+        spread: Standard deviation of the true effects between tasks.
+        pooled: Each task's effect, drawn towards the mean, (tasks,).
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    spread: float
+    pooled: FloatArray
+
+
+def further_tasks(values: FloatArray, errors: FloatArray, level: float = 0.95) -> Further:
+    """Random effects over tasks, from their effects and standard errors, (tasks,) each.
+
+    The variance between tasks is DerSimonian and Laird's, the interval Hartung and Knapp's with a
+    factor of at least 1.
+    """
+    from scipy.special import stdtr
+
+    tasks = len(values)
+    fixed = 1 / errors**2
+    centre = float((fixed * values).sum() / fixed.sum())
+    q = float((fixed * (values - centre) ** 2).sum())
+    weight = float(fixed.sum() - (fixed**2).sum() / fixed.sum())
+    between = max(0.0, (q - (tasks - 1)) / weight) if weight > 0 else 0.0
+    weights = 1 / (errors**2 + between)
+    mean = float((weights * values).sum() / weights.sum())
+    pooled = mean + between / (between + errors**2) * (values - mean)
+    if tasks < LEAST_TASKS:
+        return Further(mean, math.nan, math.nan, math.nan, math.sqrt(between), pooled)
+    factor = max(1.0, float((weights * (values - mean) ** 2).sum()) / (tasks - 1))
+    error = math.sqrt(factor / float(weights.sum()))
+    half = float(student(level, tasks - 1)) * error
+    p = 2 * float(stdtr(tasks - 1, -abs(mean) / error))
+    return Further(mean, mean - half, mean + half, p, math.sqrt(between), pooled)
+
+
+def interquartile_mean(values: FloatArray, axis: int = -1) -> FloatArray:
+    """Mean of the middle half of the values along an axis, of which a quarter is cut on each side.
+
+    Where a quarter is no whole number, the outermost values that stay count in part.
+    """
+    ordered = np.sort(values, axis=axis)
+    n = ordered.shape[axis]
+    edges = np.arange(n + 1) / n
+    weights = np.clip(np.minimum(edges[1:], 0.75) - np.maximum(edges[:-1], 0.25), 0, None)
+    shape = [1] * ordered.ndim
+    shape[axis] = n
+    return np.asarray((ordered * weights.reshape(shape)).sum(axis=axis) / weights.sum())
+
+
+def stratified(
+    tasks: Sequence[FloatArray], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[float, float, float]:
+    """The interquartile mean over all runs and tasks, with an interval by the stratified bootstrap.
+
+    Runs are resampled within tasks. The bootstrap's standard deviation is corrected for the size of
+    the tasks, and Student's t has the degrees of freedom of all of them together, since percentiles
+    of few runs a task are too narrow.
+
+    Args:
+        tasks: Normalised values of the runs of each task.
+        level: Nominal coverage.
+        resamples: Bootstrap samples.
+        seed: Key of the draws.
+
+    Returns:
+        The value and its limits; NaN where a task has a single run.
+    """
+    value = float(interquartile_mean(np.concatenate(tasks)))
+    freedom = sum(len(each) - 1 for each in tasks)
+    if min(map(len, tasks)) < 2 or freedom < 4:
+        return value, math.nan, math.nan
+    rng = np.random.default_rng([seed, len(tasks)])
+    drawn = []
+    for each in tasks:
+        centre, grow = each.mean(), math.sqrt(len(each) / (len(each) - 1))
+        rows = rng.integers(0, len(each), (resamples, len(each)))
+        drawn.append(centre + grow * (each[rows] - centre))
+    spread = float(interquartile_mean(np.concatenate(drawn, axis=1)).std())
+    half = float(student(level, freedom)) * spread
+    return value, value - half, value + half
