@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 import replay
 import replay.statistics.exchange
+from replay.claims.decision import shrunk
 from replay.claims.power import power
 from replay.statistics.exchange import Exchanges
+from replay.statistics.groups import compare_groups
 
 Floats = NDArray[np.float64]
 A, B = {"model": "a"}, {"model": "b"}
@@ -53,6 +55,8 @@ def own_law(studies: int, seed: int = 0) -> tuple[float, float]:
     rows = table[table["verdict"] == "greater"]
     row = rows.iloc[int((rows["probability"] - 0.8).abs().argmin())]
     n, found = int(row["runs"]), 0
+    pilot = compare_groups(left, right)  # what is stated is for its effect shrunk by its error
+    left = left - pilot.value + shrunk(pilot.value, pilot.error)
     for _ in range(studies):
         frame = as_frame(rng.choice(left, n), rng.choice(right, n))
         found += replay.judge(frame, A, B).verdict == "greater"
