@@ -44,7 +44,7 @@ def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | Comparis
 
     Example:
         >>> found = replay.compare([1.0, 2.0, 3.0, 2.0, 1.0], [2.0, 3.0, 4.0, 3.0, 2.0])
-        >>> found.difference.value
+        >>> round(found.difference.value, 6)
         1.0
     """
     if isinstance(a, pd.DataFrame):
