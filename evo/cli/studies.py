@@ -116,7 +116,8 @@ def allocate(
         arm = (k, header.model_name, made_by, header.children, header.seed)
         rows.append((*arm, pulls.count(k), f"{log.trajectory[-1]:.5f}", log.path))
     print(table(rows, ("arm", "model", "search", "N", "seed", "pulls", "best fitness", "log")))
-    spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())
+    known = {unit: a[-1] for unit, a in allocation.spent.items() if not math.isnan(a[-1])}
+    spent = ", ".join(f"{amount:.6g} {unit}" for unit, amount in known.items())
     print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
     return 0
 

@@ -289,9 +289,11 @@ class Log:
         return self._program(*next(k for k, f in fits.items() if f >= top - TOLERANCE))
 
     def _program(self, generation: int, index: int) -> Best:
-        if self.initial is None:
-            raise LogError(f"{self.path}: holds no evaluation yet; `evo resume` continues it")
         if (generation, index) == (0, 0):
+            if self.initial is None and self.header.source != "evo":
+                raise LogError(f"{self.path}: holds no program that was scored")
+            if self.initial is None:
+                raise LogError(f"{self.path}: holds no evaluation yet; `evo resume` continues it")
             task = self.header.task
             program = task.files.get(task.program_file)
             return Best(program, self.initial.evaluation, 0, 0, self.initial.value)

@@ -208,14 +208,15 @@ def default_reward(task: TaskRecord) -> str:
         >>> evo.rewards.default_reward(log.header.task)
         'best_fitness'
     """
+    return "best_fitness" if has_unit_scale(task) or task.name in UNIT_SCALE else "rank"
+
+
+def has_unit_scale(task: TaskRecord) -> bool:
+    """Returns whether fitness lies in [0, 1]: task.toml states it, or it is a mean of scores."""
     config = task.files.get("task.toml", "")
     declared = msgspec.toml.decode(config).get("scale") if config else None
-    unit = (
-        declared == "unit"
-        or (bool(task.instances_file) and task.scores == "unit")
-        or task.name in UNIT_SCALE
-    )
-    return "best_fitness" if unit else "rank"
+    scored = bool(task.instances_file) and task.scores == "unit"
+    return declared == "unit" or scored
 
 
 def _filled(fitness: Floats, pull: Pull) -> Floats:

@@ -34,7 +34,6 @@ MOST_BYTES = 2**30
 """Size of all entries together; beyond it those that were not used for longest are removed."""
 
 _BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.MsgspecError)
-_CODE = ("rows.py", "costs.py", "decode.py", "tables.py", "cache.py")
 
 Marks = list[tuple[str, int, int]]
 """Path, size and time of the last change of each log."""
@@ -149,11 +148,15 @@ def _digest(path: str) -> str:
 
 
 @functools.cache
+@functools.cache
 def _code() -> str:
-    """Returns a hash of the code that makes tables."""
-    texts = [Path(__file__).with_name(name).read_bytes() for name in _CODE]
-    versions = (pd.__version__, np.__version__)
-    return hashlib.sha256(b"".join(texts) + repr(versions).encode()).hexdigest()
+    """Returns a hash of all that may change a table: the code of both packages, and libraries."""
+    digest = hashlib.sha256(repr((pd.__version__, np.__version__)).encode())
+    for package in ("evo", "replay"):
+        root = Path(__file__).parents[2] / package
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _columns(

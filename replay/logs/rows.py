@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from evo.logs.records import Header, Outcome
+from evo.policies.rewards import has_unit_scale
 from replay.logs.columns import SPENT
 from replay.logs.costs import REPORTED, Calls, floats
 from replay.logs.decode import LeanRun
@@ -62,6 +65,22 @@ _SETTINGS = (
 """What identifies a run beside its task, model, N and seed."""
 
 
+def settings_of(header: Header) -> dict[str, object]:
+    """What identifies a run beside its N and seed: each setting that has a value, by its name."""
+    given = {name: getattr(header, name) for name in _SETTINGS}
+    stated = msgspec.to_builtins(given, str_keys=True)
+    return {"task": header.task.hash, "model": header.model.id, **_flat(stated)}
+
+
+def _flat(value: object, prefix: str = "") -> dict[str, object]:
+    if isinstance(value, dict):
+        inner = (_flat(each, f"{prefix}.{key}" if prefix else key) for key, each in value.items())
+        return {name: each for part in inner for name, each in part.items()}
+    if value is None or value == []:
+        return {}
+    return {prefix: json.dumps(value) if isinstance(value, list) else value}
+
+
 def programs_of(header: Header) -> str:
     """The fields that decide how a run's programs were made, without those of their evaluation."""
     fork = (header.fork.through, header.fork.copy) if header.fork else None
@@ -77,7 +96,6 @@ def evaluation_of(header: Header) -> str:
 def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
     """The row of a run; `spent` is of `Calls.spent`, here and below."""
     run, header = calls.run, calls.run.header
-    settings = (header.task.hash, header.model.id, *(getattr(header, name) for name in _SETTINGS))
     best = _best_by_generation(run)
     fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {
@@ -89,7 +107,8 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "compact": header.compact,
         "tool": header.source,
         "lost": [header.lost],
-        "configuration": [repr(settings)],
+        "unit_scale": [has_unit_scale(header.task)],
+        "configuration": [json.dumps(settings_of(header), sort_keys=True)],
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),
         "false_acceptances": sum(test.alpha for test in run.tests),

@@ -172,8 +172,9 @@ class Tables(NamedTuple):
     Attributes:
         runs: One row per run: the first columns of `load` up to mixed, generations (T, complete
             ones), n_calls and sums of what `children` states over all calls, is_llm, compact, tool
-            (that wrote the original), lost (in an import, in words), configuration (equal where
-            all that identifies a run but N and seed is), n_tests (of rivals on fresh draws),
+            (that wrote the original), lost (in an import, in words), unit_scale (whether its
+            task's fitness lies in [0, 1]), configuration (JSON of all that identifies a run but N
+            and seed), n_tests (of rivals on fresh draws),
             n_accepted (of these), false_acceptances (that their error rates allow on average),
             gain (final less initial fitness), fresh_gain (the same on draws that no decision saw;
             NaN where there were none), source.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in
 from replay.logs.costs import REPORTED
-from replay.logs.frames import FAILURES, repeats_note, split_repeats
+from replay.logs.frames import FAILURES, GREEDY, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.arms import POOL_RULE, more_runs
@@ -40,12 +41,15 @@ TIMES = (
     "90 %: the first pull by which 90 % of the replicates reach it (the paper's rule); median: by "
     "which half do; never: not within the budget"
 )
+MOST_CONFIGURATIONS = 8
+"""Configurations of one task and model that a report shows."""
+
 OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one task and model.
+    """The runs of one task, model and configuration.
 
     Attributes:
         task: Name of the task.
@@ -53,6 +57,8 @@ class Group:
         is_llm: Whether the model is an LLM.
         tables: The rows of these runs in the tables of `replay.load_tables`, without repeats.
         repeats: Number of runs that were left out, since they repeat others.
+        setting: What tells its runs from those of other configurations; empty if there is one.
+        of: Number of configurations that it was chosen from, where not all are shown; 0: all are.
     """
 
     task: str
@@ -60,11 +66,13 @@ class Group:
     is_llm: bool
     tables: Tables
     repeats: int = 0
+    setting: str = ""
+    of: int = 0
 
     @property
     def title(self) -> str:
-        """Task, model, and whether that is an LLM."""
-        return title(self.task, self.model, is_llm=self.is_llm)
+        """Task, model, whether that is an LLM, and the configuration where there are several."""
+        return title(self.task, self.model, self.setting, is_llm=self.is_llm)
 
     def section(
         self, title: str, heading: str, cells: pd.DataFrame, notes: Iterable[str]
@@ -72,14 +80,14 @@ class Group:
         """One of its tables."""
         return Section(
             title=title, heading=heading, cells=cells, notes=tuple(notes),
-            task=self.task, model=self.model, is_llm=self.is_llm,
+            task=self.task, model=self.model, is_llm=self.is_llm, setting=self.setting,
         )  # fmt: skip
 
     def sizes(self) -> Iterator[tuple[int, Group]]:
         """Each N, ascending, with the runs that have it."""
         for children in sorted(self.tables.runs["children"].unique().tolist()):
             part = Tables(*(table[table["children"] == children] for table in self.tables))
-            yield children, Group(self.task, self.model, self.is_llm, part)
+            yield children, replace(self, tables=part)
 
     @property
     def best_log(self) -> str | None:
@@ -92,7 +100,10 @@ class Group:
 
 
 def groups(tables: Tables) -> list[Group]:
-    """Returns the runs of some logs, grouped by task and model.
+    """Returns the runs of some logs, grouped by task, model and configuration.
+
+    N and the seed are no part of a configuration. Where a task and model have more than
+    `MOST_CONFIGURATIONS`, those with the highest median final fitness are returned.
 
     Args:
         tables: The tables of the logs, from `replay.load_tables`.
@@ -106,12 +117,62 @@ def groups(tables: Tables) -> list[Group]:
     """
     found = []
     for (task, model), part in tables.runs.groupby(["task", "model"], sort=False):
-        runs, repeats = split_repeats(part)
-        names = set(runs["run"])
-        others = (table[table["run"].isin(names)] for table in tables[1:])
-        is_llm = bool(runs["is_llm"].all())
-        found.append(Group(str(task), str(model), is_llm, Tables(runs, *others), repeats))
+        labels = configuration_labels(part["configuration"])
+        chosen = list(dict.fromkeys(labels))
+        if len(chosen) > MOST_CONFIGURATIONS:
+            best = tables.generations.groupby("run", sort=False)["best_fitness"].max()
+            final = part["run"].map(best).groupby(labels).median().sort_values(ascending=False)
+            chosen = list(final.index[:MOST_CONFIGURATIONS])
+        left_out = labels.nunique() > len(chosen)
+        for label in chosen:
+            runs, repeats = split_repeats(part[labels == label])
+            names = set(runs["run"])
+            others = (table[table["run"].isin(names)] for table in tables[1:])
+            is_llm = bool(runs["is_llm"].all())
+            own = Tables(runs, *others)
+            of = labels.nunique() if left_out else 0
+            found.append(Group(str(task), str(model), is_llm, own, repeats, label, of))
     return found
+
+
+def configuration_labels(configurations: pd.Series[str]) -> pd.Series[str]:
+    """Names configurations by the settings that not all of them share; empty if there is one.
+
+    Args:
+        configurations: The column of `replay.load_tables`, JSON objects.
+
+    Example:
+        >>> texts = pd.Series(['{"search.name": "islands"}', '{}'])
+        >>> configuration_labels(texts).tolist()
+        ['search islands', 'search greedy']
+    """
+    known = {text: json.loads(text) for text in configurations.unique()}
+    if len(known) < 2:
+        return configurations.map(dict.fromkeys(known, ""))
+    searches = {text: str(each.pop("search.name", GREEDY)) for text, each in known.items()}
+    several = len(set(searches.values())) > 1
+    labels = {}
+    for text, settings in known.items():
+        rivals = [each for other, each in known.items() if searches[other] == searches[text]]
+        parts = [f"search {searches[text]}"] if several else []
+        parts += [_in_words(n, settings.get(n)) for n in _varied(rivals) if n in settings]
+        labels[text] = ", ".join(parts) or "all else as by default"
+    return configurations.map(labels)
+
+
+def _varied(settings: Sequence[dict[str, object]]) -> list[str]:
+    """Names of the settings in which some differ, without versions of code."""
+    names = dict.fromkeys(name for each in settings for name in each)
+    differ = (n for n in names if len({repr(each.get(n)) for each in settings}) > 1)
+    return [name for name in differ if not name.endswith(".source")]
+
+
+def _in_words(name: str, value: object) -> str:
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    if name == "task":
+        return f"task version {short[:8]}"
+    last = name if name.startswith("limits.") else name.rpartition(".")[2]
+    return f"{last} {short if len(short) < 24 else short[:8]}"
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
@@ -295,15 +356,17 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     best = generations.groupby("run", sort=False)["best_fitness"].max()
     final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
     apart = _by_root(runs, best.fillna(-math.inf))
+    # A mean of scores cannot exceed 1, wherever an interval ends.
+    most = 1.0 if runs["unit_scale"].all() and best.max() <= 1 else math.inf
     mean = exact("final, mean", math.nan, n, "fitness")
     if np.isfinite(final).all():  # a run that found nothing has none
-        mean = estimate("final, mean", interval(apart, "mean"), "fitness")
+        mean = estimate("final, mean", interval(apart, "mean"), "fitness", most)
     cells = [
         exact("runs", n, n, "count"),
         *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
         exact("T", int(lengths.max()), n, "count"),
         exact("initial", float(initial.median()), n, "fitness"),
-        estimate("final, median", interval(apart, "median"), "fitness"),
+        estimate("final, median", interval(apart, "median"), "fitness", most),
         mean,
         exact("best of runs", float(best.max()), n, "fitness"),
     ]
@@ -371,7 +434,7 @@ def _costs(group: Group) -> list[Cell]:
     for name, column, unit in _COSTS if group.is_llm else _COSTS[:-2]:
         skip = column in REPORTED
         cells.append(exact(name, runs[column].sum(skipna=skip, min_count=int(skip)), n, unit))
-    return [*cells, exact("wall seconds", seconds, n, "seconds")]
+    return [*cells, exact("seconds, sum over runs", seconds, n, "seconds")]
 
 
 def _notes(group: Group) -> Iterator[str]:
@@ -387,10 +450,10 @@ def _notes(group: Group) -> Iterator[str]:
     empty = int(generations.groupby("run")["best_fitness"].max().isna().sum())
     if empty:
         yield f"{empty} of {len(runs)} runs found nothing ok. {FAILURES}"
-    if runs["configuration"].nunique() > 1:
+    if group.of:
         yield (
-            f"{runs['configuration'].nunique()} configurations (such as task files, sampling, "
-            "search) are taken together"
+            f"one of the {MOST_CONFIGURATIONS} configurations with the highest median final "
+            f"fitness of {group.of}, so its figures flatter it"
         )
     forks = runs[runs["forked_from"] != ""]
     if len(forks):

@@ -63,6 +63,7 @@ class Section:
         task: Name of the task.
         model: Name of the model.
         is_llm: Whether the model is an LLM; if not, the report says so.
+        setting: What tells its runs from those of other configurations; empty if there is one.
         heading: What the rows are, such as "N" or "policy".
         cells: One row per cell, with the columns of `Cell` and `row`, in the order of display.
         notes: Sentences that are needed to read the table.
@@ -72,6 +73,7 @@ class Section:
     task: str
     model: str
     is_llm: bool
+    setting: str = ""
     heading: str  # what its rows are: `N` or `policy`
     cells: pd.DataFrame  # rows and quantities in the order to show them
     notes: tuple[str, ...] = ()  # what one must know to read it
@@ -93,13 +95,14 @@ def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
     return Cell(quantity, value, math.nan, math.nan, n, unit)
 
 
-def estimate(quantity: str, found: Interval, unit: str) -> Cell:
+def estimate(quantity: str, found: Interval, unit: str, most: float = math.inf) -> Cell:
     """Returns a cell for a number with its interval.
 
     Args:
         quantity: Name of its column.
         found: The number and its interval, such as `replay.interval` returns.
         unit: How it is printed; the limits of a "share" are cut to [0, 1].
+        most: The largest value that there is, above which no limit lies.
 
     Example:
         >>> found = replay.interval([0.6, 0.7, 0.8, 0.8, 0.9])
@@ -107,7 +110,7 @@ def estimate(quantity: str, found: Interval, unit: str) -> Cell:
         >>> cell.n, round(cell.value, 2)
         (5, 0.76)
     """
-    bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
+    bounds = (0.0, 1.0) if unit == "share" else (-math.inf, most)
     low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
     level = math.nan if math.isnan(low) else found.level
     without = found.note if math.isnan(low) else ""
@@ -128,9 +131,10 @@ def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
     )
 
 
-def title(task: str, model: str, *, is_llm: bool) -> str:
+def title(task: str, model: str, setting: str = "", *, is_llm: bool) -> str:
     """Names a group of runs; no figure of the offline model goes without saying what it is."""
-    return f"{task}, model {model}{'' if is_llm else ' (not an LLM)'}"
+    known = f"{task}, model {model}{'' if is_llm else ' (not an LLM)'}"
+    return f"{known}: {setting}" if setting else known
 
 
 UNITS: dict[str, Callable[[float], str]] = {
@@ -205,7 +209,9 @@ def as_json(sections: Sequence[Section]) -> str:
     """All cells and notes; what is unknown or infinite is null."""
     cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
     notes = [
-        {"task": s.task, "model": s.model, "table": s.title, "note": note}
+        {
+            "task": s.task, "model": s.model, "setting": s.setting, "table": s.title, "note": note
+        }
         for s in sections for note in (*_without(s.cells), *s.notes)
     ]  # fmt: skip
     known = cells.astype(object).where(cells.notna(), None).to_dict("records")
@@ -242,9 +248,10 @@ def _render(
 ) -> str:
     blocks, before = [], None
     for section in sections:
-        if (section.task, section.model) != before:
-            before = (section.task, section.model)
-            blocks.append(head(title(section.task, section.model, is_llm=section.is_llm)))
+        group = (section.task, section.model, section.setting)
+        if group != before:
+            before = group
+            blocks.append(head(title(*group, is_llm=section.is_llm)))
         texts = section.cells.assign(text=section.cells.apply(cell_text, axis=1))
         rows, quantities = (list(dict.fromkeys(texts[name])) for name in ("row", "quantity"))
         found = texts.set_index(["row", "quantity"])["text"].to_dict()
@@ -286,10 +293,10 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _cells(sections: Sequence[Section]) -> pd.DataFrame:
     parts = [
         section.cells.rename(columns={"row": "of"}).assign(
-            task=section.task, model=section.model, is_llm=section.is_llm, table=section.title,
-            kind=section.heading,
+            task=section.task, model=section.model, is_llm=section.is_llm, setting=section.setting,
+            table=section.title, kind=section.heading,
         )
         for section in sections
     ]  # fmt: skip
-    order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
+    order = ["task", "model", "is_llm", "setting", "table", "kind", "of", "quantity"]
     return pd.concat(parts)[[*order, "value", "low", "high", "level", "coverage", "n", "unit"]]

@@ -71,8 +71,8 @@ def arm_sources(
     for k, run in enumerate(runs):
         if run is not None and (first := runs.index(run)) < k:
             raise ValueError(
-                f"arms: arm {first} and arm {k} are the same run, of seed {run.seed}; give each "
-                "arm a seed or a configuration of its own"
+                f"arms: arm {first} and arm {k} have the same configuration and seed, {run.seed}; "
+                "give each arm a seed or a configuration of its own"
             )
     return sources
 

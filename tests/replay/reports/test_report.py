@@ -13,13 +13,20 @@ from samples import sample_child, sample_header, sample_lines, write_sample
 from test_tables import changed, write_lines
 
 import replay
-from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
+from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial, Sampling
 from evo.policies import POLICIES, learns
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.plots import FIGURES
 from replay.reports.figures import Panel, best_construction, draw_page
-from replay.reports.report import OFFLINE_NOTE, groups, policy_sections, sections
+from replay.reports.report import (
+    MOST_CONFIGURATIONS,
+    OFFLINE_NOTE,
+    configuration_labels,
+    groups,
+    policy_sections,
+    sections,
+)
 from replay.reports.tables import FORMATS, _level, estimate, stack
 from replay.simulation.contest import BASELINES, compete, named_policies
 from replay.statistics.intervals import interval, name_of
@@ -58,7 +65,7 @@ def test_sections_agree_with_the_tables(tmp_path):
     assert cells["3", "ok"].value == pytest.approx((children["status"] == "ok").mean())
     assert cells["3", "dollars"].value == pytest.approx(children["dollars"].sum())
     assert cells["3", "calls"].value == frame["n_calls"].sum()
-    assert cells["3", "wall seconds"].value == pytest.approx(frame["seconds"].sum())
+    assert cells["3", "seconds, sum over runs"].value == pytest.approx(frame["seconds"].sum())
     for (_, quantity), cell in cells.items():
         assert cell.n == 6
         if quantity.startswith(("final", "ok")):
@@ -130,9 +137,12 @@ def test_what_one_must_know_is_noted(tmp_path):
     assert "1 of 4 runs repeat" in notes
     told = changed(sample_lines(seed=1), Header, feedback=True)  # no repetition of a's run
     write_lines(tmp_path / "d.jsonl", told)
-    notes = " / ".join(sections(only_group(tmp_path))[0].notes)
-    assert "1 of 5 runs repeat" in notes
-    assert "2 configurations" in notes
+    plain, with_notes = groups(load_tables(tmp_path))  # configurations are shown apart
+    assert plain.setting == "feedback False"
+    assert with_notes.setting == "feedback True"
+    assert (len(plain.tables.runs), len(with_notes.tables.runs)) == (3, 1)
+    notes = " / ".join(sections(plain)[0].notes)
+    assert "1 of 4 runs repeat" in notes
     assert "openevolve, which does not hold: the weather" in notes
     single = sections(only_group(tmp_path / "a.jsonl"))[0]
     for name in ("plain", "markdown", "html", "json"):
@@ -375,3 +385,36 @@ def test_the_gain_of_a_model_is_above_the_best_so_far_and_not_above_the_parent(t
     for name in ("one", "other"):
         expected = gains[models == name].sum()
         assert cells["3", f"{name}: gain"].value == pytest.approx(expected)
+
+
+def test_of_many_configurations_the_best_are_shown_and_said_to_be(tmp_path):
+    for k in range(MOST_CONFIGURATIONS + 2):
+        sampling = Sampling(temperature=0.1 * k, top_p=None, max_tokens=None)
+        write_lines(
+            tmp_path / f"{k}.jsonl", changed(sample_lines(seed=k), Header, sampling=sampling)
+        )
+    found = groups(load_tables(tmp_path))
+    assert len(found) == MOST_CONFIGURATIONS
+    assert all(group.setting.startswith("temperature ") for group in found)
+    finals = [group.tables.generations["best_fitness"].max() for group in found]
+    assert finals == sorted(finals, reverse=True)
+    assert f"of {MOST_CONFIGURATIONS + 2}" in " ".join(sections(found[0])[0].notes)
+
+
+def test_searches_are_told_apart_by_their_names_alone():
+    greedy = '{"limits.seconds": 60}'
+    population = '{"limits.seconds": 60, "search.name": "population", "search.fields.size": 20}'
+    texts = pd.Series([greedy, population, greedy])
+    assert configuration_labels(texts).tolist() == [
+        "search greedy",
+        "search population",
+        "search greedy",
+    ]
+    smaller = population.replace("20", "8")
+    assert configuration_labels(pd.Series([population, smaller])).tolist() == ["size 20", "size 8"]
+
+
+def test_no_interval_of_a_mean_of_scores_exceeds_one():
+    found = interval([0.99, 1.0, 1.0, 1.0, 1.0, 0.98], "mean")
+    assert found.high > 1
+    assert estimate("final", found, "fitness", 1.0).high == 1

@@ -259,7 +259,9 @@ def test_cap_closes_an_arm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arms", [[1, 1], [{"seed": 41}, {"children": 2}], [{}, 40]])
 def test_arms_are_different_runs(arms: list[Any], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"arm 0 and arm 1 are the same run, of seed \d+"):
+    with pytest.raises(
+        ValueError, match=r"arm 0 and arm 1 have the same configuration and seed, \d+"
+    ):
         evo.allocate_live("mmd", "ucb1", arms=arms, log_dir=tmp_path / "a", **SMALL)
     assert not (tmp_path / "a").exists()
 
