@@ -14,12 +14,12 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
-# A slow machine is no failure, and in CI the same tree gives the same verdict; elsewhere every run
-# tries new examples.
+# A slow machine is no failure, and the same tree gives the same verdict. EVO_TORTURE=5 tries five
+# times as many examples, new ones in every run.
 settings.register_profile(
     "ours",
     deadline=None,
-    derandomize=os.environ.get("CI") == "true",
+    derandomize="EVO_TORTURE" not in os.environ,
     max_examples=50 * int(os.environ.get("EVO_TORTURE", "1")),
 )
 settings.load_profile("ours")
@@ -34,6 +34,34 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+
+def files_of_the_checkout() -> set[str]:
+    """Files that tests could leave behind: all but caches, environments and the user's own logs."""
+    others = {".git", ".venv", "venv", "__pycache__", "build", "local", "reference"}
+    found = set()
+    for folder, names, files in os.walk(ROOT):
+        names[:] = [name for name in names if name not in others and not name.endswith("cache")]
+        names[:] = [n for n in names if n not in (".hypothesis", ".ipynb_checkpoints")]
+        found |= {os.path.relpath(os.path.join(folder, file), ROOT) for file in files}
+    return found
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Notes which files there are before the first test."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[BEFORE] = files_of_the_checkout()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails if tests have left files in the checkout: they write in folders of their own."""
+    before = session.config.stash.get(BEFORE, None)
+    if before is not None and (left := sorted(files_of_the_checkout() - before)):
+        print(f"\ntests left files in the checkout: {', '.join(left[:10])}", file=sys.stderr)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+BEFORE = pytest.StashKey[set[str]]()
 
 ALONE = {"tests/test_notebooks.py", "tests/test_corpus.py", "tests/torture/test_hostile.py"}
 """Files whose tests share nothing and are long."""

@@ -152,8 +152,8 @@ def compare_engines(
         ValueError: `pythons` names an engine that is not compared.
 
     Example:
-        >>> comparison = Comparison(tasks=("mmd",), engines=("ours",), calls=8, runs=2)
-        >>> [run.seed for run in compare_engines(comparison)]  # doctest: +SKIP
+        >>> comparison = evo.Comparison(tasks=("mmd",), engines=("ours",), calls=8, runs=2)
+        >>> [run.seed for run in evo.compare_engines(comparison)]  # doctest: +SKIP
         [40, 41]
     """
     where = dict(pythons or {})

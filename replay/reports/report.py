@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,9 @@ import pandas as pd
 from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in
 from replay.logs.costs import REPORTED
-from replay.logs.frames import FAILURES, GREEDY, repeats_note, split_repeats
+from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
+from replay.reports.configurations import configuration_labels
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.arms import POOL_RULE, more_runs
 from replay.simulation.effects import time_to_threshold
@@ -133,46 +133,6 @@ def groups(tables: Tables) -> list[Group]:
             of = labels.nunique() if left_out else 0
             found.append(Group(str(task), str(model), is_llm, own, repeats, label, of))
     return found
-
-
-def configuration_labels(configurations: pd.Series[str]) -> pd.Series[str]:
-    """Names configurations by the settings that not all of them share; empty if there is one.
-
-    Args:
-        configurations: The column of `replay.load_tables`, JSON objects.
-
-    Example:
-        >>> texts = pd.Series(['{"search.name": "islands"}', '{}'])
-        >>> configuration_labels(texts).tolist()
-        ['search islands', 'search greedy']
-    """
-    known = {text: json.loads(text) for text in configurations.unique()}
-    if len(known) < 2:
-        return configurations.map(dict.fromkeys(known, ""))
-    searches = {text: str(each.pop("search.name", GREEDY)) for text, each in known.items()}
-    several = len(set(searches.values())) > 1
-    labels = {}
-    for text, settings in known.items():
-        rivals = [each for other, each in known.items() if searches[other] == searches[text]]
-        parts = [f"search {searches[text]}"] if several else []
-        parts += [_in_words(n, settings.get(n)) for n in _varied(rivals) if n in settings]
-        labels[text] = ", ".join(parts) or "all else as by default"
-    return configurations.map(labels)
-
-
-def _varied(settings: Sequence[dict[str, object]]) -> list[str]:
-    """Names of the settings in which some differ, without versions of code."""
-    names = dict.fromkeys(name for each in settings for name in each)
-    differ = (n for n in names if len({repr(each.get(n)) for each in settings}) > 1)
-    return [name for name in differ if not name.endswith(".source")]
-
-
-def _in_words(name: str, value: object) -> str:
-    short = f"{value:g}" if isinstance(value, float) else str(value)
-    if name == "task":
-        return f"task version {short[:8]}"
-    last = name if name.startswith("limits.") else name.rpartition(".")[2]
-    return f"{last} {short if len(short) < 24 else short[:8]}"
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,8 @@ def test_a_reply_fits_into_a_line_with_its_program_and_its_reasoning(
 def test_json_is_passed_on_as_it_was_read(value: Any) -> None:
     content = json.dumps(value).encode()
     again = json.dumps(read_json(write_json(read_json(content))))
-    assert again == re.sub("NaN|-?Infinity", "null", json.dumps(read_json(content)))
+    finite = json.loads(json.dumps(read_json(content)), parse_constant=lambda name: None)
+    assert again == json.dumps(finite)
 
 
 def test_a_date_of_no_calendar_is_no_time_to_wait() -> None:

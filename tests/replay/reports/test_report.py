@@ -18,11 +18,11 @@ from evo.policies import POLICIES, learns
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.plots import FIGURES
+from replay.reports.configurations import configuration_labels
 from replay.reports.figures import Panel, best_construction, draw_page
 from replay.reports.report import (
     MOST_CONFIGURATIONS,
     OFFLINE_NOTE,
-    configuration_labels,
     groups,
     policy_sections,
     sections,
