@@ -31,6 +31,7 @@ LAYERS: dict[str, str] = {
     "pid": "programs see other processes; what they leave behind is killed by descent",
     "network": "programs may see this machine's network interfaces",
     "landlock": "only the rights of its user keep a program from reading and writing files",
+    "signals": "programs may send signals to other processes of the user they run as",
     "seccomp": "programs may use every system call",
 }
 """Layers of protection by name, and what it means where one is missing."""
@@ -111,6 +112,7 @@ class Jail:
             "processes": self._find_processes,
             "memory": self._find_memory,
             "landlock": self._find_landlock,
+            "signals": self._find_signals,
             "seccomp": self._find_filter,
         }
         for name in [name for name in finders if name not in self.missing]:
@@ -181,6 +183,16 @@ class Jail:
         self._landlock = landlock.version()
         folder = root.working_folder(self._readable) if "mount" in self.active else self.base
         return _probe(partial(self._enter_landlock, folder))
+
+    def _find_signals(self) -> str:
+        """Find out whether anything keeps signals from processes that are not a program's own."""
+        scoped = "landlock" in self.active and self._landlock >= landlock.SIGNALS
+        own_user = self._users is not None and self._users[0] != _NOBODY
+        if scoped or own_user or "pid" in self.active:
+            return ""
+        return (
+            f"needs a process tree or user of its own, or Landlock's interface {landlock.SIGNALS}"
+        )
 
     def _find_filter(self) -> str:
         # Without a network and a root folder of its own, a program could reach local services.

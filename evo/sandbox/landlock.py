@@ -30,6 +30,10 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("descriptor", ctypes.c_int32))
 
 
+SIGNALS = 6
+"""The first interface that keeps signals from processes outside."""
+
+
 def version() -> int:
     """Number of the kernel's Landlock interface; `OSError` where there is none."""
     return kernel.syscall(_SYS_CREATE_RULESET, 0, 0, _CREATE_RULESET_VERSION)

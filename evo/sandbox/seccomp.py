@@ -39,7 +39,7 @@ _CALLS = """
     request_key 249 218, keyctl 250 219, init_module 175 105, finit_module 313 273,
     delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294, reboot 169 142,
     swapon 167 224, swapoff 168 225, acct 163 89, quotactl 179 60, syslog 103 116, iopl 172 -,
-    ioperm 173 -
+    ioperm 173 -, ioprio_set 251 30
 """  # name, number on x86-64, number on AArch64
 # memfd_create to memfd_secret would keep files outside the size-capped folder, and io_uring_setup
 # would open sockets past this filter.
@@ -52,6 +52,13 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _KILL = {"x86_64": 62, "aarch64": 129}
 _EVERYBODY = 0xFFFFFFFF  # kill(-1), which without a process tree reaches all of a user's processes
 _PRCTL = {"x86_64": 157, "aarch64": 167}
+_OF_ITSELF = {
+    "x86_64": {302: 1, 141: 2, 142: 1, 144: 1, 203: 1, 314: 1, 256: 1, 279: 1},
+    "aarch64": {261: 1, 140: 2, 118: 1, 119: 1, 122: 1, 274: 1, 238: 1, 239: 1},
+}
+"""Calls that name a process, which may be the caller alone: prlimit64, setpriority,
+sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr, migrate_pages and move_pages;
+and how many first arguments must be 0 (0 says the caller, and of setpriority one process)."""
 
 
 class _Program(ctypes.Structure):
@@ -72,6 +79,15 @@ def _unless_argument(number: int, test: int, value: int, *, refuse_if: bool) -> 
         _step(_RETURN, _ERRNO | errno.EPERM),
         _step(_RETURN, _ALLOW),
     ]
+
+
+def _unless_zero(number: int, count: int) -> list[bytes]:
+    """Refuse call `number` unless its first `count` arguments, 32 bits each, are 0."""
+    steps = [_step(_EQUAL, number, 0, 2 * count + 2)]
+    for place in range(count):
+        steps.append(_step(_LOAD, _FIRST_ARGUMENT + 8 * place))
+        steps.append(_step(_EQUAL, 0, 0, 2 * (count - 1 - place) + 1))
+    return [*steps, _step(_RETURN, _ALLOW), _step(_RETURN, _ERRNO | errno.EPERM)]
 
 
 def build(*, unix_sockets: bool) -> bytes:
@@ -105,6 +121,8 @@ def build(*, unix_sockets: bool) -> bytes:
     steps += _unless_argument(_CLONE[machine], _ANY_BIT, _NEW_NAMESPACES, refuse_if=True)
     steps += _unless_argument(_PRCTL[machine], _EQUAL, kernel.PR_SET_PDEATHSIG, refuse_if=True)
     steps += _unless_argument(_KILL[machine], _EQUAL, _EVERYBODY, refuse_if=True)
+    for number, count in _OF_ITSELF[machine].items():
+        steps += _unless_zero(number, count)
     steps.append(_step(_RETURN, _ALLOW))
     return b"".join(steps)
 

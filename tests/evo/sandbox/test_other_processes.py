@@ -1,0 +1,93 @@
+"""What a program may do to processes other than itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import cast
+
+import pytest
+from toy import LIMITS, make_task
+
+from evo.sandbox import Evaluator, landlock
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
+
+NAMESPACES = ("mount", "pid", "network")
+TASK = make_task("def score(value):\n    return 1.0\n")
+SETTING = """
+import os, resource, time
+
+def construct():
+    child = os.fork()  # of the same user: nothing but the filter keeps a program from it
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    lowest = os.getpriority(os.PRIO_PROCESS, 0)
+    some = os.sched_getaffinity(0)
+    calls = {
+        "prlimit": lambda pid: resource.prlimit(pid, resource.RLIMIT_CORE),
+        "setpriority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, lowest),
+        "affinity": lambda pid: os.sched_setaffinity(pid, some),
+        "scheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0)),
+        "parameters": lambda pid: os.sched_setparam(pid, os.sched_param(0)),
+    }
+    done = {}
+    for name, call in calls.items():
+        for who, pid in {"itself": 0, "child": child}.items():
+            try:
+                call(pid)
+                done[f"{name} of {who}"] = "works"
+            except PermissionError:
+                done[f"{name} of {who}"] = "refused"
+    try:
+        os.setpriority(os.PRIO_USER, 0, lowest)
+        done["setpriority of user"] = "works"
+    except PermissionError:
+        done["setpriority of user"] = "refused"
+    os.kill(child, 9)
+    return [[key, done[key]] for key in done]
+"""
+SIGNAL = """
+import os
+
+def construct():
+    try:
+        os.kill(os.getppid(), 0)
+        return "reached"
+    except PermissionError:
+        return "refused"
+"""
+
+
+@pytest.mark.parametrize("without", [(), NAMESPACES])
+def test_settings_of_other_processes_are_refused_and_its_own_are_not(
+    without: tuple[str, ...],
+) -> None:
+    with Evaluator(1, without=without) as evaluator:
+        if "seccomp" not in evaluator.protections:
+            pytest.skip("this kernel has no filter")
+        seen = evaluator.evaluate(TASK, SETTING, LIMITS, keep_value=True)
+    assert seen.status == "ok", seen.error
+    pairs = cast("list[tuple[str, str]]", seen.value)
+    done = dict(pairs)
+    assert len(done) == 11
+    expected = {name: "works" if name.endswith("itself") else "refused" for name in done}
+    assert done == expected
+
+
+def test_signals_stop_at_the_wall_of_landlock() -> None:
+    if landlock.version() < landlock.SIGNALS:
+        pytest.skip("this kernel's Landlock has no scope for signals")
+    with Evaluator(1, without=(*NAMESPACES, "user")) as evaluator:
+        assert "signals" in evaluator.protections
+        seen = evaluator.evaluate(TASK, SIGNAL, LIMITS, keep_value=True)
+    assert seen.value == "refused"
+
+
+def test_where_nothing_keeps_signals_in_that_is_said() -> None:
+    with Evaluator(1, without=(*NAMESPACES, "user", "landlock")) as evaluator:
+        assert "signals" not in evaluator.protections
+        assert evaluator._pool.ready is not None
+        assert "Landlock" in evaluator._pool.ready.missing["signals"]
+        seen = evaluator.evaluate(TASK, SIGNAL, LIMITS, keep_value=True)
+    assert seen.value == "reached"
