@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
+from evo.plugins import MistakenType
+
 if TYPE_CHECKING:
     from evo.logs.records import Model
     from evo.models.client import Messages
@@ -347,10 +349,10 @@ def generate_candidates(
 
     if not (isinstance(model, str | Model) or callable(model)):
         if query is not None:
-            raise TypeError(f"generate_candidates: expected a model first, got {model!r:.80}")
+            raise MistakenType(f"generate_candidates: expected a model first, got {model!r:.80}")
         model, prompts, query = "offline-2", model, prompts
     if prompts is None or isinstance(prompts, str):
-        raise TypeError(f"prompts: expected a list, got {prompts!r:.80}")
+        raise MistakenType(f"prompts: expected a list, got {prompts!r:.80}")
     known = find_model(model)
     queries = [query] if query is None or isinstance(query, str) else list(query)
     conversations = [_conversation(prompt, asked) for prompt in prompts for asked in queries]

@@ -28,6 +28,13 @@ Made = TypeVar("Made")
 Entry = TypeVar("Entry")
 
 
+class MistakenType(TypeError):  # noqa: N818 - it says whose mistake it is
+    """A value of a type that a function does not take; the message states what it takes.
+
+    A command answers it in one line, as it does every ValueError. Any other TypeError is a bug.
+    """
+
+
 class Registry(UserDict[str, Entry]):
     """A table by name to which users add entries, and which guards those that are built in.
 
@@ -89,7 +96,7 @@ def find_named(
     nothing has that name; TypeError: no callable either, or a parameter that it has not, or needs.
     """
     if not isinstance(given, str) and not callable(given):
-        raise TypeError(
+        raise MistakenType(
             f"expected the name of a {what} or a callable ({', '.join(common)}) -> {what}, got "
             f"{given!r}"
         )
@@ -119,8 +126,8 @@ def with_parameters(
     own = {key: each for key, each in named.items() if key not in common}
     if wrong := [key for key in given if key not in own and len(named) == len(takes)]:
         known = ", ".join(own) or "none"
-        raise TypeError(f"{name}: unknown parameter {wrong[0]!r} (known: {known})")
+        raise MistakenType(f"{name}: unknown parameter {wrong[0]!r} (known: {known})")
     for key, parameter in own.items():
         if parameter.default is parameter.empty and key not in given:
-            raise TypeError(f"{name}: needs {key}=...")
+            raise MistakenType(f"{name}: needs {key}=...")
     return functools.partial(build, **parameters) if parameters else build

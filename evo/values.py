@@ -22,7 +22,7 @@ import msgspec
 from evo.logs.given import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
-from evo.plugins import meant, plugged_in
+from evo.plugins import MistakenType, meant, plugged_in
 
 T = TypeVar("T")
 R = TypeVar("R", bound=ValueRecord)
@@ -78,7 +78,7 @@ class Kind(Generic[T]):
                 raise ValueError(f"unknown {self.what} {name!r}: one of {', '.join(known)}{hint}")
             return self._made(name, known[name], fields)
         if not self.has(given):
-            raise TypeError(
+            raise MistakenType(
                 f"expected the name of a {self.what}, or a value of a frozen dataclass with "
                 f"{', '.join(('name', *self.methods))}, got {given!r}{self._lack(given)}"
             )

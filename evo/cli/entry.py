@@ -8,6 +8,7 @@ import importlib
 import io
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -21,6 +22,7 @@ from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
 from evo.logs.written import WRITTEN
 from evo.neighbours import require_ours
+from evo.plugins import MistakenType
 
 COMMANDS = {
     "Search": {
@@ -72,6 +74,9 @@ GOES_ON = {
     "sweep": "paused; the same command goes on where it was",
 }
 """The message of a command that was stopped after it had begun to write."""
+
+BUG = "this is a bug: please report it, with the lines above and the command"
+"""The message of an error that is nobody's mistake but ours."""
 
 NOTHING_YET = "stopped before anything was started or written; give the same command again"
 """The message of such a command that was stopped before that."""
@@ -205,7 +210,9 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
             return MISTAKE
         except Exception as error:
             if (code := exit_code(error)) is None:
-                raise
+                traceback.print_exc()
+                say(BUG)
+                return FAILURE
             say(error)
             return code
         finally:
@@ -219,7 +226,7 @@ def exit_code(error: Exception) -> int | None:
 
     if isinstance(error, EndpointDown | SandboxError):  # no fault of the arguments
         return FAILURE
-    if isinstance(error, ValueError | TypeError | OSError | OverflowError | EndpointError):
+    if isinstance(error, ValueError | MistakenType | OSError | OverflowError | EndpointError):
         return MISTAKE
     return None
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from evo.plugins import MistakenType
+
 if TYPE_CHECKING:
     from evo.logs.records import CriticRecord, Header
     from evo.studies.sweep.design import Design
@@ -81,11 +83,9 @@ def _largest(amounts: Iterable[float]) -> float:
 
 def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) -> str:
     """Returns the same of a sweep; of one that is no grid, at its costliest single values."""
-    from evo.studies.sweep.space import SpaceError
-
     try:
         made = [design.configure(values) for values in design.parsed_space().grid()]
-    except (SpaceError, ValueError, TypeError):
+    except (ValueError, MistakenType):
         made = design.tried_values()
     planned = design.build_strategy().planned
     if design.strategy != "grid" or len(made) != planned:

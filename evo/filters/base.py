@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from evo.plugins import MistakenType
 from evo.searches.base import Member
 
 LONGEST = 1000
@@ -50,7 +51,7 @@ def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member
     for each in filters:
         if (reason := each.check(program, archive)) is not None:
             if not isinstance(reason, str):
-                raise TypeError(
+                raise MistakenType(
                     f"filter {each.name!r}: expected `check` to return a sentence that says why "
                     f"the program is refused, or None to let it pass, got {reason!r}"
                 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.logs.given import as_float
 from evo.logs.records import Limits
 
 CAPS = {
@@ -98,7 +99,7 @@ def with_seconds(limits: Limits, seconds: float | None) -> Limits:
     if seconds is None:
         return limits
     most = maxima()["seconds"]
-    if not 0 < seconds <= most:
+    if not 0 < as_float(seconds) <= most:
         raise ValueError(
             f"the time limit of an evaluation: expected over 0 to {most:g} seconds "
             f"({LIMITS_VARIABLE} sets the maximum), got {seconds!r}"

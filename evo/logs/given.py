@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Annotated, Any, Literal, SupportsFloat
 
 import msgspec
 
 from evo.logs import words
 from evo.logs.types import JsonObject
+from evo.plugins import MistakenType
 
 Isolation = words.Isolation
 Evolves = words.Evolves
@@ -21,6 +23,8 @@ Int = Annotated[int, msgspec.Meta(ge=-MOST_INT - 1, le=MOST_INT)]  # one that ar
 
 def as_float(number: SupportsFloat) -> float:
     """Returns a number as a float, infinite where it is a whole number that no float can hold."""
+    if not isinstance(number, Real):
+        raise MistakenType(f"expected a number, got {number!r:.60}")
     try:
         return float(number)
     except OverflowError:

@@ -40,6 +40,7 @@ from evo.logs.records import (
     Session,
     Tick,
 )
+from evo.logs.types import as_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -433,4 +434,4 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         >>> len(log.trajectory) == len(log.generations) + 1
         True
     """
-    return Log(Path(path))
+    return Log(as_path("path", path))

@@ -269,6 +269,7 @@ class ModelClient:
         self._flights: set[Future[Exchange]] = set()  # adding, discarding, copying are atomic
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
+        self._warned = False
         self._alive = False  # whether this endpoint ever gave a proper answer
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
@@ -311,6 +312,7 @@ class ModelClient:
             if answer.verdict == "rejected":
                 return Call(tuple(attempts), rejected=attempt.error)
             if number < self._retries:
+                self._warn_if_dead(attempt)
                 self._pause(seed, number, attempts, answer.retry_after)
         if self._is_down(attempts):
             raise EndpointDown(self._down(attempts), attempts)
@@ -432,6 +434,17 @@ class ModelClient:
         return (
             f"the endpoint {self._endpoint.base_url} does not answer: {ended}; is it running, and "
             "is the base URL right (it usually ends in /v1)?"
+        )
+
+    def _warn_if_dead(self, attempt: Attempt) -> None:
+        """Says once that the endpoint cannot be reached, before the retries take their time."""
+        if attempt.sent or self._alive or self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            f"the endpoint {self._endpoint.base_url} cannot be reached ({attempt.error}); trying "
+            f"{self._retries} more times. Is it running, and is the base URL right?",
+            stacklevel=2,
         )
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:

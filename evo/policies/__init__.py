@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from evo.plugins import Registry, find_named, name_in, plugged_in
+from evo.plugins import MistakenType, Registry, find_named, name_in, plugged_in
 from evo.policies.bandits import (
     UCB1,
     BestArm,
@@ -94,7 +94,7 @@ def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
     """
     name = ALIASES.get(policy, policy) if isinstance(policy, str) else policy
     if not isinstance(name, str) and not callable(name):
-        raise TypeError(
+        raise MistakenType(
             "expected the name of a policy or a callable (shape, rounds, rng) -> policy, got "
             f"{policy!r}; {SETS}"
         )

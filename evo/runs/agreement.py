@@ -12,7 +12,7 @@ from evo.logs.records import Model
 from evo.models.critics import Critic, NoScore
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
-from evo.runs.options import SessionOptions, check_names, lists_options
+from evo.runs.options import SessionOptions, check_options, lists_options
 from evo.runs.resources import open_resources
 from evo.tasks.instances import read_instances
 from evo.tasks.task import Task, load_task
@@ -81,7 +81,7 @@ def check_critic(
         ValueError: The task has no right answers, or the model cannot be a critic.
         EndpointError: An endpoint does not answer, or refuses.
     """
-    check_names(SessionOptions, options)
+    check_options(SessionOptions, options)
     settings = settings_of(options)
     loaded = load_task(task)
     if not loaded.record.asks_model or loaded.record.score == "critic":

@@ -24,7 +24,7 @@ PRESETS = {
 
 def find_preset(name: str) -> Preset:
     """Returns the preset of a name; raises a ValueError that lists them if there is none."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
     return PRESETS[name]
 

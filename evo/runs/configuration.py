@@ -9,7 +9,7 @@ import platform
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -28,20 +28,23 @@ from evo.logs.records import (
     AskedModel,
     CriticRecord,
     Header,
+    Limits,
     Model,
     Sampling,
     Session,
     TaskRecord,
 )
+from evo.logs.types import as_path
 from evo.logs.words import EDITS
 from evo.models.critics import critic_record
+from evo.plugins import MistakenType
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
 from evo.runs.options import (
     ConfigurationOptions,
     FieldOptions,
     GoalOptions,
-    check_names,
+    check_options,
     completed,
     entries,
     lists_options,
@@ -80,7 +83,7 @@ def make_header(
     """
     from evo.models.registry import find_model, resolve_sampling
 
-    check_names(ConfigurationOptions, options)
+    check_options(ConfigurationOptions, options)
     given = completed(ConfigurationOptions, options)
     children = at_least("children (N)", given["children"], 1)
     drafts = at_least("drafts", given["drafts"], 1)
@@ -99,6 +102,8 @@ def make_header(
     models = _asked_models(given, sampling)
     known = models[0].model if models else find_model(given["model"], given["base_url"])
     draws, confirm, batches = _checked_evaluations(given, loaded)
+    if not isinstance(given["limits"], Limits | None):
+        raise MistakenType(f"limits: expected evo.Limits, got {given['limits']!r:.60}")
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
     scored, critic = loaded.record.score == "critic", None
@@ -166,18 +171,18 @@ def _asked_models(
     from evo.models.registry import find_model
 
     listed, policy = given["models"], given["model_policy"]
-    if policy not in MODEL_POLICIES:
+    if not isinstance(policy, str) or policy not in MODEL_POLICIES:
         known = ", ".join(MODEL_POLICIES)
         raise ValueError(f"model_policy: expected one of {known}, got {policy!r}")
-    if listed is None or (not isinstance(listed, str) and not len(listed)):
+    if listed is None or (isinstance(listed, Sequence) and not listed):
         if policy != "ucb1":
             raise ValueError(
                 f"model_policy: {policy!r} chooses among several models; give them as well, "
                 "models=[NAME, NAME] (--models NAME for each)"
             )
         return ()
-    if isinstance(listed, str):
-        raise TypeError(f"models: expected a list of names or models, got {listed!r}")
+    if isinstance(listed, str) or not isinstance(listed, Sequence):
+        raise MistakenType(f"models: expected a list of names or models, got {listed!r}")
     found = []
     for each in listed:
         if isinstance(each, AskedModel):
@@ -258,6 +263,8 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
 def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
     """Returns seeds, all different and at most a million; "1,5,40:50" is 1, 5 and 40 ... 49."""
     given = seeds
+    if not isinstance(seeds, Iterable):
+        raise MistakenType(f"seeds: expected several numbers such as [40, 41], got {seeds!r:.60}")
     if isinstance(seeds, str):
         form = re.compile(r"\s*(\d{1,18})(?::(\d{1,18}))?\s*")
         parts = [form.fullmatch(part) for part in seeds.split(",")]
@@ -295,7 +302,7 @@ def run_stem(header: Header) -> str:
 
 def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:
     """Returns a path for a run's log that is unused, and promised to no other run."""
-    folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
+    folder, stem = LOCAL if folder is None else as_path("log_dir", folder), run_stem(header)
     with _promising:
         for count in itertools.count(1):
             path = folder / (f"{stem}.jsonl" if count == 1 else f"{stem}-{count}.jsonl")
@@ -317,7 +324,7 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
 
     Only logs of its own name are looked at, and of these one that cannot be read is passed over.
     """
-    folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
+    folder, stem = LOCAL if folder is None else as_path("log_dir", folder), run_stem(header)
     named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
     names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
     names.reverse()  # the one with the highest number was begun last
@@ -436,7 +443,7 @@ def settings_of(options: Mapping[str, object], before: Iterable[Session] = ()) -
                 given[name] = min(stated)
         return Settings(**given)  # type: ignore[arg-type]  # None is replaced
     if not isinstance(settings, Settings):
-        raise TypeError(f"settings: expected evo.Settings, got {settings!r}")
+        raise MistakenType(f"settings: expected evo.Settings, got {settings!r}")
     if given:
-        raise TypeError(f"{', '.join(given)}: give it within settings, not beside it")
+        raise MistakenType(f"{', '.join(given)}: give it within settings, not beside it")
     return settings

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Unpack
 
 import msgspec
@@ -16,14 +15,16 @@ from evo.logs.journal import LogError, read_bytes
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Fork, Header, Made, Segment
+from evo.logs.types import as_path
 from evo.models.registry import own_models
+from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
 from evo.runs.handle import Prepared
 from evo.runs.options import (
     ChangeOptions,
     ConfigurationOptions,
     ForkOptions,
-    check_names,
+    check_options,
     lists_options,
     options_in,
 )
@@ -98,8 +99,8 @@ def prepare_fork(
     """Checks the arguments of `fork` and returns the work, prepared."""
     known = ConfigurationOptions.__annotations__.keys() - ChangeOptions.__annotations__
     if kept := options.keys() & known:
-        raise TypeError(f"{min(kept)!r} is that of the log in a fork and cannot change")
-    check_names(ForkOptions, options)
+        raise MistakenType(f"{min(kept)!r} is that of the log in a fork and cannot change")
+    check_options(ForkOptions, options)
     stated, settings = goal_of(options), settings_of(options)
     given = {name: value for name, value in options.items() if value is not None}
     changes = options_in(ChangeOptions, given)
@@ -137,7 +138,7 @@ def prepare_fork(
         )
     stem = parent.path.name.removesuffix(".gz").removesuffix(".jsonl")
     own_folder = parent.path.with_name(f"{stem}-forks")
-    folder = own_folder if log_dir is None else Path(log_dir)
+    folder = own_folder if log_dir is None else as_path("log_dir", log_dir)
     jobs = []
     headers, inherited = copies_of(parent, header, lines, at, copies)
     for own in headers:

@@ -10,11 +10,12 @@ from typing import Unpack
 from evo.logs.caps import with_seconds
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
+from evo.plugins import MistakenType
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Draw
 from evo.runs.here import Here, evaluate_here
-from evo.runs.options import EvaluateOptions, check_names, lists_options
+from evo.runs.options import EvaluateOptions, check_options, lists_options
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
 from evo.tasks.task import Task, load_task
@@ -78,8 +79,8 @@ def evaluate(
         EndpointError: The model does not answer, or refuses.
     """
     if not isinstance(program, str):
-        raise TypeError(f"program: expected source text, got {program!r}")
-    check_names(EvaluateOptions, options)
+        raise MistakenType(f"program: expected source text, got {program!r}")
+    check_options(EvaluateOptions, options)
     settings = settings_of(options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)

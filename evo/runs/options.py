@@ -9,6 +9,8 @@ package, so that help is quick.
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -407,12 +409,33 @@ def completed(kind: type[Options], options: Options) -> Options:
     return cast(Options, {e.name: e.option.default for e in entries(kind)} | dict(options))
 
 
-def check_names(kind: type, options: Mapping[str, object], advice: str = "") -> None:
-    """Raises TypeError, with some advice, if an option does not belong to a class of options."""
-    for name in options:
-        if name not in kind.__annotations__:
-            from evo.plugins import meant
+def check_options(kind: type, options: Mapping[str, object], advice: str = "") -> None:
+    """Raises MistakenType if an option is none of a class of options, or of another type.
 
+    Numbers and texts are looked at here, and what has a class of its own where it is used.
+
+    Args:
+        kind: The class of options.
+        options: Values by name; None is passed over.
+        advice: What to do about a name that nothing resembles.
+    """
+    from evo.plugins import MistakenType, meant
+
+    for name, value in options.items():
+        if name not in kind.__annotations__:
             known = ", ".join(sorted(kind.__annotations__))
             hint = meant(name, kind.__annotations__) or (advice and f"; {advice}")
-            raise TypeError(f"unknown argument {name!r}{hint} (known: {known})")
+            raise MistakenType(f"unknown argument {name!r}{hint} (known: {known})")
+        annotation = get_args(kind.__annotations__[name])[0]
+        for accepted in {annotation, *get_args(annotation)} & _ACCEPTED.keys():
+            types, words = _ACCEPTED[accepted]
+            if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
+                raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
+
+
+_ACCEPTED: dict[object, tuple[type | tuple[type, ...], str]] = {
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    Path: ((str, PathLike), "a path"),
+}
+"""What is accepted for an option of a type, and how a message calls it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from evo.logs.given import MOST_INT, as_float
 from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
+from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def at_least(name: str, value: SupportsIndex, low: int, *, most: int = MOST_INT)
     Without `most` it is at most what a log can hold.
     """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+        raise MistakenType(f"{name}: expected a whole number, got {value!r}")
     if (number := operator.index(value)) < low:
         raise ValueError(f"{name}: expected at least {low}, got {number}")
     if number > most:
@@ -130,7 +131,11 @@ class Settings:
         for name in ("requests_per_minute", "tokens_per_minute", *limits):
             if (value := getattr(self, name)) is not None:
                 at_least(name, value, int(name != "retries"), most=limits.get(name, MOST_INT))
-        if not 0 < self.timeout <= MOST_SECONDS:
+        if self.on_event is not None and not callable(self.on_event):
+            raise MistakenType(
+                f"on_event: expected a function of an event, got {self.on_event!r:.60}"
+            )
+        if not 0 < as_float(self.timeout) <= MOST_SECONDS:
             raise ValueError(
                 f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"
             )

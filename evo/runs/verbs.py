@@ -13,7 +13,9 @@ from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
+from evo.logs.types import as_path
 from evo.models.registry import own_models
+from evo.plugins import MistakenType
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
     LOCAL,
@@ -33,7 +35,7 @@ from evo.runs.options import (
     ResumeOptions,
     RunOptions,
     SeriesOptions,
-    check_names,
+    check_options,
     lists_options,
     options_in,
 )
@@ -96,7 +98,7 @@ def prepare_run(
 
     With a hand, that is told the replies of children in place of a model that is called.
     """
-    check_names(RunOptions, options)
+    check_options(RunOptions, options)
     header = make_header(task, **options_in(ConfigurationOptions, options))
     goes_on = check_resume(resume)
     if log is None:
@@ -104,7 +106,7 @@ def prepare_run(
         if found and settings_of(options).progress:
             say(f"going on with {path}; resume=False begins a new log")
     else:
-        path = place_of_log(header, log, resume=goes_on)
+        path = place_of_log(header, as_path("log", log), resume=goes_on)
     job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
     return _prepare([job], settings_of(options), budget, label, only_log, many=False, hand=hand)
@@ -148,8 +150,8 @@ def prepare_many(
 ) -> Prepared[Logs]:
     """Checks the arguments of `run_many` and returns the work, prepared."""
     if "seed" in options:
-        raise TypeError("seed: give seeds=[...] to run_many")
-    check_names(ManyOptions, options)
+        raise MistakenType("seed: give seeds=[...] to run_many")
+    check_options(ManyOptions, options)
     seeds, goal, loaded = seeds_of(seeds), goal_of(options), load_task(task)
     configuration = options_in(SeriesOptions, options)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
@@ -196,8 +198,8 @@ def prepare_grid(
 ) -> Prepared[Logs]:
     """Checks the arguments of `run_grid` and returns the work, prepared."""
     if "children" in options:
-        raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
-    check_names(GridOptions, options)
+        raise MistakenType("children: a grid has N = 1, 2, 4, ...; give calls instead")
+    check_options(GridOptions, options)
     if isinstance(budget, int):
         raise BudgetError(
             f"budget: expected limits by unit of all runs together, such as {{'calls': 20_000}}, "
@@ -205,7 +207,7 @@ def prepare_grid(
         )
     calls = at_least("calls (C)", calls, 1)
     loaded, seeds = load_task(task), seeds_of(seeds)
-    folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
+    folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else as_path("log_dir", log_dir)
     configuration = options_in(GridConfiguration, options)
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
@@ -245,8 +247,8 @@ def start(
     if seeds is None:
         return begin(prepare_run(task, log=log, resume=resume, budget=budget, **options))
     if "seed" in options:
-        raise TypeError("seed: several runs have seeds=[...] instead")
-    check_names(RunOptions, options)
+        raise MistakenType("seed: several runs have seeds=[...] instead")
+    check_options(RunOptions, options)
     shared = options_in(ManyOptions, options)
     prepared = prepare_many(
         task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared
@@ -294,8 +296,8 @@ def prepare_resume(
     """Checks the arguments of `resume_many` and returns the work, prepared."""
     for name in options:
         if name in ConfigurationOptions.__annotations__:
-            raise TypeError(f"{name!r} is part of the run's identity and cannot change")
-    check_names(ResumeOptions, options)
+            raise MistakenType(f"{name!r} is part of the run's identity and cannot change")
+    check_options(ResumeOptions, options)
     logs = [read_log(path) for path in paths]
     jobs = [_resume_job(log, options, model, search, task) for log in logs]
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])

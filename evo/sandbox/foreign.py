@@ -34,6 +34,7 @@ import msgspec
 from evo.logs.caps import CAPS
 from evo.logs.fitting import fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
+from evo.plugins import MistakenType
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, receive, send
 from evo.sandbox.outcome import describe, failed, printable
@@ -273,7 +274,7 @@ def _read_json(path: str) -> dict[str, object]:
     with open(path, encoding="utf-8") as file:
         content = json.load(file)
     if not isinstance(content, dict):
-        raise TypeError(f"{os.path.basename(path)}: expected an object, got {content!r:.80}")
+        raise MistakenType(f"{os.path.basename(path)}: expected an object, got {content!r:.80}")
     return content
 
 

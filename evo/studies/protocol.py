@@ -31,7 +31,7 @@ from evo.policies.rewards import find_reward
 from evo.runs.configuration import LOCAL, differences, make_header, seeds_of, settings_of
 from evo.runs.fork import changed, copies_of
 from evo.runs.handle import Control, read_begun
-from evo.runs.options import GridConfiguration, SessionOptions, check_names
+from evo.runs.options import GridConfiguration, SessionOptions, check_options
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal
@@ -334,7 +334,7 @@ def run_protocol(
         LogError: A log in the folder is damaged or busy.
     """
     protocol = file if isinstance(file, Protocol) else load_protocol(file)
-    check_names(SessionOptions, options)
+    check_options(SessionOptions, options)
     settings = settings_of(options)
     jobs = jobs_of(protocol, log_dir)
     if not jobs:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from evo.plugins import MistakenType
+
 if TYPE_CHECKING:
     import pandas
 
@@ -79,7 +81,7 @@ def _plain(value: object) -> object:
             return made()
     if isinstance(value, set | frozenset):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} {value!r:.40}")
+    raise MistakenType(f"{type(value).__name__} {value!r:.40}")
 
 
 def read_text(path: Path, what: str) -> str:

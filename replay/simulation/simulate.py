@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evo.plugins import MistakenType
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
 from evo.policies import (
     SETS,
@@ -270,10 +271,10 @@ def labelled(policies: Policies) -> dict[str, str | PolicyClass]:
         ValueError: Two policies have one label.
     """
     if isinstance(policies, str) or callable(policies):
-        raise TypeError(f"expected a list of policies or a policy by label, got {policies!r}")
+        raise MistakenType(f"expected a list of policies or a policy by label, got {policies!r}")
     each = policies.values() if isinstance(policies, Mapping) else policies
     if wrong := [policy for policy in each if not (isinstance(policy, str) or callable(policy))]:
-        raise TypeError(f"expected the name of a policy or a callable, got {wrong[0]!r}; {SETS}")
+        raise MistakenType(f"expected the name of a policy or a callable, got {wrong[0]!r}; {SETS}")
     if isinstance(policies, Mapping):
         return dict(policies)
     found: dict[str, str | PolicyClass] = {}

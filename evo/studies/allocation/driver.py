@@ -17,6 +17,7 @@ import msgspec
 
 from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
+from evo.logs.types import as_path
 from evo.plugins import name_in
 from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.learned import reward_of
@@ -27,7 +28,7 @@ from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import (
     AllocationOptions,
     ConfigurationOptions,
-    check_names,
+    check_options,
     lists_options,
     options_in,
 )
@@ -151,14 +152,14 @@ def prepare_allocation(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
-    check_names(AllocationOptions, options, advice=SETS)
+    check_options(AllocationOptions, options, advice=SETS)
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
     common = {"children": children, **configuration}
     sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
-    folder = Path(log_dir) if log_dir is not None else unused(LOCAL, stem)
+    folder = as_path("log_dir", log_dir) if log_dir is not None else unused(LOCAL, stem)
     limits = check_budget(budget, [header_of(source) for source in sources])
     # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
     first, *others = sorted(map(header_of, sources), key=lambda each: -each.children)

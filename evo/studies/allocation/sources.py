@@ -15,7 +15,7 @@ from evo.logs.records import Header, TaskRecord
 from evo.logs.types import Fields, JsonObject
 from evo.models.registry import own_models
 from evo.runs.configuration import make_header
-from evo.runs.options import ConfigurationOptions, check_names
+from evo.runs.options import ConfigurationOptions, check_options
 from evo.runs.settings import at_least
 from evo.searches.registry import known_search
 from evo.studies.allocation.journal import ArmRecord
@@ -63,7 +63,7 @@ def arm_sources(
                 own = {"seed": arm_seed + k, **fields}
                 sources.append(engine_run(of_arm, own, common, pulls=rounds))
                 continue
-            check_names(ConfigurationOptions, fields)
+            check_options(ConfigurationOptions, fields)
             sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))

@@ -19,15 +19,15 @@ import numpy as np
 
 from evo.logs import examples
 from evo.logs.journal import LogError, Writer, open_regular, unused
-from evo.logs.types import Fields, JsonObject
-from evo.plugins import meant
+from evo.logs.types import Fields, JsonObject, as_path
+from evo.plugins import MistakenType, meant
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
-from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_options, options_in
+from evo.runs.options import StudyOptions, VariedOptions, check_options, lists_options, options_in
 from evo.runs.settings import Settings, at_least
 from evo.studies.folders import SELECTION, keep_identity, parameters_of
 from evo.studies.selection import (
@@ -128,7 +128,7 @@ def prepare_selection(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
-    check_names(StudyOptions, options)
+    check_options(StudyOptions, options)
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
     found: Choices
     seed = at_least("seed", seed, 0)
@@ -136,7 +136,7 @@ def prepare_selection(
     shared = {**depth, **(base or {}), **options_in(VariedOptions, options)}
     if evaluate is not None or data is not None:
         if own := [*([] if task is None else ["task"]), *shared]:
-            raise TypeError(f"{own[0]}: evaluate and data take choices alone")
+            raise MistakenType(f"{own[0]}: evaluate and data take choices alone")
         found = RowSamples(choices, evaluate, data, cost_weight, seed)
     elif samples == "problems":
         found = ProblemSamples(choices, shared, task, seed)
@@ -161,7 +161,9 @@ def prepare_selection(
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
-    folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
+    folder = unused(LOCAL, f"{found.name}-select-{name}")
+    if log_dir is not None:
+        folder = as_path("log_dir", log_dir)
     held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
     identity |= {"failure_value": failure_value, **held}

@@ -14,6 +14,7 @@ from evo.logs.journal import LogError, check_folder, open_regular
 from evo.logs.records import Limits, Model, Record, TaskRecord
 from evo.logs.types import JsonObject
 from evo.models.registry import find_model
+from evo.plugins import MistakenType
 from evo.runs.configuration import seeds_of
 from evo.runs.settings import at_least
 from evo.searches.registry import is_search
@@ -86,7 +87,7 @@ class Design(Record, frozen=True, kw_only=True, dict=True, gc=True):
             for value in dimension.ends():
                 try:
                     made.append(self.configure({**beside, dimension.name: value}))
-                except (ValueError, TypeError) as error:
+                except (ValueError, MistakenType) as error:
                     if not dimension.when:  # else it may do together with what it depends on
                         raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
         return [self.configure(beside), *made]

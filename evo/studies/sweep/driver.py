@@ -13,15 +13,16 @@ from evo.logs.cost import UNITS
 from evo.logs.journal import LogError, unused
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
-from evo.logs.types import JsonObject
+from evo.logs.types import JsonObject, as_path
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.registry import own_models
+from evo.plugins import MistakenType
 from evo.runs.arm import Arm
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
-from evo.runs.options import SweepOptions, VariedOptions, check_names, lists_options, options_in
+from evo.runs.options import SweepOptions, VariedOptions, check_options, lists_options, options_in
 from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal, Settings
@@ -176,7 +177,7 @@ class _Sweeping:
         for trial, values in enumerate(batch, start=len(state.trials)):
             try:
                 hash_ = self._design.configure(values).id
-            except (ValueError, TypeError):
+            except (ValueError, MistakenType):
                 hash_ = short_hash(values)
             self._append("proposed", trial=trial, configuration=hash_, values=values)
         return bool(batch)
@@ -277,7 +278,7 @@ def _configured(
     """Returns the configuration that was proposed under a hash, or why it is impossible."""
     try:
         configuration = design.configure(values)
-    except (ValueError, TypeError) as error:
+    except (ValueError, MistakenType) as error:
         return str(error)
     if configuration.id != hash_:
         raise ValueError(
@@ -354,20 +355,20 @@ def prepare_sweep(
         LogBusyError: Another process works on it.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
     """
-    check_names(SweepOptions, options)
+    check_options(SweepOptions, options)
     settings, fields = settings_of(options), dict[str, object](options_in(VariedOptions, options))
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
-    folder = None if log_dir is None else Path(log_dir)
+    folder = None if log_dir is None else as_path("log_dir", log_dir)
     known: JsonObject = {"space": space}
     if isinstance(space, str | os.PathLike):
         place = Path(space)
         if place.suffix != ".toml":
             extra = [*(given.keys() - {"trials"}), *fields, *(["log_dir"] if folder else [])]
             if extra:
-                raise TypeError(
+                raise MistakenType(
                     f"{place}: a sweep that exists takes settings, a budget and trials alone, "
                     f"got {extra[0]}"
                 )

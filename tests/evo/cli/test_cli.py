@@ -405,3 +405,17 @@ def test_output_may_be_collected_after_its_stream_is_closed():
     assert "\x1b" not in stream.getvalue()
     stream.close()
     plain.close()  # as the collector does
+
+
+@pytest.mark.parametrize("kind", [TypeError, KeyError, AttributeError, IndexError, RuntimeError])
+def test_a_bug_is_no_mistake_of_the_user(
+    kind: type[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> int:
+        raise kind("nonsense")
+
+    assert entry.guard("evo", fail) == 1
+    captured = capsys.readouterr().err
+    assert "Traceback" in captured
+    assert f"{kind.__name__}: " in captured
+    assert captured.splitlines()[-1].startswith("evo: this is a bug: please report it")

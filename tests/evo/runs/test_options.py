@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
+import math
+import socket
 import typing
+import warnings
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +19,8 @@ import pytest
 import evo
 from evo.logs.journal import encode_line
 from evo.logs.log import line_decoder
+from evo.models.client import EndpointDown, ModelClient
+from evo.plugins import MistakenType
 from evo.runs.budget import check_budget
 from evo.runs.configuration import make_header
 from evo.runs.options import (
@@ -24,6 +32,7 @@ from evo.runs.options import (
     lists_options,
 )
 from evo.runs.settings import Goal, Settings
+from evo.runs.verbs import prepare_many, prepare_run
 from evo.searches import Islands, Population
 
 VERBS = ["run", "run_many", "run_grid", "start", "resume", "resume_many", "fork", "evaluate"]
@@ -129,3 +138,40 @@ def test_an_unknown_option_is_named_with_those_that_exist():
         more = {"at": 1} if verb is evo.fork else {}
         with pytest.raises(TypeError, match=r"unknown argument 'colour'.*known.*temperature"):
             verb(*arguments, colour=1, **more)
+
+
+ODD: list[Any] = [
+    "0.5", "x", b"x", 3, -1, 1.5, 10**30, True, None, math.nan, math.inf, object(), abs,
+    [], [None], ["a", 3], {}, {"a": 1}, (1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*RunOptions.__annotations__, "task", "log", "budget", "seeds"])
+def test_whatever_is_given_is_taken_or_answered_in_words(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prepare = prepare_many if name == "seeds" else prepare_run
+    for value in ODD:
+        with contextlib.suppress(ValueError, MistakenType):
+            prepare(**{"task": "mmd", name: value})
+    for wrong in {"target": ["0.5"], "on_event": [3], "limits": [3]}.get(name, []):
+        with pytest.raises(MistakenType, match=f"{name}: expected"):
+            prepare(**{"task": "mmd", name: wrong})
+
+
+def test_a_dead_endpoint_is_said_after_its_first_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    model = evo.Model(name="dead", base_url=url)
+    order: list[str] = []
+    monkeypatch.setattr(warnings, "warn", lambda words, **how: order.append(words))
+    monkeypatch.setattr(ModelClient, "_pause", lambda *_: order.append("pause"))
+    with pytest.raises(EndpointDown):
+        evo.run("mmd", model=model, generations=1, children=2, retries=4, max_concurrent=1,
+                log=tmp_path / "a.jsonl", progress=False, workers=1)  # fmt: skip
+    assert order[0].startswith(f"the endpoint {url} cannot be reached")
+    assert order[1:] == ["pause"] * 4
