@@ -129,12 +129,18 @@ def ending(status: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def evaluation_of(scored: Evaluation, printed: str, seconds: float) -> Evaluation:
-    """The evaluation, of numbers and of a size that every log can keep, whoever made it up."""
+def evaluation_of(
+    scored: Evaluation, printed: str, seconds: float, *, instances: int = 0
+) -> Evaluation:
+    """The evaluation, of numbers and of a size that every log can keep, whoever made it up.
+
+    Beside the metrics it may hold a score of each of the task's `instances`, named 0, 1, ...
+    """
     if scored.fitness is not None and not math.isfinite(scored.fitness):
         scored = failed(f"combined_score is not finite: {scored.fitness!r}", "invalid")
     metrics = {name: value for name, value in scored.metrics.items() if math.isfinite(value)}
-    if sum(len(name) + 20 for name in metrics) > _MAX_METRICS:
+    scores = {str(place) for place in range(instances)}
+    if sum(len(name) + 20 for name in metrics if name not in scores) > _MAX_METRICS:
         words = f"the names of the metrics are too many or too long: over {_MAX_METRICS} bytes"
         scored = failed(words, "invalid")
     error = short(scored.error or "", _MAX_ERROR)

@@ -157,7 +157,13 @@ class Server:
             returned = Evaluation(status="ok", fitness=0.0, value=returned)
         elif isinstance(returned, bytes):
             returned = self._score(task, request, returned)
-        return outcome.evaluation_of(returned, printed, time.monotonic() - began)
+        instances = task.files.get(task.instances_file, "").count("\n") + 1
+        return outcome.evaluation_of(
+            returned,
+            printed,
+            time.monotonic() - began,
+            instances=instances if task.instances_file else 0,
+        )
 
     def _run(self, task: TaskRecord, request: Request) -> Ended:
         """Run a program in a process of its own."""

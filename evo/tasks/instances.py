@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 
 from evo.logs import examples
+from evo.logs.caps import cap
 from evo.logs.records import TaskRecord
 from evo.logs.types import JsonObject
 from evo.tasks.folder import TaskError
+
+ELEMENTS = 8
+"""Elements of a log's line that are reserved for each instance, which has up to four."""
 
 
 def read_instances(task: TaskRecord) -> list[JsonObject]:
@@ -45,6 +49,12 @@ def read_instances(task: TaskRecord) -> list[JsonObject]:
         if not isinstance(name, str) or name in found:
             raise TaskError(f"{where}: expected an id of its own, a text, got {name!r}")
         found[name] = instance
+    if len(found) > (most := cap("EVO_MAX_ELEMENTS") // ELEMENTS):
+        raise TaskError(
+            f"{task.instances_file}: {len(found):,} instances, expected at most {most:,}, so that "
+            "a line of a log holds a score of each; take a part of them, such as "
+            f"evo.load_task(TASK, instances={most:_})"
+        )
     if not found:
         raise TaskError(
             f"{task.instances_file}: expected at least one instance, a line each; {example}"

@@ -313,3 +313,32 @@ def test_the_first_instances_are_another_task(tmp_path: Path) -> None:
     assert read_instances(half.record) == read_instances(whole.record)[:2]
     assert half.record.hash != whole.record.hash
     assert load_task(half, instances=2) == half
+
+
+def echoing(instances: int) -> evo.Task:
+    """A task whose program is to return what it is given, with so many instances."""
+    return evo.task(
+        "echo",
+        statement="Return x.",
+        initial_program="def echo(x):\n    return x\n",
+        evaluate="def score(value, row):\n    return float(value == row['input'])\n",
+        entry="echo",
+        instances=[{"input": number} for number in range(instances)],
+    )
+
+
+def test_scores_of_many_instances_are_no_metrics() -> None:
+    found = evo.evaluate(echoing(20_000), "def echo(x):\n    return x // 2 * 2\n")
+    assert (found.status, found.fitness, len(found.instances)) == ("ok", 0.5, 20_000)
+    assert not any(name.isdigit() for name in found.metrics)
+
+
+def test_more_instances_than_a_line_of_a_log_holds_are_refused_before_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVO_MAX_ELEMENTS", "800")
+    with pytest.raises(TaskError, match=r"101 instances, expected at most 100"):
+        evo.run(echoing(101), generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
+    assert not (tmp_path / "a.jsonl").exists()
+    log = evo.run(echoing(100), generations=1, children=1, log=tmp_path / "b.jsonl", **QUIET)
+    assert not evo.verify(log.path).faults
