@@ -22,7 +22,13 @@ def say(words: str) -> None:
     """Shows a line to the user, above a progress bar if there is one."""
     from tqdm import tqdm
 
-    tqdm.write(words, file=sys.stderr)
+    if _is_shown():
+        tqdm.write(words, file=sys.stderr)
+
+
+def _is_shown() -> bool:
+    """Whether there is a standard error, which a service or a notebook may have closed."""
+    return sys.stderr is not None and not sys.stderr.closed
 
 
 class Tally:
@@ -123,8 +129,8 @@ def progress_bar(*, total: int, unit: str, label: str, shown: bool) -> tqdm[NoRe
     """Returns a progress bar, which shows nothing where the output is redirected to a file."""
     from tqdm.auto import tqdm
 
-    hidden = not shown or sys.stderr is None or sys.stderr.closed
-    return tqdm(total=total, unit=unit, desc=label, disable=hidden or None)
+    shown = shown and _is_shown()
+    return tqdm(total=total, unit=unit, desc=label, disable=None if shown else True)
 
 
 class Progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
@@ -116,8 +116,9 @@ class Settings:
         return (*self.listeners, *([] if self.on_event is None else [self.on_event]))
 
     def __post_init__(self) -> None:
-        if callable(self.listeners) or not all(map(callable, self.listeners)):
-            raise ValueError(
+        several = isinstance(self.listeners, Iterable) and not callable(self.listeners)
+        if not several or not all(map(callable, self.listeners)):
+            raise MistakenType(
                 "listeners: expected a list of functions of one event, such as "
                 f"[evo.listeners.WandB()], got {self.listeners!r:.80}"
             )

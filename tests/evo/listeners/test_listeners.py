@@ -130,7 +130,7 @@ def test_what_is_not_delivered_at_exit_is_counted_in_one_warning(tmp_path) -> No
 
 def test_listeners_are_a_list_of_functions(tmp_path) -> None:
     for wrong in (print, [3]):
-        with pytest.raises(ValueError, match="listeners: expected a list of functions"):
+        with pytest.raises(TypeError, match="listeners: expected a list of functions"):
             evo.run("mmd", log=tmp_path / "a.jsonl", listeners=wrong, **QUIET)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -140,8 +140,8 @@ def test_a_batch_goes_on_past_other_seeds_and_empty_logs(tmp_path: Path) -> None
     known = msgspec.structs.replace(header, model=sized)
     write_new(tmp_path / f"{stem}-s4-2.jsonl", encode_line(known))
     assert find_run(header, tmp_path) == tmp_path / f"{stem}-s4-2.jsonl"
-    (tmp_path / f"{stem}-s4.jsonl").write_text("damaged\n")
-    with pytest.warns(UserWarning, match=r"s4\.jsonl:1: .*passed over"):
+    (tmp_path / f"{stem}-s4-3.jsonl").write_text("damaged\n")
+    with pytest.warns(UserWarning, match=r"s4-3\.jsonl:1: .*passed over"):
         assert find_run(header, tmp_path) == tmp_path / f"{stem}-s4-2.jsonl"
 
 
