@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -51,9 +51,7 @@ def faults_of(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
     for each in (header, *(segment.header for segment in header.segments)):
-        fields = each.search.fields if each.search else {}
-        most = max(each.children * each.drafts, each.inspirations, *_numbers(fields))
-        if most > cap("EVO_MAX_CHILDREN"):
+        if max(each.children * each.drafts, each.inspirations) > cap("EVO_MAX_CHILDREN"):
             yield above("EVO_MAX_CHILDREN")
         if max(each.draws, each.confirm) > cap("EVO_MAX_DRAWS"):
             yield above("EVO_MAX_DRAWS")
@@ -105,15 +103,6 @@ def faults_of(log: Log) -> Iterator[str]:
     yield from _wrong_inheritance(log)
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         yield f"children of generations {extra} whose predecessors are not complete"
-
-
-def _numbers(fields: Mapping[str, object]) -> Iterator[float]:
-    """The numbers among a search's fields, however deep: each may be a count of work to do."""
-    for value in fields.values():
-        if isinstance(value, int | float):
-            yield value
-        elif isinstance(value, Mapping):
-            yield from _numbers(value)
 
 
 def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:

@@ -128,7 +128,9 @@ def make_header(
         filters=() if given["filters"] == () else records_of(given["filters"]),
         statement=given["statement"],
         feedback=feedback,
-        inspirations=at_least("inspirations", given["inspirations"], 0),
+        inspirations=at_least(
+            "inspirations", given["inspirations"], 0, most=cap("EVO_MAX_CHILDREN")
+        ),
         asks=_asked_model(loaded, sampling),
         batches=batches,
         drafts=drafts,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from evo.keyed import KeyedStream
+from evo.logs.caps import above, cap
 
 Place = tuple[int, int]
 """Generation and index of a program; (0, 0) is the initial program."""
@@ -128,6 +129,8 @@ def check_share(name: str, value: float) -> None:
 
 
 def check_whole(name: str, value: int, low: int) -> None:
-    """Raises if a value is not a whole number from `low` on."""
+    """Raises if a value is not a whole number from `low` on, or more work than is allowed."""
     if type(value) is not int or value < low:
         raise ValueError(f"{name}: expected a whole number of at least {low}, got {value!r}")
+    if value > cap("EVO_MAX_CHILDREN"):
+        raise ValueError(f"{name}: {value:,} is {above('EVO_MAX_CHILDREN')}")

@@ -161,9 +161,8 @@ def prepare_selection(
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
-    folder = unused(LOCAL, f"{found.name}-select-{name}")
-    if log_dir is not None:
-        folder = as_path("log_dir", log_dir)
+    new = unused(LOCAL, f"{found.name}-select-{name}")
+    folder = new if log_dir is None else as_path("log_dir", log_dir)
     held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
     identity |= {"failure_value": failure_value, **held}
