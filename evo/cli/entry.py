@@ -17,7 +17,7 @@ from typing import TextIO
 import cyclopts
 
 from evo.cli.help import HELP_ALL, Help, shorten
-from evo.cli.options import COMMON, current
+from evo.cli.options import COMMON
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
 from evo.logs.written import WRITTEN
@@ -107,7 +107,7 @@ def dispatch(
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     everything = HELP_ALL in given
-    given = current(["--help" if word == HELP_ALL else word for word in given])
+    given = ["--help" if word == HELP_ALL else word for word in given]
     known = {command for group in commands.values() for command in group}
     only = given[0] if given and given[0] in known else None
 

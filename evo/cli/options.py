@@ -274,26 +274,20 @@ PYTHON_ONLY = {"settings", "progress", "on_event", "listeners", "limits", "proto
 """Options of functions that the command line has not."""
 
 FLAGS = {
-    "children": ("-N", "--children"),
-    "generations": ("-T", "--generations"),
+    "children": ("-N", "--N", "--children"),
+    "generations": ("-T", "--T", "--generations"),
     "quiet": ("-q", "--quiet"),
     "requests_per_minute": ("--rpm",),
     "tokens_per_minute": ("--tpm",),
-    "drafts": ("--replies-per-child",),
+    "drafts": ("--drafts", "--replies-per-child"),
     "filters": ("--filter",),
-    "batches": ("--first-batch",),
-    "draws": ("--evaluations-per-program",),
-    "confirm": ("--confirm-draws",),
-    "spending": ("--share-alpha",),
-    "cap": ("--generations-per-arm",),
+    "batches": ("--batches", "--first-batch"),
+    "draws": ("--draws", "--evaluations-per-program"),
+    "confirm": ("--confirm", "--confirm-draws"),
+    "spending": ("--spending", "--share-alpha"),
+    "cap": ("--cap", "--generations-per-arm"),
 }
-"""Flags of options that are not called as in Python."""
-
-RENAMED = {
-    f"--{name}": FLAGS[name][0]
-    for name in ("drafts", "batches", "draws", "confirm", "spending", "cap")
-}
-"""Earlier flags, which still work but are not shown."""
+"""Flags of options that are not called as in Python, or have further names."""
 
 TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
@@ -304,15 +298,6 @@ TYPES: dict[str, object] = {
     "search_set": many(assignments, metavar="NAME=VALUE"),
 }
 """Types on the command line that do not follow from those in Python."""
-
-
-def current(arguments: Sequence[str]) -> list[str]:
-    """Returns arguments with earlier flags replaced by those of today."""
-    found = []
-    for argument in arguments:
-        flag, sign, value = argument.partition("=")
-        found.append(RENAMED.get(flag, flag) + sign + value)
-    return found
 
 
 def takes(

@@ -101,12 +101,11 @@ def run(
             **options,
         )
         print(outlook(prepared.runs, budget, in_turn=True), flush=True)
-        print_logs(prepared.do())
+        return print_logs(prepared.do())
     else:
         alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
         print(outlook(alone.runs, budget), flush=True)
-        print_logs([alone.do()])
-    return 0
+        return print_logs([alone.do()])
 
 
 def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
@@ -119,8 +118,7 @@ def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
     if other := given.keys() - settings.keys():
         raise ValueError(f"--{min(other)}: the protocol {known.name!r} fixes this")
     print(state_cost(known, logs_of(known, folder)), flush=True)
-    print_logs(run_protocol(known, log_dir=folder, **settings))
-    return 0
+    return print_logs(run_protocol(known, log_dir=folder, **settings))
 
 
 def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) -> int:
@@ -167,8 +165,7 @@ def resume(
 
     sweeps = [path for path in logs if is_sweep(path)]
     if not sweeps:
-        print_logs(resume_many(logs, model=model, budget=budget, **options))
-        return 0
+        return print_logs(resume_many(logs, model=model, budget=budget, **options))
     settings = options_in(SessionOptions, options)
     if len(sweeps) < len(logs) or model is not None or len(settings) < len(options):
         raise ValueError("expected logs, or folders of sweeps alone and without -T")
@@ -216,8 +213,7 @@ def fork(
         **options,
     )
     print(outlook(prepared.runs, budget, in_turn=True), flush=True)
-    print_logs(prepared.do())
-    return 0
+    return print_logs(prepared.do())
 
 
 @takes(
@@ -298,7 +294,7 @@ def evaluate(
     found = evaluate_program(loaded, text, timeout=timeout, model=model, critic=critic, **options)
     print(f"{loaded.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
     rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]
-    rows.append(("seconds", number(found.seconds, ".3f", "unknown")))
+    rows.append(("seconds (wall)", number(found.seconds, ".3f", "unknown")))
     print(table(rows, ("metric", "value")))
     if found.error:
         print(found.error)
@@ -344,5 +340,4 @@ def rescore(
         )
         for path in logs
     ]
-    print_logs(made)
-    return 0
+    return print_logs(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,12 +36,12 @@ def table(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
 
 
 def number(value: float | None, form: str = "g", unknown: str = "") -> str:
-    """Returns a number as text, or what stands for None."""
-    return unknown if value is None else format(value, form)
+    """Returns a number as text, or what stands for None and NaN."""
+    return unknown if value is None or math.isnan(value) else format(value, form)
 
 
-def print_logs(logs: Sequence[Log]) -> None:
-    """Prints one line per log."""
+def print_logs(logs: Sequence[Log]) -> int:
+    """Prints one line per log; returns the exit code: a failure if one of them has no fitness."""
     rows = []
     for log in logs:
         counts = log.status_counts
@@ -48,8 +49,8 @@ def print_logs(logs: Sequence[Log]) -> None:
             (
                 "unknown" if log.header.seed < 0 else log.header.seed,
                 len(log.generations),
-                f"{log.trajectory[0]:.5f}",
-                f"{log.trajectory[-1]:.5f}",
+                number(log.trajectory[0], ".5f", "none"),
+                number(log.trajectory[-1], ".5f", "none"),
                 counts.get("ok", 0),
                 len(log.outcomes) - counts.get("ok", 0),
                 number(log.seconds, ".1f", "unknown"),
@@ -61,6 +62,12 @@ def print_logs(logs: Sequence[Log]) -> None:
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
     print_not_begun(logs)
+    barren = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
+    if not barren:
+        return 0
+    more = f" and {len(barren) - 1} more" if barren[1:] else ""
+    print(f"no program was ok in {barren[0].path}{more}; `evo show` says what went wrong")
+    return FAILURE
 
 
 def print_not_begun(logs: Sequence[Log]) -> None:

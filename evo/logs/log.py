@@ -312,8 +312,9 @@ class Log:
 
     @property
     def finished(self) -> bool:
-        """Whether the goal was reached."""
-        return len(self.generations) >= self.goal
+        """Whether the goal was reached: its generations, its target, or the end of its patience."""
+        reached = self.ended and self.ends[-1].reason in ("target", "patience")
+        return reached or len(self.generations) >= self.goal
 
     @property
     def seconds(self) -> float | None:

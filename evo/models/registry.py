@@ -97,14 +97,14 @@ def _found(model: Given, base_url: str | None) -> Model:
         return known[name]
     if base_url is not None or _is_pointed_at():
         return Model(name=model)
+    path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
+    table = f'["{model}"]\\nbase_url = "http://host:8000/v1"\\n'
     raise ModelError(
-        f"unknown model {model!r}{meant(model, known)}\n"
-        f"known: {', '.join(known)}\n"
-        f"To add it, put this into {USER_FILE} (or a file that {FILE_VARIABLE} names):\n"
-        f'    ["{model}"]\n'
-        '    base_url = "http://host:8000/v1"    # left out: from OPENAI_BASE_URL\n'
-        f"or pass evo.Model({model!r}, base_url=...), or say where it is: --base-url, "
-        "OPENAI_BASE_URL"
+        f"unknown model {model!r}{meant(model, known)}; known: {', '.join(known)}. To add it, pass "
+        f"evo.Model(name={model!r}, base_url=...), say where it is (--base-url, OPENAI_BASE_URL), "
+        f"or append its table to {path}: "
+        f"mkdir -p {shlex.quote(str(path.parent))} && "
+        f"printf {shlex.quote(table)} >> {shlex.quote(str(path))}"
     )
 
 

@@ -114,15 +114,13 @@ def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | 
     second = draws.one(program, 1) if header.draws == 1 else None
     if second is None:
         spread = before.fitness_sd or 0.0
-        found = f"has a standard deviation of {spread:.3g} over {header.draws} draws"
     else:
         spread = math.inf if second.fitness is None else abs(second.fitness - before.fitness)
-        other = "fails" if second.fitness is None else f"is {second.fitness:.6g}"
-        found = f"is {before.fitness:.6g} in one draw and {other} in another"
-    if spread > TOLERANCE:
+    if spread > TOLERANCE:  # the same words for all seeds, so that they are said once
         warnings.warn(
-            f"{header.task.name}: the initial program's fitness {found}: evaluations are noisy, "
-            "and luck will be taken for gain; give draws=4 and confirm=8 (--draws 4 --confirm 8)",
+            f"{header.task.name}: the initial program's fitness differs between draws of chance: "
+            "evaluations are noisy, and luck will be taken for gain; give draws=4 and confirm=8 "
+            "(--draws 4 --confirm 8)",
             stacklevel=2,
         )
     return None if second is None else plain(second)

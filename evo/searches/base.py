@@ -133,4 +133,4 @@ def check_whole(name: str, value: int, low: int) -> None:
     if type(value) is not int or value < low:
         raise ValueError(f"{name}: expected a whole number of at least {low}, got {value!r}")
     if value > cap("EVO_MAX_CHILDREN"):
-        raise ValueError(f"{name}: {value:,} is {above('EVO_MAX_CHILDREN')}")
+        raise ValueError(f"{name}: expected less, got {value:,}: {above('EVO_MAX_CHILDREN')}")

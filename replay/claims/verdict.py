@@ -176,9 +176,9 @@ class Verdict:
         return f"{text} For scores in the given range, betting covers it: [{low:.4g}, {high:.4g}]."
 
     def __str__(self) -> str:
-        """Render as `undetermined: ucb1 less random 0.012 [-0.02, 0.04] ...`."""
+        """Render as `undetermined: ucb1 minus random 0.012 [-0.02, 0.04] ...`."""
         margin = f", margin {self.margin:.3g}" if self.margin else ""
-        return f"{self.verdict}: {self.a} less {self.b} {self.interval}{margin}"
+        return f"{self.verdict}: {self.a} minus {self.b} {self.interval}{margin}"
 
     __repr__ = __str__
 
@@ -200,7 +200,7 @@ class Verdict:
             ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
         label = f"{self.interval.label}, n = {self.n} {self.unit}"
         ax.plot([self.effect], [0], "o", color="C0", label=label)
-        names = f"{self.a} less {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
+        names = f"{self.a} minus {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
         ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {names}")
         ax.set_title(self.verdict, loc="left")
         ax.legend(frameon=False, loc="upper right", fontsize="small")

@@ -215,7 +215,8 @@ def fit_bilinear(
     if not lowest < best or np.mean(known >= best) > 0.5:
         raise ValueError(
             f"expected best= to be the best known fitness, above most of what was reached, got "
-            f"{best!r} where runs reach {known.min():g} to {known.max():g}; pass best= of this task"
+            f"{best!r} where runs reach {known.min():g} to {known.max():g}; pass best= of this "
+            "task (--best)"
         )
     logs = log_gaps(values, best, ceiling, lowest)
     beta, covariance, freedom = _fit(grid, kept, design, logs)

@@ -222,7 +222,8 @@ def best_known(best: float | None, lowest: float, highest: float) -> float:
         raise ValueError(
             f"expected best=, the best known fitness of the task: runs range from {lowest:g} to "
             f"{highest:g}, and 1 lies more than {FAR} times that range above them, so that it says "
-            "nothing about what can be reached; pass best= (best=1 if 1 is the best known fitness)"
+            "nothing about what can be reached; pass best= (--best), 1 if that is the best known"
+            " fitness"
         )
     return 1.0
 

@@ -289,7 +289,7 @@ def _visits(children: pd.DataFrame, best: float | None) -> Visits:
     if not lowest < best or highest > best + BEYOND * (best - lowest):
         raise ValueError(
             f"expected best= to be the best known fitness, got {best!r} where {lowest:g} to "
-            f"{highest:g} was logged; pass best= of this task"
+            f"{highest:g} was logged; pass best= (--best) of this task"
         )
     top = max(best, highest)
 

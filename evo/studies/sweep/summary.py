@@ -33,14 +33,23 @@ class Summary:
     completion_tokens: float | None
     ended: str
     folder: Path
+    trials: int  # asked for
+    configurations: int  # different ones among those that were proposed
 
     def __str__(self) -> str:
         """Render as one line."""
         tokens = [self.prompt_tokens, self.completion_tokens]
         shown = " + ".join("unknown" if each is None else f"{each:,.0f}" for each in tokens)
+        fewer = ""
+        if self.ended == "completed" and self.configurations < self.trials:
+            fewer = (
+                f"; {self.configurations} configurations, although {self.trials} trials were asked "
+                "for: the strategy proposed no other ones"
+            )
         return (
             f"{self.ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
             f"{self.cancelled} cancelled, {self.pending} pending; {shown} tokens; {self.folder}"
+            f"{fewer}"
         )
 
 
@@ -99,7 +108,8 @@ class Sweep:
 def summarise(folder: Path) -> Summary:
     """Returns the progress and costs of a sweep, from its files alone."""
     design, state = read_design(folder), EventLog(folder).state
-    left = max(0, design.build_strategy().planned - len(state.trials))
+    planned = design.build_strategy().planned
+    left = 0 if state.ended == "completed" else max(0, planned - len(state.trials))
     total = (len(state.configurations) + left) * len(design.seeds)
     open_ = total - len(state.completed) - len(state.failed)
     stopped = state.ended == "stopped"
@@ -116,6 +126,8 @@ def summarise(folder: Path) -> Summary:
         completion_tokens=cost.completion_tokens,
         ended=state.ended or "running",
         folder=folder,
+        trials=planned,
+        configurations=len(state.configurations),
     )
 
 

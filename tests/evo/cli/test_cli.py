@@ -10,8 +10,10 @@ import evo
 import replay
 from evo.cli import entry
 from evo.cli.entry import dispatch, main
-from evo.cli.options import RENAMED, current, instance_range
+from evo.cli.options import instance_range
+from evo.models.registry import find_model
 from evo.runs.configuration import seeds_of
+from replay.cli.entry import main as replay_main
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -359,17 +361,6 @@ def test_short_help_shows_what_everybody_needs_and_the_complete_one_all(
         assert (word in every) == (word == "logs/local)")
 
 
-@pytest.mark.parametrize(("earlier", "flag"), RENAMED.items())
-def test_earlier_flags_work_and_are_not_shown(
-    earlier: str, flag: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = "allocate" if earlier == "--cap" else "run"
-    text = help_of(capsys, command, "--help-all")
-    assert flag in text
-    assert f"{earlier} " not in text
-    assert current([command, earlier, f"{earlier}=2"]) == [command, flag, f"{flag}=2"]
-
-
 def test_a_run_is_the_same_by_earlier_and_by_plain_flags(tmp_path: Path) -> None:
     headers = []
     for number, flags in enumerate(
@@ -419,3 +410,85 @@ def test_a_bug_is_no_mistake_of_the_user(
     assert "Traceback" in captured
     assert f"{kind.__name__}: " in captured
     assert captured.splitlines()[-1].startswith("evo: this is a bug: please report it")
+
+
+@pytest.mark.parametrize("flags", [["-T", "1", "-N", "2"], ["--T", "1", "--N", "2"],
+                                   ["--generations", "1", "--children", "2"]])  # fmt: skip
+def test_depth_and_breadth_have_three_flags_each(flags: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    assert call("run", "mmd", *flags, "--log", str(path), "-q") == 0
+    assert len(evo.read_log(path).outcomes) == 2
+
+
+FAILING = {
+    "initial_program.py": "def solve():\n    raise ValueError('never')\n",
+    "evaluator.py": "def score(value):\n    return {'fitness': 1.0, 'seconds': 3.0}\n",
+    "task.toml": "statement = 'Return a number.'\nentry = ['solve']\n",
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*the initial program is")
+def test_a_run_in_which_nothing_was_ok_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in FAILING.items():
+        (tmp_path / name).write_text(text)
+    log = str(tmp_path / "a.jsonl")
+    assert call("run", str(tmp_path), "-T", "1", "-N", "1", "--log", log, "-q") == 1
+    printed = capsys.readouterr().out
+    assert f"no program was ok in {log}" in printed
+    assert "nan" not in printed
+    assert call("resume", log, "-T", "2", "-q") == 1
+    (tmp_path / "initial_program.py").write_text("def solve():\n    return 1.0\n")
+    assert call("evaluate", str(tmp_path)) == 0
+    rows = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == len(set(rows))
+
+
+def test_a_run_that_reached_its_target_is_finished(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=50, children=4, target=0.001, log=tmp_path / "a.jsonl",
+                  progress=False, workers=1)  # fmt: skip
+    assert log.ends[-1].reason == "target"
+    assert log.finished
+    assert "unfinished" not in repr(log)
+
+
+def test_the_table_of_an_unknown_model_can_be_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my models" / "models.toml"
+    file.parent.mkdir()
+    file.write_text('["other"]\nbase_url = "http://localhost:1/v1"\n')
+    monkeypatch.setenv("EVO_MODELS", str(file))
+    assert call("run", "mmd", "--model", "gpt-9.1", "-q") == 2
+    command = one_line(capsys).partition("append its table to ")[2].partition(": ")[2]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert find_model("gpt-9.1").base_url == "http://host:8000/v1"
+    assert find_model("other").base_url == "http://localhost:1/v1"
+
+
+def test_the_advice_on_noise_can_be_followed_and_is_given_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noisy = "import random\n\n\ndef solve():\n    return random.random()\n"
+    for name, text in {**FAILING, "initial_program.py": noisy}.items():
+        (tmp_path / name).write_text(text.replace("'fitness': 1.0", "'fitness': float(value)"))
+    run = ["run", str(tmp_path), "-T", "1", "-N", "1", "-q", "--log-dir", str(tmp_path / "logs")]
+    code = f"import sys; from evo.cli.entry import main; sys.exit(main({[*run, '--seeds', '1:4']}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    notes = [line for line in done.stderr.splitlines() if "noisy" in line]
+    assert len(notes) == 1
+    advice = notes[0].partition("(--")[2].partition(")")[0].split()
+    assert call(*run, "--seed", "9", f"--{advice[0]}", *advice[1:]) == 0
+    assert "noisy" not in capsys.readouterr().err
+
+
+def test_a_budget_of_a_plan_has_the_form_of_every_other(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for budget in ("calls=64", "64"):
+        arguments = ["plan", str(log), "--budget", budget, "--best", "0.01"]
+        assert replay_main([*arguments, "-o", str(tmp_path / "p.png")]) in (0, 2)
+        assert "budget" not in capsys.readouterr().err
+    assert replay_main(["plan", str(log), "--budget", "dollars=3"]) == 2
+    assert "expected a budget in calls" in capsys.readouterr().err

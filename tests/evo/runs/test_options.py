@@ -33,7 +33,7 @@ from evo.runs.options import (
 )
 from evo.runs.settings import Goal, Settings
 from evo.runs.verbs import prepare_many, prepare_run
-from evo.searches import Islands, Population
+from evo.searches import Population
 
 VERBS = ["run", "run_many", "run_grid", "start", "resume", "resume_many", "fork", "evaluate"]
 
@@ -102,7 +102,7 @@ def test_a_header_states_the_defaults_of_its_options():
         *((name, 10**400) for name in ("seed", "generations", "target", "min_improvement")),
         *((name, 10**400) for name in ("temperature", "top_p", "timeout", "evaluation_timeout")),
         *(("budget", {unit: 10**400}) for unit in ("calls", "seconds")),
-        ("search", Islands(islands=2**64)),
+        ("search", {"name": "islands", "islands": 2**64}),
         ("search", Population(mutation_rate=Fraction(1, 2))),
     ],
 )

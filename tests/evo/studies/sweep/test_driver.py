@@ -512,3 +512,12 @@ def test_a_sweeps_folder_does_not_say_where_calls_go(
         with pytest.raises(ValueError, match="is not among your"):
             evo.sweep(folder, budget={"calls": 9})
         assert requests.read_text() == asked
+
+
+def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: Path) -> None:
+    space = {"children": [1, 2]}
+    sweep = evo.sweep(space, strategy="random", trials=9, generations=1, log_dir=tmp_path / "s",
+                      task="mmd", seeds=[1], progress=False)  # fmt: skip
+    summary = sweep.summary
+    assert (summary.configurations, summary.trials, summary.pending) == (2, 9, 0)
+    assert "2 configurations, although 9 trials were asked for" in str(summary)
