@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from evo.logs.log import Best, Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.models.client import Call, CallCancelled, Caller, Messages
+from evo.plugins import MistakenType
 from evo.prompt import parse_reply
 from evo.runs.ask import child_seed
 from evo.runs.handle import begin
@@ -338,7 +339,7 @@ class Searcher:
         if isinstance(reply, str):
             return Call((Attempt(status="ok", latency=None),), reply)
         if not isinstance(text := getattr(reply, "text", reply), str | None):
-            raise TypeError(f"reply: expected a text, evo.Reply or None, got {reply!r:.80}")
+            raise MistakenType(f"reply: expected a text, evo.Reply or None, got {reply!r:.80}")
         if text is None:
             return self._call_of(prompt, None, None)
         reason = getattr(reply, "finish_reason", None)
