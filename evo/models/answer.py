@@ -100,7 +100,7 @@ def read_answer(exchange: Exchange, latency: float) -> Answer:
         finish_reason=fit_reason(finish_reason),
         http_status=status,
     )
-    return Answer(attempt, "answered", _text(reply) or "", _text(reasoning) or None)
+    return Answer(attempt, "answered", fit_reply(reply) or "", fit_reply(reasoning) or None)
 
 
 def read_json(content: bytes) -> Any:
@@ -206,10 +206,10 @@ def _error_of(content: bytes) -> tuple[str | None, str]:
     if not isinstance(error, dict):
         return None, error if isinstance(error, str) else text
     message = error.get("message", error.get("detail"))
-    return _text(error.get("code")), message if isinstance(message, str) else text
+    return fit_reply(error.get("code")), message if isinstance(message, str) else text
 
 
-def _text(value: object) -> str | None:
+def fit_reply(value: object) -> str | None:
     """Returns a text that a line of a log can hold beside two others like it, or None."""
     if not isinstance(value, str):
         return None

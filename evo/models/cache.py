@@ -1,32 +1,34 @@
-"""A response cache: the same request, seed included, is paid for once.
+"""A response cache: a request that was answered, seed included, is not paid for again.
 
-One SQLite file serves any number of runs, threads and processes of one machine (its write-ahead
-log does not work over a network's file system). It holds replies and usage, by a hash of the
-request; no prompt, no address and no key.
+One SQLite file serves any number of runs, threads and processes of one machine. Where two processes
+make the same request at the same moment, both pay. The file holds replies and usage, by a hash of
+the request; no prompt, no address and no key. Its journal is never mapped into memory, where a
+damaged one would end the process.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import threading
 import time
 import warnings
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
+from evo.logs.fitting import fit_usage
+from evo.logs.records import Attempt
+from evo.models.answer import fit_reason, fit_reply
 from evo.models.client import Call, CallCancelled, Messages, ModelClient
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter: a message that quotes bytes of the file
 _SCHEMA = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
-PRAGMA journal_size_limit = 8388608;
+PRAGMA journal_mode = TRUNCATE;
+PRAGMA mmap_size = 0;
+PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
@@ -134,6 +136,30 @@ def _is_busy(error: Exception) -> bool:
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
+def _call_in(row: bytes | None) -> Call | None:
+    """Returns the call in a row, within the caps of an endpoint's answer; None: there is none.
+
+    A row may be of another version, or of somebody else with a sound checksum.
+    """
+    try:
+        kept = _decoder.decode(row or b"")
+        last = kept.attempts[-1]
+    except (msgspec.MsgspecError, ValueError, IndexError, RecursionError):
+        return None
+    reply = fit_reply(kept.reply)
+    if reply is None or last.status != "ok":
+        return None
+    attempt = Attempt(  # no time and no failure of this run
+        status="ok",
+        latency=0.0,
+        usage=fit_usage(last.usage),
+        finish_reason=fit_reason(last.finish_reason),
+        http_status=last.http_status,
+        cached=True,
+    )
+    return Call((attempt,), reply, fit_reply(kept.reasoning), attempt.finish_reason)
+
+
 class CachedClient:
     """A client whose answered calls are kept in a cache and not made again; a `Caller`.
 
@@ -160,11 +186,8 @@ class CachedClient:
         try:
             if self._cancelled:
                 raise CallCancelled("the call was cancelled")
-            with contextlib.suppress(msgspec.DecodeError):  # nothing, or of another version
-                kept = _decoder.decode(self._cache.get(key) or b"")
-                # No time and no failure of this run.
-                attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
-                return replace(kept, attempts=(attempt,))
+            if (kept := _call_in(self._cache.get(key))) is not None:
+                return kept
             call = self._client.call(messages, seed=seed, generation=generation, index=index)
             if call.reply is not None:
                 self._cache.put(key, msgspec.json.encode(call))

@@ -167,4 +167,4 @@ def _counts(usages: Sequence[JsonObject], name: str, other: str) -> Floats:
     except OverflowError:
         counts = floats(None if n is None or abs(n) >= MOST_TOKENS else n for n in counts_in_usage)
     counts[(counts < 0) | (counts >= MOST_TOKENS)] = np.nan
-    return counts
+    return np.floor(counts)  # as `evo.logs.cost.usage_tokens` reads them

@@ -44,6 +44,7 @@ class SweepEvent(Record, frozen=True, kw_only=True):
 
     event: SweepEventKind
     time: float  # seconds since 1970, UTC
+    elapsed: float | None = None  # seconds of the session so far, whatever the clock shows
     worker: str  # host and process
     trial: int | None = None  # its number, from 0; `values` are its own, by field of the space
     configuration: str | None = None  # its hash
@@ -111,10 +112,12 @@ class SweepState:
     def take(self, event: SweepEvent) -> None:
         """Takes the next event into account."""
         begins, ends = event.event in get_args(Begin), event.event in get_args(Ending)
-        since = event.time if begins else self._latest.pop(event.worker, None)
-        if since is not None:  # of each process at work, from event to event
-            self.seconds += max(0.0, event.time - since)
-            self._latest |= {} if ends else {event.worker: event.time}
+        # Of each process at work, from event to event, by a clock that nobody sets.
+        now = event.time if event.elapsed is None else event.elapsed
+        since = now if begins else self._latest.pop(event.worker, None)
+        if since is not None:
+            self.seconds += max(0.0, now - since)
+            self._latest |= {} if ends else {event.worker: now}
         run = (event.configuration or "", event.seed or 0)
         if event.log is not None:
             self.logs[run] = event.log
@@ -149,6 +152,7 @@ class EventLog:
         self.path = folder / EVENTS
         self.events: list[SweepEvent] = []
         self.state = SweepState()
+        self._began = time.monotonic()
         self._delivery = Delivery([*listeners, *([] if on_event is None else [on_event])])
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
@@ -180,6 +184,14 @@ class EventLog:
         worker = f"{socket.gethostname()}:{os.getpid()}"
         with self._lock:
             self._writer.check_in_place()
-            self._writer.append(SweepEvent(event=event, time=time.time(), worker=worker, **fields))
+            self._writer.append(
+                SweepEvent(
+                    event=event,
+                    time=time.time(),
+                    elapsed=round(time.monotonic() - self._began, 3),
+                    worker=worker,
+                    **fields,
+                )
+            )
             for each in self.refresh():
                 self._delivery.put(each)

@@ -271,3 +271,51 @@ def test_a_damaged_file_gives_true_replies_or_none(filled: bytes, seed: int, dam
             cache.put(bytes([number]) * 32, b"new")
         cache.close()
     assert len(told) <= 1
+
+
+DEEP = b'{"attempts":[],"reply":"x","more":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+FOREIGN = {
+    "no attempt": b'{"attempts":[],"reply":"x"}',
+    "nested": DEEP,
+    "no text": b'{"attempts":[{"status":"ok","latency":1}],"reply":"\xff\xfe"}',
+    "no reply": b'{"attempts":[{"status":"ok","latency":1}],"reply":null}',
+    "a failure": b'{"attempts":[{"status":"error","latency":1}],"reply":"x"}',
+    "a number": b"7",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("row", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_row_with_a_sound_checksum_is_a_miss(
+    row: bytes, client: CachedClient, wire: Counting
+) -> None:
+    key = client._client.request_key(MESSAGES, 7)
+    client._cache.put(key, row)
+    assert client.call(MESSAGES, seed=7).reply is not None
+    assert wire.count == 1
+
+
+def test_what_a_row_holds_is_capped_as_an_answer_is(client: CachedClient, wire: Counting) -> None:
+    usage = {f"n{k}": "x" * 1000 for k in range(2000)} | {"prompt_tokens": 3}
+    attempt = {"status": "ok", "latency": 1.0, "usage": usage, "finish_reason": "y" * 10**6}
+    call = {"attempts": [attempt], "reply": "z" * (40 << 20)}
+    client._cache.put(client._client.request_key(MESSAGES, 7), msgspec.json.encode(call))
+    kept = client.call(MESSAGES, seed=7)
+    assert wire.count == 0
+    assert kept.attempts[0].cached
+    assert len(msgspec.json.encode(kept)) < 64 << 20
+    assert len(msgspec.json.encode(kept.attempts)) < 100_000
+
+
+def test_no_journal_is_mapped_into_memory(tmp_path: Path, wire: Counting) -> None:
+    path = tmp_path / "cache.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as old:  # as an earlier version left it
+        old.executescript(
+            "PRAGMA journal_mode = WAL; CREATE TABLE replies (key BLOB PRIMARY KEY, "
+            "used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);"
+        )
+    with contextlib.closing(connect(wire, path)) as client:
+        client.call(MESSAGES, seed=7)
+        assert not list(tmp_path.glob("*-shm"))
+        client.call(MESSAGES, seed=7)
+    assert wire.count == 1

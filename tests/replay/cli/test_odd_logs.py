@@ -7,7 +7,9 @@ import msgspec
 import pytest
 from samples import make_log_bytes, sample_lines, write_sample
 
+import evo
 import replay
+from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError, encode_line
 from evo.logs.records import Outcome
 from replay.cli.entry import main
@@ -48,3 +50,21 @@ def test_a_fitness_beyond_statistics_is_said_in_words(
         assert "statistics are possible up to 1e+100" in capsys.readouterr().err
     with pytest.warns(UserWarning, match="a fitness of"):
         assert len(replay.load(tmp_path, strict=False)) == 4
+
+
+def test_tokens_that_are_no_whole_numbers_are_one_number_everywhere(tmp_path: Path) -> None:
+    lines = sample_lines(seed=1)
+    for place, line in enumerate(lines):
+        if isinstance(line, Outcome):
+            usage = {"prompt_tokens": 10.7, "completion_tokens": 5.5}
+            attempts = [msgspec.structs.replace(line.attempts[-1], usage=usage)]
+            lines[place] = msgspec.structs.replace(line, attempts=tuple(attempts))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(map(encode_line, lines)))
+    log = evo.read_log(path)
+    for tokens in (
+        replay.load(path)["prompt_tokens"].sum() + replay.load(path)["completion_tokens"].sum(),
+        replay.load(path)["tokens"].sum(),
+        cost_of_calls(log.calls, log.header).tokens,
+    ):
+        assert tokens == 15 * len(log.outcomes)

@@ -521,3 +521,20 @@ def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: P
     summary = sweep.summary
     assert (summary.configurations, summary.trials, summary.pending) == (2, 9, 0)
     assert "2 configurations, although 9 trials were asked for" in str(summary)
+
+
+def test_a_clock_that_is_set_forward_adds_no_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, clock = time.monotonic(), time.time
+    ahead = 0.0
+
+    def jumping() -> float:
+        nonlocal ahead
+        ahead += 3600
+        return clock() + ahead
+
+    monkeypatch.setattr(time, "time", jumping)
+    for _ in range(2):
+        evo.sweep({"generations": [1, 2]}, log_dir=tmp_path / "s", **ONE)
+    assert 0 < EventLog(tmp_path / "s").state.seconds < time.monotonic() - began
