@@ -323,4 +323,13 @@ def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
             columns[name] = [cell for part in parts for cell in part[name]]
         else:  # one value for the whole run
             columns[name] = np.repeat(np.array([part[name] for part in parts]), lengths)
-    return pd.DataFrame(columns)
+    try:
+        return pd.DataFrame(columns)
+    except UnicodeEncodeError:  # a path that is not UTF-8 has no place in a column of Arrow's
+        kept = {
+            name: pd.Series(values, dtype=object)
+            if np.asarray(values).dtype.kind in "UO"
+            else values
+            for name, values in columns.items()
+        }
+        return pd.DataFrame(kept)
