@@ -269,8 +269,9 @@ class ModelClient:
         self._flights: set[Future[Exchange]] = set()  # adding, discarding, copying are atomic
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
-        self._warned = False
-        self._alive = False  # whether this endpoint ever gave a proper answer
+        self._warned = self._alive = (
+            False  # the latter: whether this endpoint ever gave a proper answer
+        )
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
         """Asks for one reply, over as many attempts as it takes; older generations come first.
@@ -438,14 +439,12 @@ class ModelClient:
 
     def _warn_if_dead(self, attempt: Attempt) -> None:
         """Says once that the endpoint cannot be reached, before the retries take their time."""
-        if attempt.sent or self._alive or self._warned:
-            return
-        self._warned = True
-        warnings.warn(
-            f"the endpoint {self._endpoint.base_url} cannot be reached ({attempt.error}); trying "
-            f"{self._retries} more times. Is it running, and is the base URL right?",
-            stacklevel=2,
-        )
+        if not (attempt.sent or self._alive or self._warned):
+            self._warned, url = True, self._endpoint.base_url
+            words = f"the endpoint {url} cannot be reached ({attempt.error}); is it running, and"
+            warnings.warn(
+                f"{words} the URL right? Trying again {self._retries} times", stacklevel=2
+            )
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
         """Whether no other call would do better; an endpoint that is slow or busy is not down."""
