@@ -300,15 +300,12 @@ class ModelClient:
             attempts.append(attempt)
             if answer.verdict == "answered":
                 self._alive = True
-                reply = answer.reply
-                if self.model.way == "function":
-                    reply = reply or None  # None and an empty text are no reply
+                reply = answer.reply or (None if self.model.way == "function" else "")
                 return Call(tuple(attempts), reply, answer.reasoning, attempt.finish_reason)
             if answer.verdict == "refused":
                 advice = _ADVICE.get(attempt.http_status or 0, "check the base URL")
                 advice = advice.format(self.model.id or self.model.name)
-                where = self._endpoint.base_url
-                words = f"the endpoint {where} refuses: {attempt.error}; {advice}"
+                words = f"the endpoint {self._endpoint.base_url} refuses: {attempt.error}; {advice}"
                 raise EndpointRefused(words, attempts)
             if answer.verdict == "rejected":
                 return Call(tuple(attempts), rejected=attempt.error)
