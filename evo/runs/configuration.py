@@ -432,8 +432,7 @@ def _canonical(value: object) -> bytes:
 def settings_of(options: Mapping[str, object], before: Iterable[Session] = ()) -> Settings:
     """Returns the settings among some options, given one by one or as `settings`.
 
-    Calls in flight and rates that are not given stay as they were in the sessions before; of
-    several logs the smallest count, since all of them share one session now.
+    Calls in flight and rates that are not given stay as before; of several logs the smallest.
     """
     given = options_in(FieldOptions, options)
     settings = options.get("settings")
