@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,10 @@ from evo.tasks.task import Task
 
 FOREVER = 10**7
 """Seconds for the timeouts of engines, whose requests wait at the gate between pulls."""
+
+
+UNSET = Sampling(temperature=None, top_p=None, max_tokens=None)
+"""Leaves it to the engine what to ask the model with."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ class Job:
     calls: int
     children: int
     seed: int
-    sampling: Sampling
-    full_rewrites: bool
+    sampling: Sampling = field(default_factory=lambda: UNSET)
+    full_rewrites: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from evo.cli.entry import main
 from evo.gate.engines.job import Job
 from evo.gate.engines.process import Process
 from evo.gate.log import read_gate_log
+from evo.logs.records import Sampling
 from evo.models.client import EndpointDown
 from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
@@ -263,13 +264,13 @@ def test_mistakes_are_said_before_anything_is_made(
         arms(engine="openevolve")
     with pytest.raises(evo.EngineError, match="cannot be run"):
         arms(engine="openevolve", python=tmp_path / "python")
-    with pytest.raises(ValueError, match="'temperature' means nothing for an engine"):
-        arms(engine="toy", temperature=0.5)
+    with pytest.raises(ValueError, match="'feedback' means nothing for an engine"):
+        arms(engine="toy", feedback=True)
     with pytest.raises(ValueError, match="patience: expected seconds above 0"):
         arms(engine="toy", patience=0)
     with pytest.raises(evo.EngineError, match="programs are Python"):
         evo.allocate_live("word_problems", "ucb1", arms=[{"engine": "toy"}], rounds=2)
-    with pytest.raises(ValueError, match="none of evo, openevolve, shinka, got 'shinka'"):
+    with pytest.raises(ValueError, match="none of evo, gepa, openevolve, shinka, got 'shinka'"):
         evo.register_engine(evo.Engine("shinka", lambda job: []))
     assert not (tmp_path / "a").exists()
     argv = ["allocate", "mmd", "--policy", "ucb1", "--arm", "engine=shinkah", "--arm", "seed=1"]
@@ -376,6 +377,8 @@ def test_settings_of_engines_are_written_for_a_job(tmp_path: Path) -> None:
     settings = json.loads((tmp_path / "config.yaml").read_text())
     assert settings["checkpoint_interval"] == 8
     assert settings["llm"]["api_base"] == "http://g/v1"
+    assert settings["diff_based_evolution"]
+    assert "temperature" not in settings["llm"]
     for number in (8, 16, 24):
         folder = tmp_path / "out" / "checkpoints" / f"checkpoint_{number}"
         folder.mkdir(parents=True)
@@ -384,4 +387,19 @@ def test_settings_of_engines_are_written_for_a_job(tmp_path: Path) -> None:
     command = evo.ENGINES["openevolve"].prepare(job)
     assert command[-2:] == ["--checkpoint", str(folder.with_name("checkpoint_16"))]
     assert evo.ENGINES["shinka"].prepare(job) == ["python", "run.py"]
-    assert json.loads((tmp_path / "settings.json").read_text())["seed"] == 3
+    written = json.loads((tmp_path / "settings.json").read_text())
+    assert written["seed"] == 3
+    assert "patch_types" not in written["evolution"]
+    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=600)
+    asked = dataclasses.replace(job, sampling=sampling, full_rewrites=True)
+    evo.ENGINES["openevolve"].prepare(asked)
+    settings = json.loads((tmp_path / "config.yaml").read_text())
+    assert not settings["diff_based_evolution"]
+    assert [settings["llm"][n] for n in ("temperature", "top_p", "max_tokens")] == [0.5, 0.9, 600]
+    evo.ENGINES["shinka"].prepare(asked)
+    evolution = json.loads((tmp_path / "settings.json").read_text())["evolution"]
+    assert evolution["patch_types"] == ["full"]
+    assert evolution["llm_kwargs"] == {"temperatures": 0.5, "max_tokens": 600}
+    assert evo.ENGINES["gepa"].prepare(asked) == ["python", "run.py"]
+    written = json.loads((tmp_path / "settings.json").read_text())
+    assert written["sampling"] == {"temperature": 0.5, "top_p": 0.9, "max_tokens": 600}
