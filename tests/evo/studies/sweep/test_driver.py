@@ -466,7 +466,7 @@ def test_a_listener_neither_ends_nor_slows_a_sweep(tmp_path: Path) -> None:
         heard.append(event.event)
         raise RuntimeError("no more")
 
-    with pytest.warns(UserWarning, match="on_event: raised RuntimeError") as warned:
+    with pytest.warns(UserWarning, match="refuse: raised RuntimeError") as warned:
         sweep = evo.sweep({"generations": [1, 2]}, log_dir=tmp_path / "s", on_event=refuse, **ONE)
     assert len(warned) == 1
     assert sweep.summary.completed == 2
