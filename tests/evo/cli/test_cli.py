@@ -491,4 +491,4 @@ def test_a_budget_of_a_plan_has_the_form_of_every_other(
         assert replay_main([*arguments, "-o", str(tmp_path / "p.png")]) in (0, 2)
         assert "budget" not in capsys.readouterr().err
     assert replay_main(["plan", str(log), "--budget", "dollars=3"]) == 2
-    assert "expected a budget in calls" in capsys.readouterr().err
+    assert "expected calls=NUMBER" in capsys.readouterr().err
