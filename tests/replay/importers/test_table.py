@@ -137,7 +137,7 @@ def test_the_real_table(tmp_path):
     best = stated.pivot(index="run", columns="epoch", values="best_local")
     ours = pd.DataFrame(matrix[:, 1:], index=frame["run"].unique()).fillna(0.0)
     pd.testing.assert_frame_equal(
-        ours.loc[best.index], best, check_options=False, check_column_type=False
+        ours.loc[best.index], best, check_names=False, check_column_type=False
     )
 
 
