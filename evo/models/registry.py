@@ -154,7 +154,7 @@ def own_models(
     used = {header.model.name, *(each.model.name for each in others)}
     if alone and listed and not named.keys() & used and not header.models:
         named = {header.model.name: find_model(listed[0])}
-    elif unknown := named.keys() - used:
+    elif (unknown := named.keys() - used) or (header.models and isinstance(given, str)):
         if header.models:
             words = f"{path}: it asks {header.model_name}; a log goes on with all of these"
             raise ModelError(words)

@@ -197,8 +197,7 @@ def _asked_models(
         raise ValueError(f"models: expected at least two, all different, got {names!r}")
     if len({each.model.is_llm for each in found}) > 1:
         raise ValueError("models: expected LLMs or stand-ins, not both")
-    alone = given["model"]
-    if alone != "offline" and (name := find_model(alone).name) not in names:
+    if (name := find_model(given["model"]).name) not in (*names, "offline"):
         raise ValueError(f"model: expected none beside models, got {name!r}")
     return tuple(found)
 
