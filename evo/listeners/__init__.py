@@ -2,11 +2,9 @@
 
 A listener is any function of one event. These are small classes over the real libraries.
 
-| listener | keeps |
-|---|---|
-| `WandB(project)` | a run of Weights & Biases: parameters, fitness, cost, the best program |
-| `MLflow(experiment)` | the same as a run of MLflow |
-| `JSONLines(path)` | a line of JSON for each event |
+- `WandB(project)`: a run of Weights & Biases with parameters, fitness, cost and the best program
+- `MLflow(experiment)`: the same as a run of MLflow
+- `JSONLines(path)`: a line of JSON for each event
 """
 
 import lazy_loader

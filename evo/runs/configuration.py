@@ -17,12 +17,11 @@ from typing import SupportsIndex, Unpack
 
 import msgspec
 
-from evo.filters.registry import KIND as FILTER_KIND
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
 from evo.logs.given import as_float
 from evo.logs.journal import LogError, file_name
-from evo.logs.log import Log, read_log
+from evo.logs.log import read_log
 from evo.logs.records import (
     SCHEMA,
     AskedModel,
@@ -39,6 +38,7 @@ from evo.logs.words import EDITS
 from evo.models.critics import critic_record
 from evo.plugins import MistakenType
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION
+from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
 from evo.runs.options import (
     ConfigurationOptions,
@@ -51,7 +51,6 @@ from evo.runs.options import (
     options_in,
 )
 from evo.runs.settings import Goal, Settings, at_least
-from evo.searches.registry import KIND as SEARCH_KIND
 from evo.searches.registry import record_of, search_of
 from evo.tasks.task import Task, load_task
 
@@ -85,13 +84,7 @@ def make_header(
 
     check_options(ConfigurationOptions, options)
     given = completed(ConfigurationOptions, options)
-    children = at_least("children (N)", given["children"], 1)
-    drafts = at_least("drafts", given["drafts"], 1)
-    if children * drafts > cap("EVO_MAX_CHILDREN"):
-        raise ValueError(f"children (N) times drafts: {above('EVO_MAX_CHILDREN')}")
-    min_improvement = given["min_improvement"]
-    if not 0 <= as_float(min_improvement) < float("inf"):
-        raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r:.60}")
+    children, drafts, min_improvement = _checked_numbers(given)
     loaded = load_task(task)
     sampling = functools.partial(
         resolve_sampling,
@@ -120,7 +113,7 @@ def make_header(
         mixture_version=MIXTURE_VERSION if models else 1,
         children=children,
         seed=at_least("seed", given["seed"], 0),
-        min_improvement=float(min_improvement),
+        min_improvement=min_improvement,
         limits=limits,
         prompt_version=_prompt_version(given, searched=search is not None),
         search=search,
@@ -142,6 +135,18 @@ def make_header(
         condition=given["condition"],
         versions=software_versions(),
     )
+
+
+def _checked_numbers(given: ConfigurationOptions) -> tuple[int, int, float]:
+    """Returns children, drafts and the least improvement; raises where they are out of range."""
+    children = at_least("children (N)", given["children"], 1)
+    drafts = at_least("drafts", given["drafts"], 1)
+    if children * drafts > cap("EVO_MAX_CHILDREN"):
+        raise ValueError(f"children (N) times drafts: {above('EVO_MAX_CHILDREN')}")
+    least = given["min_improvement"]
+    if not 0 <= as_float(least) < float("inf"):
+        raise ValueError(f"min_improvement: expected a number >= 0, got {least!r:.60}")
+    return children, drafts, float(least)
 
 
 def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> None:
@@ -337,95 +342,6 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
             if path.stat().st_size:
                 warnings.warn(f"{error}; this log is passed over", stacklevel=2)
     return None
-
-
-def identity(header: Header) -> Header:
-    """Returns a header without what does not identify its run.
-
-    The software's versions, the number of the schema, where the model is served and at what price,
-    the source of shipped searches and filters, and the task's notes may differ.
-    """
-    elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
-
-    def bare(model: Model) -> Model:
-        plain = dict.fromkeys((*elsewhere, "context") if model.filled else elsewhere)
-        return msgspec.structs.replace(model, **plain, source="", filled="")
-
-    plain = msgspec.structs.replace(
-        header,
-        schema=SCHEMA,
-        task=header.task.judged,
-        versions={},
-        search=header.search and SEARCH_KIND.identity(header.search),
-        filters=tuple(FILTER_KIND.identity(each) for each in header.filters),
-    )
-    return _with_models(plain, bare)
-
-
-def as_begun(header: Header, log: Log | None) -> Header:
-    """Returns the header of a run that continues a log: its task and all versions are the log's."""
-    if log is None:
-        return header
-    logged, task = log.header, log.header.task
-    if header.task.function is not None:
-        task = task.evaluated_by(header.task.function)
-    search = header.search and logged.search and SEARCH_KIND.begun(header.search, logged.search)
-    filters = tuple(map(FILTER_KIND.begun, header.filters, logged.filters))
-    return msgspec.structs.replace(
-        header, task=task, schema=logged.schema, prompt_version=logged.prompt_version,
-        mixture_version=logged.mixture_version, search=search, filters=filters,
-    )  # fmt: skip
-
-
-def _unversioned(header: Header) -> Header:
-    """Returns a header without the versions in which a log that is older goes on."""
-    search = header.search and SEARCH_KIND.unversioned(header.search)
-    filters = tuple(map(FILTER_KIND.unversioned, header.filters))
-    return msgspec.structs.replace(
-        header, prompt_version=0, mixture_version=0, search=search, filters=filters
-    )
-
-
-def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
-    """Returns a header with its model changed, and those of its critic and of several alike."""
-    critic = header.critic
-    if critic is not None:
-        critic = msgspec.structs.replace(critic, model=change(critic.model))
-    models = tuple(
-        msgspec.structs.replace(each, model=change(each.model)) for each in header.models
-    )
-    asks = header.asks
-    if asks is not None:
-        asks = msgspec.structs.replace(asks, model=change(asks.model))
-    return msgspec.structs.replace(
-        header, model=change(header.model), models=models, critic=critic, asks=asks
-    )
-
-
-def differences(one: Header, other: Header) -> list[str]:
-    """Returns the fields in which two headers describe different runs.
-
-    Of their models only what is asked counts: name, id, extra fields and version. The versions of
-    prompts, of the choice among models, and of shipped searches and filters may differ: a log goes
-    on as it was begun.
-    """
-
-    def named(was: Model) -> Model:
-        return Model(
-            name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
-        )
-
-    def same(name: str) -> bool:
-        mine, theirs = getattr(one, name), getattr(other, name)
-        # What was written as a tuple comes back from a log as a list.
-        return mine == theirs or _canonical(mine) == _canonical(theirs)
-
-    one, other = (_with_models(_unversioned(identity(each)), named) for each in (one, other))
-    return [name for name in one.__struct_fields__ if not same(name)]
-
-
-def _canonical(value: object) -> bytes:
-    return msgspec.json.encode(value, order="sorted")
 
 
 def settings_of(options: Mapping[str, object], before: Iterable[Session] = ()) -> Settings:

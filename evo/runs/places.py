@@ -14,9 +14,10 @@ import msgspec
 
 from evo.logs.journal import LogError, check_free
 from evo.logs.records import Header, TaskRecord
-from evo.runs.configuration import default_path, differences, find_run
+from evo.runs.configuration import default_path, find_run
 from evo.runs.handle import read_begun
 from evo.runs.holders import holders
+from evo.runs.identity import differences
 
 Resume = bool | Literal["auto"]
 """Whether a log of the same configuration goes on; "auto" is True."""

@@ -32,8 +32,9 @@ from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.critics import rubrics_of
 from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
-from evo.runs.configuration import as_begun, differences, software_versions
+from evo.runs.configuration import software_versions
 from evo.runs.handle import read_begun
+from evo.runs.identity import as_begun, differences
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.runs.settings import Goal

@@ -28,9 +28,10 @@ from evo.logs.records import Header
 from evo.plugins import meant
 from evo.policies import POLICIES
 from evo.policies.rewards import find_reward
-from evo.runs.configuration import LOCAL, differences, make_header, seeds_of, settings_of
+from evo.runs.configuration import LOCAL, make_header, seeds_of, settings_of
 from evo.runs.fork import changed, copies_of
 from evo.runs.handle import Control, read_begun
+from evo.runs.identity import differences
 from evo.runs.options import GridConfiguration, SessionOptions, check_options
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring

@@ -17,8 +17,8 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import End
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.arm import Arm
-from evo.runs.configuration import as_begun
 from evo.runs.handle import Control
+from evo.runs.identity import as_begun
 from evo.runs.resources import Resources
 from evo.runs.session import open_log, session_line, worst_of
 from evo.runs.state import costs_of_log

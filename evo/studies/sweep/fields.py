@@ -15,7 +15,8 @@ from evo.logs.types import Fields
 from evo.models.registry import find_model
 from evo.policies import PolicyClass, find_policy
 from evo.policies.rewards import find_reward
-from evo.runs.configuration import identity, make_header
+from evo.runs.configuration import make_header
+from evo.runs.identity import identity
 from evo.runs.options import VariedOptions, entries
 from evo.runs.settings import at_least
 from evo.tasks.task import Task, load_task

@@ -16,7 +16,8 @@ import replay
 from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
 from evo.filters.registry import filters_of, records_of
-from evo.runs.configuration import as_begun, differences, find_run, make_header, make_header_again
+from evo.runs.configuration import find_run, make_header, make_header_again
+from evo.runs.identity import as_begun, differences
 from evo.runs.planning import asked_in
 from evo.runs.state import costs_of_log
 from evo.searches import Member

@@ -27,9 +27,10 @@ from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.logs.stopping import StopRequests, stop_file
 from evo.models.client import Call, EndpointMissing, ModelClient
-from evo.runs.configuration import default_path, differences, find_run, make_header
+from evo.runs.configuration import default_path, find_run, make_header
 from evo.runs.evaluate import Draws, Evaluate, plain
 from evo.runs.handle import Control, Prepared, begin
+from evo.runs.identity import differences
 from evo.runs.playback import keep_best_value
 from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal

@@ -20,7 +20,8 @@ from evo.logs.cost import cost_of_calls
 from evo.logs.records import Child, Evaluation, Planned, Reply
 from evo.models.registry import ModelError, own_models
 from evo.runs.budget import BudgetError
-from evo.runs.configuration import differences, make_header, make_header_again
+from evo.runs.configuration import make_header, make_header_again
+from evo.runs.identity import differences
 from evo.runs.mixture import MODEL_POLICIES, Returns, added, comparable, ucb1, with_models
 from evo.runs.state import costs_of_log
 from evo.studies.sweep.summary import cost_of_log

@@ -16,7 +16,8 @@ from evo.logs.fitting import MOST_NOTES
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Evaluation, Instance, Limits
 from evo.prompt import EXACT_VERSION, Tried, feedback
-from evo.runs.configuration import differences, make_header, make_header_again
+from evo.runs.configuration import make_header, make_header_again
+from evo.runs.identity import differences
 from evo.runs.planning import Planner
 from evo.runs.state import state_of
 from evo.tasks.task import SHIPPED, load_task, shipped_tasks

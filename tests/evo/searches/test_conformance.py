@@ -13,8 +13,9 @@ from killing import kill_after
 import evo
 from evo.cli.entry import main
 from evo.runs.budget import Ledger
-from evo.runs.configuration import differences, make_header
+from evo.runs.configuration import make_header
 from evo.runs.handle import Control
+from evo.runs.identity import differences
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal
