@@ -2,8 +2,11 @@
 
 import ast
 import importlib
+import itertools
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -197,6 +200,17 @@ def test_evo_never_imports_replay() -> None:
     for name, path in modules().items():
         if name.startswith("evo"):
             assert not {t for t in imports(path, top_level=False) if t.split(".")[0] == "replay"}
+
+
+def test_every_imported_package_is_declared() -> None:
+    """What another package happens to bring may go with its next version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    declared = {re.split(r"[^\w.-]", line)[0].lower() for line in lines}
+    names = {"PIL": "pillow", "mlflow": "mlflow-skinny", "yaml": "pyyaml"}
+    used = {t.split(".")[0] for path in modules().values() for t in imports(path, top_level=False)}
+    packages = {names.get(name, name).lower() for name in used - sys.stdlib_module_names}
+    assert {name.replace("_", "-") for name in packages} - {"evo", "replay"} <= declared
 
 
 LOADED_LATE = {"evo.models.library", "evo.models.network", "replay.plots.plain"}
