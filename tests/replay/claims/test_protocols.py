@@ -206,11 +206,14 @@ def test_copies_of_forks_pair_and_count_by_the_run_they_left(
     assert (found["n_a"], found["planned_a"]) == (10, 10)
     # What they inherited is no child of theirs, and an interval is over what they left.
     assert best_of(file, folder).empty
-    fitness, statuses, *_ = sections(groups(load_tables(folder))[0])
-    assert any("20 of 20 runs are forks of 5" in note for note in fitness.notes)
-    sizes = fitness.cells.set_index("quantity")["n"]
-    assert (sizes["runs"], sizes["final, mean"]) == (20, 5)
-    assert statuses.cells.set_index("quantity")["value"]["children"] == 20
+    apart = groups(load_tables(folder))
+    assert sorted(group.setting for group in apart) == ["feedback False", "feedback True"]
+    for group in apart:
+        fitness, statuses, *_ = sections(group)
+        assert any("10 of 10 runs are forks of 5" in note for note in fitness.notes)
+        sizes = fitness.cells.set_index("quantity")["n"]
+        assert (sizes["runs"], sizes["final, mean"]) == (10, 5)
+        assert statuses.cells.set_index("quantity")["value"]["children"] == 10
 
 
 @pytest.fixture
