@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Literal, NamedTuple
 
@@ -27,13 +28,20 @@ class Parent(NamedTuple):
 
 
 def find_parent(prompt: str) -> Parent | None:
-    """Returns what a user message shows: its last Python block that holds code, else the last."""
+    """Returns what a user message shows: its last Python block that holds code, else the last.
+
+    Where the last block names no language, the last such block that is a program comes first: GEPA
+    shows the program in one and what is known of it in a later one.
+    """
     blocks = [(match[2].lower(), match[3]) for match in _BLOCK.finditer(prompt)]
     if not blocks:
         return None
     programs = [text for tag, text in blocks if tag in ("python", "py", "python3") and _code(text)]
     if programs:
         return make_parent("python", programs[-1])
+    unnamed = [text for tag, text in blocks if not tag and _defines(text)]
+    if unnamed and not blocks[-1][0]:
+        return make_parent("python", unnamed[-1])
     return make_parent(blocks[-1][0] or "text", blocks[-1][1])
 
 
@@ -47,6 +55,13 @@ def _code(text: str) -> bool:
     """Whether a block is a program rather than a placeholder; one that does not parse counts."""
     tree = parse(text)
     return tree is None or bool(tree.body)
+
+
+def _defines(text: str) -> bool:
+    """Whether a text is Python that defines a function or a class."""
+    tree = parse(text)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return tree is not None and any(isinstance(each, kinds) for each in tree.body)
 
 
 def reply_format(prompt: str) -> Format:

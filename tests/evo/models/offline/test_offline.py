@@ -47,6 +47,15 @@ def test_formats_of_other_tools_carry_the_same_program(name: str) -> None:
     assert ambiguous < 0.15 * len(SEEDS)
 
 
+def test_a_program_in_a_block_without_a_language_is_found_before_what_is_known_of_it() -> None:
+    """As GEPA shows it."""
+    known = "# Example 1\n## status\nok\n\n## fitness\n0.25\n"
+    for seed in SEEDS:
+        plain = ask(showing(TOY), seed=seed)
+        prompt = f"The component:\n```\n{TOY}```\nIts data:\n```\n{known}```\nImprove it."
+        assert ask([{"role": "user", "content": prompt}], seed=seed).program == plain.program
+
+
 def within(share: float, wanted: float, count: int) -> bool:
     """Whether a share of that many draws is within four standard errors."""
     return abs(share - wanted) < 4 * (wanted * (1 - wanted) / count) ** 0.5
