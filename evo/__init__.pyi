@@ -85,6 +85,7 @@ from .studies.sweep.summary import Sweep as Sweep
 from .tasks.folder import TaskError as TaskError
 from .tasks.functions import task as task
 from .tasks.task import Task as Task
+from .tasks.beginning import new_task as new_task
 from .tasks.task import load_task as load_task
 
 __version__: str

@@ -24,7 +24,7 @@ def modules() -> dict[str, Path]:
     found = {}
     for package in ("evo", "replay"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "shipped" in path.parts:
+            if {"shipped", "templates"} & set(path.parts):
                 continue
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             found[name.removesuffix(".__init__")] = path

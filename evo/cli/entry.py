@@ -26,6 +26,7 @@ from evo.plugins import MistakenType
 
 COMMANDS = {
     "Search": {
+        "new": "evo.cli.runs:new",
         "run": "evo.cli.runs:run",
         "resume": "evo.cli.runs:resume",
         "fork": "evo.cli.runs:fork",

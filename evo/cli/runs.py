@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from cyclopts import Parameter
 
@@ -41,6 +42,26 @@ from evo.runs.options import (
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
+
+
+def new(folder: Path, *, kind: Literal["program", "instances", "prompt"] = "program") -> int:
+    """Writes the folder of a new task, with comments; it evaluates at once.
+
+    Args:
+        folder: Where to write it.
+        kind: What evolves: a program that is run once, one that is run for each row of a data set
+            (instances), or a text under which a model answers each row (prompt).
+    """
+    from evo.tasks.beginning import new_task
+
+    for path in new_task(folder, kind):
+        print(path)
+    place = shlex.quote(str(folder))
+    print(
+        f"Change these to your problem. `evo evaluate {place}` scores the program to start from, "
+        f"`evo evaluate {place} --prompt` shows what a model is told, `evo run {place}` searches."
+    )
+    return 0
 
 
 class SeriesOptions(GoalOptions, StudyOptions, total=False):

@@ -344,10 +344,8 @@ def run_protocol(
     for job in jobs:
         log = _begun(job.path)
         if log is not None and (other := differences(log.header, job.header)):
-            raise ProtocolError(
-                f"{log.path}: is no run of this protocol: {', '.join(other)} differ; give another "
-                "folder for its logs"
-            )
+            what = f"is no run of this protocol: {', '.join(other)} differ"
+            raise ProtocolError(f"{log.path}: {what}; give another folder for its logs")
     jobs = [job for job in jobs if not _packed(job.path).exists()]
     with open_resources(settings, Control()) as resources:
         runs = at_once or settings.max_concurrent
@@ -424,7 +422,8 @@ def _packed(path: Path) -> Path:
 
 
 def _begun(path: Path) -> Log | None:
-    return read_begun(_packed(path) if _packed(path).exists() else path)
+    packed = _packed(path)
+    return read_begun(packed if packed.exists() else path)
 
 
 def status_rows(
