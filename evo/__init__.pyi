@@ -82,10 +82,10 @@ from .studies.selection.race import Selection as Selection
 from .studies.sweep.driver import start_sweep as start_sweep
 from .studies.sweep.driver import sweep as sweep
 from .studies.sweep.summary import Sweep as Sweep
+from .tasks.beginning import new_task as new_task
 from .tasks.folder import TaskError as TaskError
 from .tasks.functions import task as task
 from .tasks.task import Task as Task
-from .tasks.beginning import new_task as new_task
 from .tasks.task import load_task as load_task
 
 __version__: str
