@@ -85,7 +85,7 @@ def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -
     assert lab.small(page) == []
     page.locator("#runs tbody tr", has_text="run-10").click()
     page.get_by_role("heading", name="run-10").wait_for()
-    page.locator("details summary").first.click()
+    page.locator("#run details summary").first.click()
     assert lab.faults(page) == []
     assert lab.small(page) == []
     page.get_by_role("link", name="all runs").click()

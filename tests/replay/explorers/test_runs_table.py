@@ -125,7 +125,7 @@ def test_what_is_chosen_before_a_tab_is_opened_is_chosen_in_it(tabs, frame):
 def test_from_a_child_the_way_back_leads_to_its_split(tabs, frame):
     tabs.choose(frame["run"].iloc[0])
     browser = tabs._below.shown
-    for generation, deep in ((2, 2), (1, 1), (3, 2), (0, 2)):  # T of the picture are 1 and 2
+    for generation, deep in ((2, 2), (1, 1), (3, 3), (0, 3)):  # runs end at T = 3
         browser.choose(generation=generation, index=0)
         tabs.tabs.selected_index = 1
         tabs._below.go_back()

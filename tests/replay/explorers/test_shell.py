@@ -69,9 +69,12 @@ def test_an_export_without_network_shows_the_picture_that_the_live_widget_hides(
     explorer, monkeypatch
 ):
     shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr(
+        "IPython.display.display", lambda bundle, **how: shown.append((bundle, how))
+    )
     explorer._ipython_display_()
-    live, stored = shown
+    (live, _), (stored, how) = shown
+    assert how["display_id"]  # so that a later view can replace it
     assert "application/vnd.jupyter.widget-view+json" in live
     assert "image/png" not in live  # exports prefer the widget, which needs a network
     assert set(stored) == {"text/html", "text/plain"}
