@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import io
+import re
 import signal
 import sys
 import traceback
@@ -20,6 +21,7 @@ from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
+from evo.logs.examples import SEPARATOR
 from evo.logs.written import WRITTEN
 from evo.neighbours import require_ours
 from evo.plugins import MistakenType
@@ -190,7 +192,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
     def say(error: object) -> None:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             error = f"{error.filename}: {error.strerror}"
-        print(f"{name}: {plain_text(' '.join(str(error).split()))}", file=sys.stderr)
+        print(f"{name}: {plain_text(in_one_line(str(error)))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         if not sys.warnoptions:
@@ -218,6 +220,12 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
             return code
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def in_one_line(message: str) -> str:
+    """Returns a message in one line; lines of a file, which it indents, are told apart in it."""
+    separated = re.sub(r"(\n {4}.+)(?=\n {4})", rf"\1{SEPARATOR}", message)
+    return " ".join(separated.split())
 
 
 def exit_code(error: Exception) -> int | None:

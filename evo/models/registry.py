@@ -98,13 +98,17 @@ def _found(model: Given, base_url: str | None) -> Model:
     if base_url is not None or _is_pointed_at():
         return Model(name=model)
     path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
-    table = f'["{model}"]\\nbase_url = "http://host:8000/v1"\\n'
+    table = [f"[{json.dumps(model)}]", 'base_url = "http://host:8000/v1"']
     raise ModelError(
-        f"unknown model {model!r}{meant(model, known)}; known: {', '.join(known)}. To add it, pass "
-        f"evo.Model(name={model!r}, base_url=...), say where it is (--base-url, OPENAI_BASE_URL), "
-        f"or append its table to {path}: "
-        f"mkdir -p {shlex.quote(str(path.parent))} && "
-        f"printf {shlex.quote(table)} >> {shlex.quote(str(path))}"
+        f"unknown model {model!r}{meant(model, known)}\n"
+        f"known: {', '.join(known)}\n"
+        f"To add it, put these lines at the end of {path}:\n"
+        f"    {table[0]}\n"
+        f"    {table[1]}\n"
+        f"or pass evo.Model({model!r}, base_url=...), or say where it is (--base-url, "
+        "OPENAI_BASE_URL), or have a shell "
+        f"append its table to {path}: mkdir -p {shlex.quote(str(path.parent))} && "
+        f"printf '%s\\n' {shlex.join(table)} >> {shlex.quote(str(path))}"
     )
 
 

@@ -461,7 +461,9 @@ def test_the_table_of_an_unknown_model_can_be_pasted(
     file.write_text('["other"]\nbase_url = "http://localhost:1/v1"\n')
     monkeypatch.setenv("EVO_MODELS", str(file))
     assert call("run", "mmd", "--model", "gpt-9.1", "-q") == 2
-    command = one_line(capsys).partition("append its table to ")[2].partition(": ")[2]
+    line = one_line(capsys)
+    assert '["gpt-9.1"] | base_url = "http://host:8000/v1" or pass' in line
+    command = line.partition("append its table to ")[2].partition(": ")[2]
     subprocess.run(["sh", "-c", command], check=True)
     assert find_model("gpt-9.1").base_url == "http://host:8000/v1"
     assert find_model("other").base_url == "http://localhost:1/v1"
