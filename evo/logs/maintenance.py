@@ -35,7 +35,11 @@ from evo.logs.records import (
     Plan,
     Record,
     Reply,
+    SearchRecord,
 )
+
+SHIPPED = {"best_of_n", "population", "islands", "map_elites", "pareto", "tree"}
+"""Names of the searches of this package; one of a user's own may have any numbers."""
 
 
 def require_whole(log: Log) -> None:
@@ -51,7 +55,8 @@ def faults_of(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
     for each in (header, *(segment.header for segment in header.segments)):
-        if max(each.children * each.drafts, each.inspirations) > cap("EVO_MAX_CHILDREN"):
+        most = max(each.children * each.drafts, each.inspirations, *_counts(each.search))
+        if most > cap("EVO_MAX_CHILDREN"):
             yield above("EVO_MAX_CHILDREN")
         if max(each.draws, each.confirm) > cap("EVO_MAX_DRAWS"):
             yield above("EVO_MAX_DRAWS")
@@ -103,6 +108,14 @@ def faults_of(log: Log) -> Iterator[str]:
     yield from _wrong_inheritance(log)
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _counts(search: SearchRecord | None) -> Iterator[int]:
+    """Yields the whole numbers among the fields of a shipped search, which are counts of work."""
+    fields = [search.fields] if search and search.name in SHIPPED and not search.source else []
+    for each in fields:
+        fields.extend(value for value in each.values() if isinstance(value, dict))
+        yield from (value for value in each.values() if isinstance(value, int))
 
 
 def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:

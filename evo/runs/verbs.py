@@ -425,6 +425,6 @@ def _resume_job(
         raise ValueError(
             f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
         )
-    header = own_models(known_search(log.header, search), path, model)
+    header = known_search(own_models(log.header, path, model), search)
     header = msgspec.structs.replace(header, task=with_function(header.task, task))
     return Job(path, header, goal, named=model is not None)

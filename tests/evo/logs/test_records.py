@@ -14,7 +14,7 @@ import evo
 from evo.keyed import KeyedStream
 from evo.logs.journal import encode_line
 from evo.logs.log import line_decoder, read_log
-from evo.logs.maintenance import require_whole
+from evo.logs.maintenance import SHIPPED, require_whole
 from evo.logs.records import (
     Child,
     Confirmation,
@@ -159,6 +159,10 @@ def test_a_run_of_such_a_search_can_go_on(tmp_path: Path) -> None:
     log = evo.run("mmd", generations=1, children=2, search=search, log=tmp_path / "a.jsonl", **how)
     assert len(evo.resume(log.path, generations=2, search=search, **how).generations) == 2
     assert not evo.verify(log.path).faults
+
+
+def test_the_shipped_searches_are_those_whose_counts_a_log_is_checked_for() -> None:
+    assert SHIPPED | {"greedy"} == set(evo.SEARCHES)
 
 
 @pytest.mark.parametrize(
