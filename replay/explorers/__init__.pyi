@@ -2,6 +2,7 @@
 
 from .allocation import explore_allocation as explore_allocation
 from .budget import explore_budget as explore_budget
+from .curves import explore_curves as explore_curves
 from .live_view import follow as follow
 from .panels import PANELS as PANELS
 from .panels import explore_figures as explore_figures

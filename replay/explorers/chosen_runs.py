@@ -24,6 +24,7 @@ from replay.plots.chart import Chart
 from replay.plots.marks import Line
 from replay.plots.medium import palette
 from replay.plots.panel import Axis, Panel
+from replay.plots.runs import COSTS
 from replay.plots.scripts import spoken
 from replay.plots.style import Theme, fitness_name, number
 
@@ -103,15 +104,20 @@ def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
 
 
 def runs_chart(view: RunsView) -> Chart:
-    """The chart of the runs, with the same lines as in the budget explorer (`view.js`)."""
+    """The chart of the runs, with the same lines as in the budget explorer (`view.js`).
+
+    Runs of unlike N are drawn against calls, as a generation of theirs is not the same amount.
+    """
     own, lines, heights = palette.get()[SPLITS:], [], []
+    unlike = view.summary["N"].nunique() > 1
     for k, run in enumerate(view.summary["run"]):
         rows = view.rows[view.rows["run"] == run].sort_values("generation")
         fitness = rows["best_fitness"].to_numpy(np.float64)
         dash = RUN_DASHES[k // len(own) % len(RUN_DASHES)]
+        spent = rows["n_calls"].cumsum() if unlike else rows["generation"]
         lines.append(
             Line(
-                x=rows["generation"].to_numpy(np.int64), y=fitness, label=str(run), step=True,
+                x=spent.to_numpy(np.int64), y=fitness, label=str(run), step=True,
                 color=own[k % len(own)], dash=dash,
             )
         )  # fmt: skip
@@ -121,11 +127,11 @@ def runs_chart(view: RunsView) -> Chart:
         return Chart(message="No run has a program that is ok.")
     low, high = float(known.min()), float(known.max())
     room = 0.06 * (high - low or 0.1)
-    last = max(int(view.summary["T"].max()), 1)
+    last = max(int(view.summary["calls" if unlike else "T"].max()), 1)
     panel = Panel(
         title="Best so far",
-        about="A line per run.",
-        x=Axis(domain=(0, last), label="generation", whole=True),
+        about=f"A line per run{', by calls as they differ in N' if unlike else ''}.",
+        x=Axis(domain=(0, last), label=COSTS["calls" if unlike else "generation"][0], whole=True),
         y=Axis(domain=(low - room, high + room), label=fitness_name(view.rows["task"])),
         marks=lines,
         height=260,
@@ -226,11 +232,13 @@ class ChosenRuns:
         if len(names) == 1 and there:
             self.shown = browse(there[0], theme=self._theme)
         elif names:
+            unlike = self._frame.loc[self._frame["run"].isin(names), "children"].nunique() > 1
+            by_calls = ", x='calls'" if unlike else ""
             rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
             subject = Subject(
                 name="runs", chart=runs_chart, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
-                code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
+                code=lambda settings: f"replay.plots.trajectories({rows}, by='run'{by_calls})",
             )  # fmt: skip
             self.shown = ChartExplorer(subject, {}, help="")
         if len(there) == 2:

@@ -11,6 +11,7 @@ from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
 from replay.explorers.chosen_runs import ChosenRuns, Split
+from replay.explorers.curves import explore_curves
 from replay.explorers.drawn import Drawn
 from replay.explorers.panels import explore_figures, explore_panel, panels
 from replay.explorers.runs_table import Runs
@@ -183,6 +184,7 @@ def explore(
             "Budget": lambda: link(explore_budget(frame, child_table=child_table, theme=theme)),
             "Table of runs": functools.partial(Runs, frame, theme=theme, chosen=chosen),
             "Allocation": functools.partial(explore_allocation, frame, theme=theme),
+            "Curves": functools.partial(explore_curves, frame, theme=theme),
             "Figures": functools.partial(explore_figures, frame, theme=theme),
             **_own_panels(frame, theme),
         },

@@ -53,6 +53,11 @@ def entry(
     return control("BoundedFloatText", label, tip=tip, value=value, min=low, max=high, step=step)
 
 
+def words(label: str, hint: str, *, tip: str) -> Widget:
+    """A field for a text, which counts once the field is left or Enter is pressed."""
+    return control("Text", label, tip=tip, placeholder=hint, continuous_update=False)
+
+
 def several(label: str, options: Sequence[object], rows: int, *, tip: str) -> Widget:
     """A list from which several can be chosen."""
     return control("SelectMultiple", label, tip=tip, options=options, rows=rows)

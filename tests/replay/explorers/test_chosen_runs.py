@@ -13,14 +13,20 @@ def frame():
     return chain_runs(budget=16, sizes=(2, 4))[0]
 
 
-def test_every_number_of_the_chart_is_one_of_the_rows(frame):
-    names = frame["run"].drop_duplicates().tolist()[1:6]
+@pytest.mark.parametrize("mixed", [False, True])
+def test_every_number_of_the_chart_is_one_of_the_rows(frame, mixed):
+    sizes = frame.drop_duplicates("run").set_index("run")["children"]
+    names = sizes.index[sizes == 2].tolist()[1:5]
+    names += sizes.index[sizes == 4].tolist()[:1] if mixed else []
     [panel] = json.loads(pack(runs_chart(_view(frame, names))))["panels"]
     assert [each["label"] for each in panel["marks"]] == names
     for line in panel["marks"]:
         rows = frame[frame["run"] == line["label"]]
-        assert line["x"] == rows["generation"].tolist()
+        calls = rows["generation"] * rows["children"]  # what runs of unlike N are compared by
+        assert line["x"] == (calls if mixed else rows["generation"]).tolist()
         assert line["y"] == [None if np.isnan(each) else each for each in rows["best_fitness"]]
+    assert panel["x"]["label"] == ("LLM calls so far" if mixed else "generation")
+    assert max(line["x"][-1] for line in panel["marks"]) == panel["x"]["domain"][1]
     looks = [(each["color"], each["dash"]) for each in panel["marks"]]
     assert len(set(looks)) == len(looks)
 

@@ -1,0 +1,66 @@
+"""The curves of runs: grouped by a column, filtered, against a cost, near the optimum."""
+
+import contextlib
+import json
+
+import pytest
+from synthetic_runs import chain_runs
+
+import replay
+from replay.explorers import explore_curves
+from replay.plots import charts
+from replay.plots.chart import pack
+
+
+@pytest.fixture(scope="module")
+def frame():
+    made = chain_runs(budget=16, sizes=(2, 4))[0]
+    return made.assign(prompt=made["seed"].map(lambda seed: "long" if seed % 2 else "short"))
+
+
+def drawn(explorer):
+    """The panels on the screen."""
+    return json.loads(explorer._screen.chart)["panels"]
+
+
+def panels_of(chart):
+    return json.loads(pack(chart))["panels"]
+
+
+def test_a_column_groups_and_colours_the_runs(frame):
+    with contextlib.closing(explore_curves(frame)) as shown:
+        assert drawn(shown) == panels_of(charts.trajectories(frame, x="calls"))
+        assert {"prompt", "children"} <= {*shown.controls["by"].options}
+        assert "best_fitness" not in shown.controls["by"].options  # it varies within runs
+        shown.controls["by"].value = "prompt"
+        assert drawn(shown) == panels_of(charts.trajectories(frame, x="calls", by="prompt"))
+        shown.controls["together"].value = True
+        shown.controls["scale"].value = shown.controls["scale"].options[1]
+        wanted = charts.trajectories(frame, x="calls", by="prompt", together=True, gap=True)
+        assert drawn(shown) == panels_of(wanted)
+        assert "by='prompt', together=True, gap=True" in shown.code
+
+
+def test_runs_that_do_not_meet_a_condition_are_hidden(frame):
+    where = "prompt == 'long' and children == 4"
+    with contextlib.closing(explore_curves(frame, where=where, x="generation")) as shown:
+        kept = frame[(frame["prompt"] == "long") & (frame["children"] == 4)]
+        assert drawn(shown) == panels_of(charts.trajectories(kept))
+        assert eval(
+            shown.code, {"replay": replay, "frame": frame}
+        ).lines  # the stated call draws it
+        before = drawn(shown)
+        for wrong, said in (
+            ("children >", "expected a condition"),
+            ("children == 3", "no run has"),
+        ):
+            shown.controls["where"].value = wrong
+            assert said in shown._words.value
+            assert drawn(shown) == before
+
+
+def test_curves_are_a_tab(frame):
+    with contextlib.closing(replay.explore(frame)) as tabs:
+        assert drawn(tabs.open("Curves"))
+    with pytest.raises(ValueError, match="by: expected a value out of"):
+        explore_curves(frame, by="colour")
