@@ -29,6 +29,8 @@ from .runs.agreement import check_critic as check_critic
 from .runs.checking import Check as Check
 from .runs.concurrency import ConcurrencyPlan as ConcurrencyPlan
 from .runs.concurrency import plan_concurrency as plan_concurrency
+from .runs.estimate import Estimate as Estimate
+from .runs.estimate import estimate as estimate
 from .runs.fork import fork as fork
 from .runs.handle import Handle as Handle
 from .runs.judge import evaluate as evaluate

@@ -82,6 +82,7 @@ def run(
     log_dir: str | None = None,
     resume: OnUnlessNot = True,
     protocol: str | None = None,
+    dry_run: Flag = False,
     **options: Unpack[SeriesOptions],
 ) -> int:
     """Runs searches, one per seed, and logs them; or those that a protocol still lacks.
@@ -96,11 +97,15 @@ def run(
         resume: Continue a log of equal configuration; --no-resume begins a new one.
         protocol: File or name of a protocol to run; no other options but --log-dir and those of
             the endpoint and machine go with it.
+        dry_run: Call nothing; show what the runs may cost in calls, tokens, dollars and time.
     """
     from evo.cli.estimates import outlook
+    from evo.runs.estimate import estimate
     from evo.runs.verbs import prepare_many, prepare_run
 
     if protocol is not None:
+        if dry_run:
+            raise ValueError("--dry-run: `evo protocol FILE` shows what a protocol costs")
         if task is not None or seeds is not None or seed is not None or log is not None:
             raise ValueError(
                 "--protocol fixes the task, the seeds and the logs: give none of these"
@@ -112,6 +117,9 @@ def run(
         raise ValueError("--seed is one seed, --seeds are several: give one of them")
     if log is not None and (seeds or log_dir is not None):
         raise ValueError("--log: goes with one seed; --log-dir takes several")
+    if dry_run:
+        print(estimate(task, seeds=seeds or [seed or 0], **options))
+        return 0
     if log is None:
         prepared = prepare_many(
             task,

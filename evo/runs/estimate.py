@@ -1,0 +1,259 @@
+"""What runs may cost, before their first call: every figure as a bracket.
+
+Tokens are estimated from characters, 3 to 5 of which are a token in programs and English, or taken
+from a log of earlier calls. The time is that of the calls alone.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, SupportsIndex, Unpack
+
+from evo.logs.cost import longest_reply, price_of_tokens, usage_tokens
+from evo.logs.log import Log, read_log
+from evo.logs.records import AskedModel, CriticRecord, Header, Model
+from evo.models.critics import rubrics_of
+from evo.plugins import MistakenType
+from evo.prompt import build_messages
+from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
+from evo.runs.options import ManyOptions, check_options, options_in
+from evo.runs.options import SeriesOptions as Configuration
+from evo.tasks.instances import calls_of_evaluation, checks_of, read_instances
+from evo.tasks.task import Task, load_task
+
+CHARACTERS = (3.0, 5.0)
+"""Characters a token, from dense programs to plain English."""
+
+SPEED = (20.0, 150.0)
+"""Completion tokens a second of one call, from slow to fast endpoints."""
+
+
+class Bracket(NamedTuple):
+    """The least and the most of a figure; NaN: unknown."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What some runs may cost, without retries.
+
+    Attributes:
+        runs: Number of runs.
+        calls: Calls in all at most, those of evaluations and critics included.
+        prompt_tokens: Tokens of all prompts.
+        completion_tokens: Tokens of all replies.
+        dollars: At the models' prices; NaN where a price is unknown; 0 of a stand-in.
+        seconds: Wall time of the calls, with as many in flight as the session allows.
+        basis: What the figures rest on, in words.
+    """
+
+    runs: int
+    calls: int
+    prompt_tokens: Bracket
+    completion_tokens: Bracket
+    dollars: Bracket
+    seconds: Bracket
+    basis: str
+
+    def __str__(self) -> str:
+        rows = [
+            ("calls, at most", f"{self.calls:,}"),
+            ("prompt tokens", _between(self.prompt_tokens, ",.0f")),
+            ("completion tokens", _between(self.completion_tokens, ",.0f")),
+            ("dollars", _between(self.dollars, ",.2f")),
+            ("time of the calls", " to ".join(map(_duration, self.seconds))),
+        ]
+        runs = f"{self.runs} {'run' if self.runs == 1 else 'runs'}, nothing was called"
+        lines = [f"  {name:<18}{text}" for name, text in rows]
+        return "\n".join([runs, *lines, self.basis])
+
+
+def estimate(
+    task: str | os.PathLike[str] | Task,
+    *,
+    seeds: Iterable[SupportsIndex] | str = (0,),
+    like: str | os.PathLike[str] | Log | None = None,
+    **options: Unpack[ManyOptions],
+) -> Estimate:
+    """Returns what runs may cost, without a call: calls, tokens, dollars and time.
+
+    Args:
+        task: Name, alias, folder or Task.
+        seeds: Seeds of the runs, as for `evo.run_many`.
+        like: A log of earlier calls of this kind. Tokens and seconds of a rewrite are then between
+            the 10th and the 90th percentile of its calls.
+        **options: Those of `evo.run_many`.
+
+    Raises:
+        ValueError: An option is out of range, or `like` holds no call with usage.
+
+    Example:
+        >>> print(evo.estimate("cp", model="gpt-4.1-mini", generations=8, children=16))
+    """
+    check_options(ManyOptions, options)
+    loaded, numbers = load_task(task), seeds_of(seeds)
+    header = make_header(loaded, seed=numbers[0], **options_in(Configuration, options))
+    slots = settings_of(options).max_concurrent
+    generations = goal_of(options).generations
+    kinds = _kinds(header, generations, None if like is None else _opened(like))
+    calls = [len(numbers) * kind.calls for kind in kinds]
+    total = sum(calls)
+
+    def summed(of: Sequence[Bracket]) -> Bracket:
+        pairs = [(count, each) for count, each in zip(calls, of, strict=True) if count]
+        return Bracket(
+            math.fsum(count * each.low for count, each in pairs),
+            math.fsum(count * each.high for count, each in pairs),
+        )
+
+    inside = summed([kind.seconds for kind in kinds])
+    waves = max(generations * math.ceil(header.children * header.drafts / slots), 1)
+    rewrites = kinds[0].seconds  # one after another, whatever the number of slots
+    return Estimate(
+        runs=len(numbers),
+        calls=total,
+        prompt_tokens=summed([kind.prompt for kind in kinds]),
+        completion_tokens=summed([kind.completion for kind in kinds]),
+        dollars=summed([kind.dollars for kind in kinds]),
+        seconds=Bracket(
+            *(max(s / slots, waves * r) for s, r in zip(inside, rewrites, strict=True))
+        ),
+        basis=_basis(like is not None, header),
+    )
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Calls of one kind in one run, and what one of them takes."""
+
+    calls: int
+    prompt: Bracket
+    completion: Bracket
+    dollars: Bracket
+    seconds: Bracket
+
+
+def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
+    """Returns the calls for rewrites, those of evaluations, and those of the critic."""
+    record, children = header.task, generations * header.children
+    program = len(_initial(header))
+    around = sum(len(m["content"]) for m in build_messages(record, "", 0.5))
+    asked = [(each.model, each.sampling.max_tokens) for each in header.models]
+    asked = asked or [(header.model, header.sampling.max_tokens)]
+    shown = program * (1 + header.inspirations)
+    wanted = program if header.edits == "rewrite" else min(program, 200)
+    rewrite = _kind(children * header.drafts, asked, around + shown, wanted, like=like)
+    kinds = [rewrite]
+    asking = calls_of_evaluation(record)
+    scored = children if header.drafts > 1 else 0
+    if asking:
+        rows = read_instances(record)
+        row = statistics.fmean(len(str(each["prompt"])) for each in rows)
+        answers = (1 + children) * asking + 2 * checks_of(record)
+        scored += answers if record.score == "critic" else 0
+        who: AskedModel | Header = header.asks or header
+        one = [(who.model, who.sampling.max_tokens)]
+        kinds.append(_kind(answers, one, program + row, 1))
+    if header.critic is not None and scored:
+        critic: CriticRecord = header.critic
+        count = scored * len(rubrics_of(critic))
+        one = [(critic.model, critic.sampling.max_tokens)]
+        kinds.append(_kind(count, one, around + 2 * program, 1))
+    return kinds
+
+
+def _kind(
+    calls: int,
+    asked: Sequence[tuple[Model, int | None]],
+    characters: float,
+    reply: float,
+    like: Log | None = None,
+) -> _Kind:
+    """Returns what a call takes whose prompt and shortest reply have so many characters.
+
+    At the most a prompt also holds a reply that is as long as the model may give.
+    """
+    most = [longest_reply(model, limit) or model.context or math.nan for model, limit in asked]
+    longest = math.nan if any(map(math.isnan, most)) else max(most)
+    dense, plain = CHARACTERS
+    window = max((model.context or math.inf) for model, _ in asked)
+    prompt = Bracket(characters / plain, min(characters / dense + longest, window))
+    completion = Bracket(min(max(1.0, reply / plain), longest), longest)
+    slow, fast = SPEED
+    seconds = Bracket(completion.low / fast, completion.high / slow)
+    if like is not None:
+        prompt, completion, seconds = _measured(like)
+    prices = [
+        [
+            float(price_of_tokens(p, 0.0, c, model=model)) if model.is_llm else 0.0
+            for model, _ in asked
+        ]
+        for p, c in zip(prompt, completion, strict=True)
+    ]
+    known = not any(math.isnan(each) for end in prices for each in end)
+    dollars = Bracket(min(prices[0]), max(prices[1])) if known else Bracket(math.nan, math.nan)
+    return _Kind(calls, prompt, completion, dollars, seconds)
+
+
+def _initial(header: Header) -> str:
+    return header.task.files[header.task.program_file]
+
+
+def _opened(like: str | os.PathLike[str] | Log) -> Log:
+    if isinstance(like, Log):
+        return like
+    if isinstance(like, str | os.PathLike):
+        return read_log(like)
+    raise MistakenType(f"like: expected a log or its path, got {like!r:.60}")
+
+
+def _measured(log: Log) -> tuple[Bracket, Bracket, Bracket]:
+    """Returns prompt and completion tokens and seconds of a log's calls, 10 % to 90 %."""
+    import numpy as np
+
+    made = [each for out in log.outcomes for each in out.attempts if each.status == "ok"]
+    counted = [(usage_tokens(each.usage), each.latency) for each in made if not each.cached]
+    rows = [(t.prompt, t.completion, s) for t, s in counted if t is not None and s is not None]
+    if not rows:
+        raise ValueError(f"like: {log.path} holds no call with usage and a time; give another log")
+    low, high = np.quantile(np.array(rows, dtype=float), [0.1, 0.9], axis=0)
+    prompt, completion, seconds = (
+        Bracket(float(a), float(b)) for a, b in zip(low, high, strict=True)
+    )
+    return prompt, completion, seconds
+
+
+def _basis(measured: bool, header: Header) -> str:
+    if measured:
+        text = "Tokens and times of rewrites are those of the log given, 10th to 90th percentile."
+    else:
+        dense, plain = CHARACTERS
+        slow, fast = SPEED
+        text = (
+            f"From the program's {len(_initial(header)):,} characters at {dense:g} to "
+            f"{plain:g} a token, replies between that and the model's longest, {slow:g} to "
+            f"{fast:g} tokens a second."
+        )
+    return f"{text} Evaluations and retries come on top." + (
+        "" if header.model.is_llm else " The offline model costs nothing and answers at once."
+    )
+
+
+def _between(each: Bracket, form: str) -> str:
+    if math.isnan(each.low) or math.isnan(each.high):
+        return "unknown" if math.isnan(each.low) else f"at least {each.low:{form}}"
+    return f"{each.low:{form}} to {each.high:{form}}"
+
+
+def _duration(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "unknown"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
