@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from evo.logs.records import Asked, Child, Header, Made, Outcome, Reply
+from evo.logs.records import Asked, Child, Header, Made, Outcome, ReplyLine
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -17,14 +17,14 @@ def joined(outcome: OutcomeT, call: Asked | None) -> OutcomeT:
     if call is None or outcome.attempts:
         return outcome
     more: dict[str, object] = {"attempts": call.attempts, "model": call.model}
-    if isinstance(outcome, Child) and isinstance(call, Reply):
+    if isinstance(outcome, Child) and isinstance(call, ReplyLine):
         more |= {"reply": call.reply, "reasoning": call.reasoning}
     return msgspec.structs.replace(outcome, **more)
 
 
-def parted(child: Child) -> tuple[Reply, Child]:
+def parted(child: Child) -> tuple[ReplyLine, Child]:
     """Returns the two lines that a child and its call are in a log."""
-    reply = Reply(
+    reply = ReplyLine(
         inherited=child.inherited, generation=child.generation, index=child.index,
         attempts=child.attempts, draft=child.draft, model=child.model,
         reply=child.reply, reasoning=child.reasoning,

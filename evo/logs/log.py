@@ -36,7 +36,7 @@ from evo.logs.records import (
     Line,
     Outcome,
     Plan,
-    Reply,
+    ReplyLine,
     Session,
     Tick,
 )
@@ -197,11 +197,13 @@ class Log:
         return self._children(dict(sorted(self._spans.items())))
 
     @functools.cached_property
-    def replies(self) -> dict[tuple[int, int, int], Reply]:
+    def replies(self) -> dict[tuple[int, int, int], ReplyLine]:
         """Calls without a child: see the attributes."""
         spans = {key: span for key, (_, span) in self._asked.items()}
         records = self._records(spans.values())
-        return {key: record for key, s in spans.items() if isinstance(record := records[s], Reply)}
+        return {
+            key: record for key, s in spans.items() if isinstance(record := records[s], ReplyLine)
+        }
 
     def _children(self, spans: Mapping[tuple[int, int], Sequence[Span]]) -> list[Child]:
         """Reads children with their calls, each by the lines that hold them."""
@@ -210,7 +212,7 @@ class Log:
         for each in spans.values():
             child, calls = records[each[-1]], [records[span] for span in each[:-1]]
             assert isinstance(child, Child)
-            call = next((call for call in calls if isinstance(call, Reply)), None)
+            call = next((call for call in calls if isinstance(call, ReplyLine)), None)
             found.append(joined(child, call))
         return found
 

@@ -34,7 +34,7 @@ from evo.logs.records import (
     Outcome,
     Plan,
     Record,
-    Reply,
+    ReplyLine,
     SearchRecord,
 )
 
@@ -186,7 +186,7 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         name, record = f"line {number}", line_decoder.decode(line)
         if isinstance(record, Child):
             name = f"child {(record.generation, record.index)}"
-        elif isinstance(record, Reply):
+        elif isinstance(record, ReplyLine):
             name = f"call {(record.generation, record.index, record.draft)}"
         elif isinstance(record, Header):
             name = "a header"
@@ -264,7 +264,9 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
     """Returns what a log holds of the generations through `at`, in order; children as given."""
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
-    records: Iterable[Initial | Plan | InstanceCall | Reply | Outcome | Confirmation | Generation]
+    records: Iterable[
+        Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation
+    ]
     records = itertools.chain(
         log.plans.values(), log.instance_calls, log.critic_calls, initial,
         log.replies.values(), children, log.confirmations.values(), log.generations,

@@ -354,7 +354,7 @@ class Asked(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     model: str = ""
 
 
-class Reply(Asked, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class ReplyLine(Asked, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call with the reply, and what the endpoint gave apart from that."""
 
     reply: str | None = None
@@ -412,6 +412,6 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Aside = Session | InstanceCall | CriticCall | Reply | Confirmation | Tick
+Aside = Session | InstanceCall | CriticCall | ReplyLine | Confirmation | Tick
 Line = Header | Initial | Plan | Child | Generation | End | Aside
 """Every kind of line in a log."""

@@ -29,7 +29,7 @@ from evo.logs.records import (
     InstanceCall,
     Limits,
     Line,
-    Reply,
+    ReplyLine,
     TaskRecord,
     Tick,
 )
@@ -212,7 +212,7 @@ class Arm:
 
     def _with_rates(self, line: Line) -> Line:
         """Returns a line whose calls keep their prices, if these are no longer the header's."""
-        if not isinstance(line, Child | InstanceCall | Reply):
+        if not isinstance(line, Child | InstanceCall | ReplyLine):
             return line
         now, logged = (each.asked_by(line).model for each in (self.header, self.state.header))
         rates = {n: getattr(now, n) for n in RATES if getattr(now, n) != getattr(logged, n)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from evo import parallel
-from evo.logs.records import Evaluation, Header, Reply
+from evo.logs.records import Evaluation, Header, ReplyLine
 from evo.models.client import Call, CallCancelled, Caller, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, parse_reply
@@ -64,10 +64,10 @@ def is_cut(call: Call) -> bool:
     return call.finish_reason == "length"
 
 
-def reply_line(prompt: Prompt, call: Call) -> Reply:
+def reply_line(prompt: Prompt, call: Call) -> ReplyLine:
     """Returns the line of a call."""
     generation, index = prompt.place
-    return Reply(
+    return ReplyLine(
         generation=generation, index=index, draft=call.draft, attempts=call.attempts,
         reply=call.reply, reasoning=call.reasoning, model=prompt.planned.model,
     )  # fmt: skip
@@ -89,7 +89,7 @@ class OneCall:
     header: Header
     caller: Callable[[Header], Caller]
     tally: Tally
-    log: Callable[[Reply], None]
+    log: Callable[[ReplyLine], None]
     numbering: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Call:

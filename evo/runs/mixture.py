@@ -20,7 +20,7 @@ import msgspec
 
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import Header, Outcome, Planned, Reply
+from evo.logs.records import Header, Outcome, Planned, ReplyLine
 
 MIXTURE_VERSION = 2
 """How the returns of models are compared in new runs."""
@@ -128,7 +128,7 @@ def added(
     children: Sequence[Outcome],
     header: Header,
     best_before: float | None,
-    unchosen: Sequence[Reply] = (),
+    unchosen: Sequence[ReplyLine] = (),
 ) -> dict[str, Returns]:
     """Returns what each model has returned after a complete generation.
 
@@ -165,7 +165,7 @@ def added(
 
 
 def _charged(
-    returns: Returns, call: Outcome | Reply, header: Header, *, in_dollars: bool
+    returns: Returns, call: Outcome | ReplyLine, header: Header, *, in_dollars: bool
 ) -> Returns:
     """Returns the same after one more call."""
     cost = cost_of_calls([call], header)

@@ -37,7 +37,7 @@ from evo.logs.records import (
     Outcome,
     Plan,
     Record,
-    Reply,
+    ReplyLine,
     Tick,
 )
 from evo.models.critics import Known, known_of
@@ -103,7 +103,7 @@ class State:
         self.known: Known = {}
         self.plan: Plan | None = None
         self.children: dict[int, Outcome] = {}
-        self.replies: dict[tuple[int, int, int], Reply] = {}
+        self.replies: dict[tuple[int, int, int], ReplyLine] = {}
         self.confirmation: Confirmation | None = None
         self.failed: dict[Place, int] = {}
         self.seconds = 0.0
@@ -121,7 +121,7 @@ class State:
                 self.plan = line
             case InstanceCall():
                 self._call(line)
-            case Reply():
+            case ReplyLine():
                 self.replies[line.generation, line.index, line.draft] = line
                 place = (line.generation, line.index)
                 self.failed[place] = min(self.failed.get(place, 0), line.draft)
@@ -208,12 +208,12 @@ class State:
         calls = self._calls.pop(number, [])
         calls.sort(key=lambda each: (isinstance(each, CriticCall), each.program, each.index))
         drafts = self._unchosen(number)
-        every: list[Outcome | InstanceCall | Reply] = [*children, *calls, *drafts]
+        every: list[Outcome | InstanceCall | ReplyLine] = [*children, *calls, *drafts]
         made: list[Attempted] = [each for each in every if not each.inherited]
         cost = cost_of_calls(made, self.header.under(number))
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
 
-    def _unchosen(self, number: int) -> list[Reply]:
+    def _unchosen(self, number: int) -> list[ReplyLine]:
         """Returns the drafts of a generation's children that were not evaluated, in order."""
         return [reply for key, reply in sorted(self.replies.items()) if key[0] == number]
 

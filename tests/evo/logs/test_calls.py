@@ -15,7 +15,7 @@ from evo.logs.calls import parted
 from evo.logs.journal import Reader, encode_line
 from evo.logs.log import line_decoder
 from evo.logs.maintenance import compact, faults_of
-from evo.logs.records import Child, Header, Line, Reply
+from evo.logs.records import Child, Header, Line, ReplyLine
 from evo.logs.stopping import stop
 from evo.models.client import Call, CallCancelled, ModelClient
 from evo.runs.configuration import make_header
@@ -66,7 +66,7 @@ def test_a_reply_is_in_the_log_before_its_program_is_evaluated(tmp_path: Path) -
     assert reply.reply
     went_on = evo.resume(path, **QUIET)
     assert went_on.child(1, 0).reply == reply.reply
-    assert sum(isinstance(line, Reply) for line in lines_of(path)) == 6
+    assert sum(isinstance(line, ReplyLine) for line in lines_of(path)) == 6
 
 
 def test_the_line_of_a_child_says_nothing_of_its_call(logs: dict[int, evo.Log]) -> None:
@@ -117,7 +117,7 @@ def test_a_fork_holds_its_parents_calls_once(
     (fork,) = evo.fork(logs[schema], at=2, log_dir=tmp_path, **QUIET)
     assert timeless(fork.children) == timeless(logs[schema].children)
     assert len(fork.calls) == 4  # those of generation 3
-    calls = [line for line in lines_of(fork.path) if isinstance(line, Reply)]
+    calls = [line for line in lines_of(fork.path) if isinstance(line, ReplyLine)]
     assert len(calls) == (12 if fork.header.schema == 3 else 0)
 
 

@@ -25,14 +25,14 @@ from evo.logs.records import (
     Initial,
     InstanceCall,
     Plan,
-    Reply,
+    ReplyLine,
     Session,
     Tick,
 )
 from evo.runs.configuration import make_header
 from evo.searches.base import Member, Request
 
-KINDS = [Header, Session, Initial, Plan, Child, InstanceCall, CriticCall, Reply, Confirmation,
+KINDS = [Header, Session, Initial, Plan, Child, InstanceCall, CriticCall, ReplyLine, Confirmation,
          Generation, Tick, End]  # fmt: skip
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 JSON = st.recursive(

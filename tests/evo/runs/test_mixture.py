@@ -17,7 +17,7 @@ from evo.cli.estimates import outlook
 from evo.gate.server import OfflineServer
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import Child, Evaluation, Planned, Reply
+from evo.logs.records import Child, Evaluation, Planned, ReplyLine
 from evo.models.registry import ModelError, own_models
 from evo.runs.budget import BudgetError
 from evo.runs.configuration import make_header, make_header_again
@@ -71,7 +71,7 @@ def test_a_free_model_is_the_limit_of_a_cheap_one_and_unknown_prices_compare_cal
 def test_drafts_that_were_not_chosen_cost_what_they_cost() -> None:
     header = make_header("mmd", models=[CHEAP, DEAR])
     made = [child("cheap", 0.7)]
-    draft = Reply(generation=1, index=0, draft=1, attempts=made[0].attempts, model="cheap")
+    draft = ReplyLine(generation=1, index=0, draft=1, attempts=made[0].attempts, model="cheap")
     found = added({}, made, header, 0.5, [draft])["cheap"]
     assert (found.calls, found.asked) == (1, 2)
     assert found.cost == pytest.approx(0.002)

@@ -31,7 +31,7 @@ from evo.logs.records import (
     Header,
     Initial,
     Limits,
-    Reply,
+    ReplyLine,
     SearchRecord,
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
@@ -421,8 +421,8 @@ def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
     made = (Attempt(status="ok", latency=1.0, usage=usage),)
     free = (Attempt(status="ok", latency=0.0, usage=usage, cached=True),)
     more = [
-        Reply(generation=2, index=1, attempts=free, draft=2),
-        Reply(generation=2, index=0, attempts=made, draft=1),
+        ReplyLine(generation=2, index=1, attempts=free, draft=2),
+        ReplyLine(generation=2, index=0, attempts=made, draft=1),
         CriticCall(generation=2, program="0" * 16, index=0, attempts=made, score=0.5),
     ]
     at = next(i for i, line in enumerate(lines) if isinstance(line, Child) and line.generation == 2)
