@@ -7,8 +7,14 @@ import types
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import evo
 import replay
+from evo.cli.options import FLAGS, PYTHON_ONLY
+from evo.runs import options
+from evo.runs.options import entries
+from evo.tasks.folder import TaskConfig
 
 HERE = Path(__file__).resolve().parent
 
@@ -79,6 +85,79 @@ def write_reference() -> None:
         (folder / f"{title}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
+OPTIONS = (
+    ("What ends a run", "GoalOptions"),
+    ("Which model, and how it is sampled", "ModelOptions"),
+    ("What the model is shown, and how parents are chosen", "PromptOptions"),
+    ("What is refused before it is evaluated", "FilterOptions"),
+    ("Several replies for one child", "DraftOptions"),
+    ("How programs are evaluated", "EvaluationOptions"),
+    ("The size of a generation", "SizeOptions"),
+    ("The seed", "SeedOptions"),
+    ("Where a run belongs to a protocol, and all limits as one value", "ProtocolOptions"),
+    ("How the work is done, which changes no child", "SessionOptions"),
+)
+"""Headings of the page of options, and the class of `evo.runs.options` below each."""
+
+
+def write_options() -> None:
+    """Writes a page with every option of a run, and one with every key of task.toml."""
+    lines = [
+        "# Every option of a run",
+        "",
+        "The arguments of `evo.run`, `evo.run_many` and `evo.start`, and what the command line calls them. "
+        "Those under the last heading may differ when a log goes on; all others are what identifies a run.",
+    ]
+    for title, kind in OPTIONS:
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| option | on the command line | default | |",
+            "|---|---|---|---|",
+        ]
+        for name, _, chosen in entries(getattr(options, kind)):
+            flag = (
+                "" if name in PYTHON_ONLY else FLAGS.get(name, [f"--{name.replace('_', '-')}"])[0]
+            )
+            flag = flag and f"`{flag}`"
+            help_ = chosen.help.replace("|", "\\|").replace("*", "\\*")
+            lines.append(f"| `{name}` | {flag} | `{chosen.default!r}` | {help_} |")
+    listed = {each.name for _, kind in OPTIONS for each in entries(getattr(options, kind))}
+    if forgotten := {each.name for each in entries(options.RunOptions)} - listed:
+        raise ValueError(f"options.md lacks {', '.join(sorted(forgotten))}")
+    (HERE / "reference" / "options.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines = [
+        "# Every key of task.toml",
+        "",
+        "All are optional. `evo new FOLDER` writes a folder with those that one mostly needs, and an unknown key "
+        "is an error that lists the known ones.",
+        "",
+        *rows_of(TaskConfig),
+        "",
+        "## [limits]",
+        "",
+        "Limits of one evaluation, in a table of their own.",
+        "",
+        *rows_of(evo.Limits),
+    ]
+    (HERE / "reference" / "task_toml.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def rows_of(kind: type) -> list[str]:
+    """Returns the rows of a table of a struct's fields, described as in its docstring."""
+    described = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2]
+    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", described, re.MULTILINE)
+    about = {name: " ".join(text.split()) for name, text in found}
+    rows = ["| key | default | |", "|---|---|---|"]
+    for field in msgspec.structs.fields(kind):
+        default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+        shown = "" if default in (None, "", ()) or default == {} else f"`{default!r}`"
+        if field.name != "limits":
+            rows.append(f"| `{field.name}` | {shown} | {about[field.name]} |")
+    return rows
+
+
 SECTIONS = {"Args:", "Attributes:", "Example:", "Raises:", "Returns:", "Yields:"}
 
 
@@ -107,3 +186,4 @@ def setup(app: Any) -> None:
 
 
 write_reference()
+write_options()
