@@ -222,13 +222,17 @@ class Drawn:
                 self.settle()
                 self._drawing.view(self.settings).table().to_csv(path, index=False)
         elif path.suffix.lower() == ".html":
-            write_page(path, self._drawing.name, self._drawing.theme, self.page())
+            write_page(path, self._drawing.name, self._drawing.theme, self.page(alone=True))
         else:
             save(self.figure(), path)
         return path
 
-    def page(self) -> str:
-        """The picture as HTML without a server or a network: scripts, where run, make it move."""
+    def page(self, *, alone: bool = False) -> str:
+        """The picture as HTML without a server or a network: scripts, where run, make it move.
+
+        Args:
+            alone: Whether nothing else is on its page, whose address then holds the choice.
+        """
         with self._lock:
             self.settle()
             picture, data, state = self._small(), self.screen.data, self.settings
@@ -236,6 +240,7 @@ class Drawn:
             encoded(each) for each in (picture, data, script("view"), json.dumps(state))
         )
         name = f"replay-{secrets.token_hex(6)}"
+        mount = "addressed" if alone else "mount"
         return (
             f'<div id="{name}" data-replay-still="{self._still}">'
             f'<img style="max-width:100%" src="data:image/png;base64,{image}" '
@@ -245,7 +250,7 @@ class Drawn:
             f'if (window.replayLive?.has("{self._still}")) still.style.display = "none";\n'
             "else if (still) {\n"
             f'  const code = new Blob([bytes("{code}")], {{ type: "text/javascript" }});\n'
-            "  const { mount } = await import(URL.createObjectURL(code));\n"
+            f"  const {{ {mount}: mount }} = await import(URL.createObjectURL(code));\n"
             f'  const state = JSON.parse(new TextDecoder().decode(bytes("{words}")));\n'
             f'  const numbers = new DataView(bytes("{numbers}").buffer);\n'
             "  still.replaceChildren();\n  mount(still, numbers, state);\n}\n</script>\n"

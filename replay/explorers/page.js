@@ -70,6 +70,16 @@ if (!window.replayPage) {
     }
   });
 
+  // Escape in an explorer goes back to the settings before, where nothing else uses the key.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    const undo = event.target.closest(".replay-explorer")?.querySelector(".replay-undo");
+    if (!undo || undo.disabled) return;
+    event.preventDefault();
+    event.stopPropagation();
+    undo.click();
+  });
+
   // Enter on a row chooses it; Enter or a double click on an entry of a list of files opens it: its
   // name is sent along, because the kernel may receive a choice later than a pressed button.
   for (const kind of ["dblclick", "keydown"]) {

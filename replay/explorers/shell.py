@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from replay.plots.style import Theme
 
 
+MOST_PAST = 64
+"""Changes of the settings that can be undone."""
+
+
 class Explorer:
     """Controls and the picture that they move.
 
@@ -93,6 +97,7 @@ class Explorer:
         self._view: View | None = None
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
+        self._past: list[tuple[str, Settings]] = []  # each control that was moved, and from where
         self._png = b""
         self._screen = self._make_screen()
         self._words, self._code, self._status = (ipywidgets.HTML() for _ in range(3))
@@ -257,12 +262,27 @@ class Explorer:
     def choose(self, **settings: object) -> None:
         """Set several controls at once, and draw once."""
         with self._lock:
+            if {**self._settings, **settings} != self._settings:
+                self._remember("")
             self._take({**self._settings, **settings})
+
+    def undo(self) -> None:
+        """Go back to the settings before the latest change; a slider's moves in a row are one."""
+        with self._lock:
+            if self._past:
+                self._take(self._past.pop()[1])
+                self._undo.disabled = not self._past
+
+    def _remember(self, name: str) -> None:
+        """Keep the settings of now, before a control of this name ("": several) changes them."""
+        if not (name and self._past and self._past[-1][0] == name):
+            self._past = [*self._past[1 - MOST_PAST :], (name, self._settings)]
+        self._undo.disabled = False
 
     def _clicked(self, key: object) -> None:
         """A mark was clicked: its key is a tuple of settings and their values."""
         with contextlib.suppress(ValueError):
-            self._take({**self._settings, **self._subject.clicked(key)})
+            self.choose(**self._subject.clicked(key))
 
     def _moved(self, name: str) -> None:
         """A control has a new value."""
@@ -270,6 +290,7 @@ class Explorer:
             if self._adjusting:
                 return
             values = {name: control.value for name, control in self.controls.items()}
+            self._remember(name)
             self._take(self._subject.adjust(name, values))
 
     def _take(self, settings: Settings) -> None:
@@ -346,7 +367,11 @@ class Explorer:
             )
             for parameter in self._subject.scrubs
         ]  # fmt: skip
-        return row([*saves, *scrubs, self._status])
+        self._undo = button("Undo", "Back to the settings before (Escape)", self.undo)
+        self._undo.add_class("replay-undo")
+        self._undo.disabled = True
+        back = [self._undo] if self.controls else []
+        return row([*back, *saves, *scrubs, self._status])
 
     def _show_message(self, text: str) -> None:
         """Show a message, such as the result of a button."""

@@ -12,6 +12,7 @@ const RUN_DASHES = ["none", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5"];  // of the fir
 const MOST_RUNS = 12, MOST_LISTED = 40;  // that can be chosen, that are listed of a split
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
   .split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const MOST_PAST = 64;  // choices that can be undone
 const MOST_POINTS = 120;  // that are drawn of a curve
 const PAUSE = 80;  // milliseconds that a slider stands still before the long texts follow
 
@@ -238,6 +239,10 @@ export function mount(el, bytes, given, tell = () => {}) {
   const code = html("div", { class: "code" }, root);
   const copies = html("button", { type: "button", title: "Copy the call that gives this picture" }, code, "Copy as code");
   const call = html("code", {}, code);
+  const past = [];  // what was moved, and from where
+  const undoes = html("button", { type: "button", title: "Back to the choice before (Escape)" }, code, "Undo");
+  undoes.disabled = true;
+  undoes.onclick = undo;
   copies.onclick = async () => {
     settle();
     copies.textContent = await copy(call.textContent, call);
@@ -301,10 +306,25 @@ export function mount(el, bytes, given, tell = () => {}) {
   function move(name, value) {
     const next = link(name, { ...state, [name]: value }, data.options.children, data.options.generations);
     if (JSON.stringify(next) === JSON.stringify(state)) return;
+    remember(name);
     change(next, name !== "task" && name !== "model");
     tell({ ...state });
   }
+  // Keep the choice of now before it changes; the moves of one slider in a row are one change.
+  function remember(name) {
+    if (!name || past.at(-1)?.name !== name) past.push({ name, state });
+    if (past.length > MOST_PAST) past.shift();
+    undoes.disabled = false;
+  }
+  function undo() {
+    if (!past.length) return;
+    change(past.pop().state);
+    undoes.disabled = !past.length;
+    tell({ ...state });
+  }
   function choose(T, N) {
+    if (T === state.generations && N === state.children) return;
+    remember("");
     change({ ...state, generations: T, children: N, calls: T * N });
     tell({ ...state });
   }
@@ -544,6 +564,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     }
   }
   function pin(name) {
+    remember("");
     const runs = state.runs.includes(name) ? state.runs.filter((each) => each !== name)
       : [...state.runs, name].slice(-MOST_RUNS);
     change({ ...state, runs });
@@ -681,6 +702,17 @@ export function mount(el, bytes, given, tell = () => {}) {
     if (event.target.matches(".cell")) choose(+event.target.dataset.t, +event.target.dataset.n);
   });
 
+  // Escape shows all that was zoomed, else goes back to the choice before.
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !(past.length || Object.keys(zoom).length)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!Object.keys(zoom).length) { undo(); return; }
+    zoom = {};
+    buildPanels();
+    draw();
+  });
+
   // Arrow keys go from cell to cell, Enter chooses one.
   function walk(event) {
     const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
@@ -726,6 +758,27 @@ export function mount(el, bytes, given, tell = () => {}) {
 }
 
 const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model", "runs"];
+
+// As `mount`, in a page of its own: its address holds the choice, so that a link restores it.
+export function addressed(el, bytes, given) {
+  const { options } = unpack(bytes);
+  const known = { ...options, axis: options.axis.map(([, axis]) => axis), runs: null, tau: null };
+  const read = () => {
+    const asked = new URLSearchParams(location.hash.slice(1)), state = { ...given };
+    for (const name of NAMES.filter((each) => asked.has(each))) {
+      const text = asked.get(name);
+      const value = name === "runs" ? asked.getAll(name) : typeof given[name] === "number" ? +text : text;
+      if (known[name] ? known[name].includes(value) : value === value) state[name] = value;
+    }
+    return { ...state, calls: state.generations * state.children };
+  };
+  const view = mount(el, bytes, read(), (state) => {
+    const shown = NAMES.filter((name) => name !== "calls").flatMap((name) => [state[name]].flat().map((value) => [name, value]));
+    history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+  });
+  addEventListener("hashchange", () => view.set(read()));
+  return view;
+}
 const REST = 120;  // milliseconds without a move after which the kernel is told
 
 export default {

@@ -15,6 +15,10 @@ const CHART_STYLE = `
 .replay-chart .one { display: flex; flex-direction: column; justify-content: space-between; min-width: 0; }
 .replay-chart .one b { display: block; } .replay-chart .one p { margin: 0; font-size: 12px; opacity: .85; }
 .replay-chart .legend { display: flex; flex-wrap: wrap; gap: 1px 14px; font-size: 12px; margin-top: 2px; }
+.replay-chart .legend button {
+  font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: left;
+}
+.replay-chart .legend button[aria-pressed=false] { opacity: .75; text-decoration: line-through; }
 .replay-chart .legend svg { display: inline-block; vertical-align: -1px; margin-right: 5px; }
 .replay-chart .head { font-size: 14px; margin: 0 0 6px; }
 .replay-chart .takes { font-size: 12px; margin: 2px 0 0; } .replay-chart .takes summary { cursor: pointer; width: max-content; opacity: .8; }
@@ -28,6 +32,7 @@ const CHART_STYLE = `
 .replay-chart .words { margin: 6px 0 4px; max-width: 110ch; }
 `;
 
+const NOTHING = { kind: "rule" };  // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
 const known = (value) => typeof value === "number" && Number.isFinite(value);
@@ -419,6 +424,7 @@ function furnish(box, chart, plans) {
 
 export function mount(el, given, tell = () => {}) {
   let chart = given, plans = [], zoom = {}, mouse = null, held = null, stops = null;
+  const gone = new Set();  // labels that were clicked away in legends
   const root = html("div", { class: "replay-view replay-chart" }, el);
   html("style", {}, root, LOOK + CHART_STYLE);
   const stage = html("div", { class: "stage" }, root);
@@ -444,7 +450,7 @@ export function mount(el, given, tell = () => {}) {
       panels.tabIndex = 0;
       panels.setAttribute("role", "application");
       panels.setAttribute("aria-label", `${chart.label}; arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one`);
-      plans = chart.panels.map((panel, number) => build(panel, number, width));
+      plans = chart.panels.map((panel, number) => build(remaining(panel), number, width));
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
       if (chart.picture) html("img", { style: "max-width:100%", src: `data:image/png;base64,${chart.picture}`, alt: chart.label || chart.title }, panels);
@@ -467,7 +473,7 @@ export function mount(el, given, tell = () => {}) {
     const box = html("div", { class: "one" }, panels), head = html("div", {}, box);
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
-    if (panel.legend) explain(panel, html("div", { class: "legend" }, head));
+    if (panel.legend) explain(number, html("div", { class: "legend" }, head));
     const ends = panel.marks.filter((mark) => mark.kind === "end");
     const room = ends.length ? Math.min(Math.max(...ends.map((mark) => wide(mark.text))), 0.3 * width) : 0;
     const heads = panel.x.above ? Math.max(...panel.x.ticks.map(([, text]) => text.split("\n").length)) : 0;
@@ -526,25 +532,45 @@ export function mount(el, given, tell = () => {}) {
     return plan;
   }
 
-  // The marks of a panel with another label step back.
-  function highlight(panel, label) {
-    const plan = plans.find((each) => each.panel === panel);
-    plan?.picture.querySelectorAll("[data-mark]").forEach((group) => {
-      const own = panel.marks[group.dataset.mark].label;
-      group.style.opacity = label && own && own !== label ? 0.15 : "";
+  // Whether a mark belongs to an entry of the legend: by its label, else by its colour.
+  function belongs(mark, entry) {
+    if (mark.label) return mark.label === entry.label;
+    return typeof mark.color === "string" && mark.color[0] === "#" && mark.color === entry.color;
+  }
+  // The marks of a panel that belong to other entries step back; null: none does.
+  function highlight(number, entry) {
+    const { marks } = chart.panels[number], entries = marks.filter((mark) => mark.label);
+    plans[number]?.picture.querySelectorAll("[data-mark]").forEach((group) => {
+      const mark = marks[group.dataset.mark], others = entries.some((each) => belongs(mark, each));
+      group.style.opacity = entry && others && !belongs(mark, entry) ? 0.15 : "";
     });
   }
-  function explain(panel, legend) {
-    for (const mark of panel.marks) {
+  // A panel without the marks that were clicked away in its legend.
+  function remaining(panel) {
+    const hidden = panel.legend ? panel.marks.filter((mark) => gone.has(mark.label)) : [];
+    if (!hidden.length) return panel;
+    const keep = (mark) => (hidden.some((each) => belongs(mark, each)) ? NOTHING : mark);
+    return { ...panel, marks: panel.marks.map(keep) };
+  }
+  function explain(number, legend) {
+    for (const mark of chart.panels[number].marks) {
       if (!mark.label) continue;
-      const made = html("span", {}, legend), sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
+      const made = html("button", { type: "button", "aria-pressed": !gone.has(mark.label) }, legend);
+      made.title = "Show or hide it";
+      made.dataset.label = mark.label;
+      const sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
       const color = colorOf(mark, 0);
       if (mark.kind === "line") svg("line", { x1: 0, x2: 20, y1: 5, y2: 5, stroke: color, "stroke-width": Math.max(mark.width, 2), "stroke-dasharray": mark.dash || "none" }, sign);
       else if (mark.kind === "points") svg("circle", { cx: 10, cy: 5, r: 4.5, fill: color }, sign);
       else svg("rect", { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 }, sign);
       made.append(mark.label);
-      made.onpointerenter = () => highlight(panel, mark.label);
-      made.onpointerleave = () => highlight(panel, null);
+      made.onpointerenter = () => highlight(number, mark);
+      made.onpointerleave = () => highlight(number, null);
+      made.onclick = () => {
+        if (!gone.delete(mark.label)) gone.add(mark.label);
+        draw();
+        panels.querySelector(`.legend [data-label="${CSS.escape(mark.label)}"]`)?.focus();
+      };
     }
   }
 
@@ -727,7 +753,8 @@ export function mount(el, given, tell = () => {}) {
     tell({ kind: "click", serial: chart.serial, panel, mark, place });
   }
 
-  // Keys: arrows go from place to place, page up and down from mark to mark, Enter chooses.
+  // Keys: arrows go from place to place, page up and down from mark to mark, Enter chooses one,
+  // Escape shows all again.
   function places() {
     stops ??= plans.flatMap((plan) => plan.panel.marks.flatMap((mark, m) => {
       const count = COUNT[mark.kind]?.(mark) || 0, found = [];
@@ -779,6 +806,10 @@ export function mount(el, given, tell = () => {}) {
     if (event.key === "Enter") {
       if (!held) return;
       if (opens(held)) choose(held);
+    } else if (event.key === "Escape") {  // to all that there is, else to what was before
+      if (!Object.keys(zoom).length && !held) return;
+      [zoom, held] = [{}, null];
+      draw();
     } else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
       const next = step(event.key);
       if (!next) return;

@@ -127,7 +127,7 @@ def test_the_numbers_are_drawn_where_they_belong(page: Any) -> None:
     for x, y in ((1.0, 0.25), (10.0, 2.5)):
         there = page.evaluate(f"({plan}).x({x}).toFixed(1) + ' ' + ({plan}).y({y}).toFixed(1)")
         assert there in d
-    assert page.locator(".legend span").all_inner_texts() == ["ucb1", "random"]
+    assert page.locator(".legend button").all_inner_texts() == ["ucb1", "random"]
     assert page.locator(".replay-view").get_attribute("data-description") == "a chart"
 
 
@@ -256,3 +256,27 @@ def test_a_tap_shows_and_a_second_one_chooses(page: Any) -> None:
     assert page.evaluate("sent.length") == before
     page.evaluate(tap, [x, y])
     assert page.evaluate("sent.length") == before + 1
+
+
+def test_a_legend_hides_and_shows(page: Any) -> None:
+    button = page.get_by_role("button", name="random", exact=True)
+    assert page.locator("path[data-line='random']").count() == 1
+    button.click()
+    assert page.locator("path[data-line='random']").count() == 0
+    assert page.locator("path[data-line='ucb1']").count() == 1
+    lab.expect(button).to_have_attribute("aria-pressed", "false")
+    page.mouse.move(*at(page, "ucb1: 1.732"))
+    assert "random" not in tooltip(page)
+    button.focus()  # by keys
+    page.keyboard.press("Enter")
+    assert page.locator("path[data-line='random']").count() == 1
+    lab.expect(button).to_be_focused()
+
+
+def test_escape_shows_all_again(page: Any) -> None:
+    before = domains(page)
+    left, right = at(page, "ucb1: 1.414"), at(page, "ucb1: 2.828")
+    drag(page, (left[0], left[1] - 30), (right[0], left[1] - 30))
+    assert domains(page) != before
+    page.locator(".panels").press("Escape")
+    assert domains(page) == before

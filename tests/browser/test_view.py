@@ -185,6 +185,48 @@ def test_it_is_moved_by_mouse_and_by_keys(page) -> None:
     assert "tau=0.5" in root.get_attribute("data-source")
 
 
+def test_choices_are_undone_one_by_one(page, explorer) -> None:
+    root = page.locator(".replay-view")
+    page.evaluate(
+        "(now) => document.querySelector('.replay-view').view.set(now)", explorer.settings
+    )
+    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    before = root.get_attribute("data-source")
+    for _ in range(2):  # one slide
+        page.get_by_label("generations T").press("ArrowLeft")
+    page.get_by_label("Cost axis").select_option("tokens")
+    slid = root.get_attribute("data-source").replace("axis='tokens'", "axis='calls'")
+    page.get_by_role("button", name="Undo").click()
+    assert root.get_attribute("data-source") == slid != before
+    page.get_by_label("generations T").press("Escape")
+    assert root.get_attribute("data-source") == before
+
+
+def test_the_address_of_a_saved_page_restores_its_view(page, explorer) -> None:
+    root = page.locator(".replay-view")
+    page.get_by_label("τ", exact=True).fill("0.55")
+    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    page.locator(".runs button").first.click()
+    page.get_by_label("Cost axis").select_option("tokens")
+    shown, link = root.get_attribute("data-source"), page.url
+    assert "generations=4, children=2" in shown
+    assert "runs=[" in shown
+    for where in ("about:blank", link):
+        page.goto(where)
+    root.wait_for()
+    assert root.get_attribute("data-source") == shown
+    page.goto(link.replace("generations=4", "generations=7"))  # nobody can choose that
+    page.wait_for_function(
+        "(now) => document.querySelector('.replay-view').dataset.source !== now", arg=shown
+    )
+    begun = explorer.settings["generations"]
+    assert f"generations={begun}, children=2" in root.get_attribute("data-source")
+    page.goto(link.partition("#")[0] + "#")
+    page.wait_for_function(
+        "(now) => document.querySelector('.replay-view').dataset.source === now", arg=explorer.code
+    )
+
+
 RUNS = """(states) => {
   const root = document.querySelector(".replay-view"), { set, shown } = root.view;
   return states.map((state) => {

@@ -262,3 +262,25 @@ def test_without_ipywidgets_it_is_said_what_to_install() -> None:
     code = "import sys; sys.modules['ipywidgets'] = None; import replay; replay.explore(1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "pip install 'evo-replay[notebook]'" in done.stderr.splitlines()[-1]
+
+
+def test_settings_can_be_undone_one_change_at_a_time(explorer):
+    begun = explorer.settings
+    assert explorer._undo.disabled
+    for arms in (3, 4, 5):  # one slide
+        explorer.controls["arms"].value = arms
+    slid = explorer.settings
+    explorer.choose(reward="rank", shown="random")
+    explorer.choose(reward="rank")  # changes nothing
+    explorer._clicked((("shown", "single"),))
+    assert explorer.settings["shown"] == "single"
+    explorer.undo()
+    assert explorer.settings == {**slid, "reward": "rank", "shown": "random"}
+    explorer.undo()
+    assert explorer.settings == slid
+    assert explorer.controls["reward"].value == slid["reward"]
+    explorer._undo.click()
+    assert explorer.settings == begun
+    assert explorer._undo.disabled
+    explorer.undo()
+    assert explorer.settings == begun
