@@ -11,6 +11,7 @@ import numpy as np
 
 from replay.explorers.budget_arrays import pack
 from replay.explorers.budget_data import (
+    MAPS,
     UNITS,
     CostAxis,
     Outlook,
@@ -122,7 +123,7 @@ class Budgets:
         task = given.get("task", self.pairs[0][0])
         model = given.get("model", next((m for t, m in self.pairs if t == task), ""))
         now = {"task": task, "model": model}
-        now |= {"axis": "calls", "runs": [], **self.defaults(now), **given}
+        now |= {"axis": "calls", "map": "fitness", "runs": [], **self.defaults(now), **given}
         now["runs"] = list(now["runs"])
         T, N, C = now["generations"], now["children"], now["calls"]
         if "calls" not in given:
@@ -186,7 +187,9 @@ class Budgets:
         broader = known.split(T // 2, 2 * N, axis=axis, tau=tau) if T % 2 == 0 else None
         splits = chosen, deeper, broader
         runs = tuple(known.one_run(each, axis) for each in now["runs"] if each in known.names)
-        return BudgetView(outlook=known, axis=axis, tau=tau, splits=splits, runs=runs)
+        return BudgetView(
+            outlook=known, axis=axis, tau=tau, splits=splits, runs=runs, map=now["map"]
+        )
 
 
 def _depths(frame: pd.DataFrame) -> list[int]:
@@ -224,8 +227,9 @@ def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[
 
 
 def stated(settings: Settings) -> Settings:
-    """Settings without runs where none is chosen."""
-    return {name: value for name, value in settings.items() if name != "runs" or value}
+    """Settings without runs where none is chosen, and without the usual map."""
+    usual = {"runs": [], "map": "fitness"}
+    return {name: value for name, value in settings.items() if usual.get(name) != value}
 
 
 def explore_budget(
@@ -244,8 +248,9 @@ def explore_budget(
         theme: Inks; `neutral` suits light and dark pages alike.
         **begins: Where its controls begin: task, model, generations (T), children (N), calls (C =
             T N), axis (what curves are drawn against: generation, calls, tokens, flops or dollars),
-            tau (the fitness to reach; otherwise what half the runs reach) and runs (drawn one by
-            one beside the means).
+            map (what colours mean: fitness, or behind, the mean less that of the best split of the
+            same budget), tau (the fitness to reach; otherwise what half the runs reach) and runs
+            (drawn one by one beside the means).
 
     Raises:
         ValueError: No such runs, or a split that was not logged and cannot be predicted.
@@ -265,6 +270,7 @@ def explore_budget(
         "calls": budgets.calls,
         "tau": None,
         "axis": budgets.units(),
+        "map": list(MAPS),
         "task": tasks,
         "model": models,
         "runs": budgets.runs,

@@ -7,6 +7,7 @@ in the array of floats each column lies, as (first, count).
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from replay.explorers.budget_data import (
     LEVEL,
+    MAPS,
     NAMES,
     UNITS,
     CostAxis,
@@ -79,6 +81,7 @@ def pack(
         "interval": known.interval,
         "brackets": brackets(known),
         "names": list(NAMES),
+        "maps": list(MAPS.items()),
         "grid": {"rows": shown[0], "columns": shown[1]},
         "sizes": sizes,
         "columns": list(columns),
@@ -104,7 +107,7 @@ def _cells(
 ) -> dict[str, Any]:
     """Every split: its value, interval and runs; 0 for unknown, 1 for logged, 2 for predicted."""
     offline = known.fitness.model == "offline"
-    numbers = np.full((4, len(sizes), len(columns)), np.nan)
+    numbers = np.full((5, len(sizes), len(columns)), np.nan)
     kinds = np.zeros((len(sizes), len(columns)), dtype=int)
     words: list[list[str]] = []
     for row, column in np.ndindex(kinds.shape):
@@ -113,11 +116,13 @@ def _cells(
         if cell is None:
             words.append([])
             continue
-        numbers[:, row, column] = cell.value, cell.low, cell.high, cell.n
+        behind = known.behind.get((T, N))
+        less = math.nan if behind is None else behind.value
+        numbers[:, row, column] = cell.value, cell.low, cell.high, cell.n, less
         kinds[row, column] = 1 if cell.logged else 2
         costs = costs_in_words(T, N, known.costs_of(T, N), offline=offline)
-        words.append([cell.words(T, N), costs])
-    names = ("value", "low", "high", "n")
+        words.append([cell.words(T, N), costs, "" if behind is None else behind.words()])
+    names = ("value", "low", "high", "n", "behind")
     columns_of = {name: out.add(part) for name, part in zip(names, numbers, strict=True)}
     return {**columns_of, "kinds": kinds.ravel().tolist(), "words": words}
 

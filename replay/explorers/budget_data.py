@@ -9,6 +9,7 @@ runs each, so that its interval is that of what RUNS logged runs would show.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from replay.statistics.intervals import (
     interval,
     measured,
 )
+from replay.statistics.welch import welch_half
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,9 @@ KERNELS, GROUPS, RUNS = 10, 12, 10
 LEVEL = 0.95
 
 NAMES = ("choice", "twice as deep", "twice as broad")
+
+MAPS = {"fitness": "mean best fitness", "behind": "less the best of the same budget"}
+"""What colours of the heatmap mean, by the value of the setting."""
 
 CostAxis = Literal["generation", "calls", "tokens", "flops", "dollars"]
 """What a split's curves are drawn against."""
@@ -110,6 +115,28 @@ class SplitValue:
         return (
             f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
             f"best fitness {ranged(self.value, self.low, self.high)}\nn = {self.n:g} runs{source}"
+        )
+
+
+@dataclass(frozen=True)
+class Behind:
+    """By how much a split lies behind the best one of its budget: 0 for that one itself."""
+
+    value: float
+    low: float
+    high: float
+    best: tuple[int, int]  # T and N of the best split
+    note: str = ""  # why there is no interval
+
+    def words(self) -> str:
+        """The difference as a sentence."""
+        if self.value == 0:
+            return "It has the highest mean of all splits of its budget."
+        T, N = self.best
+        missing = f" (no interval, as {self.note})" if self.note else ""
+        return (
+            f"It lies {ranged(-self.value, -self.high, -self.low)}{missing} behind T = {T}, "
+            f"N = {N}, which has the highest mean of all splits of its budget."
         )
 
 
@@ -202,6 +229,54 @@ class Outlook:
             if (cell := self.cell(columns[column], rows[row])) is not None:
                 values[row, column], logged[row, column] = cell.value, cell.logged
         return rows, columns, values, logged
+
+    @functools.cached_property
+    def behind(self) -> dict[tuple[int, int], Behind]:
+        """By T and N, how far splits of the heatmap lie behind the best of the same budget.
+
+        The best is chosen from the same runs, which favours it. Intervals of logged means are
+        Welch's; those of predicted ones hold 95 % of the simulated differences.
+        """
+        rows, columns, *_ = self.grid
+        budgets: dict[int, list[tuple[float, int, int]]] = {}
+        for N, T in itertools.product(rows, columns):
+            cell = self.cell(T, N)
+            if cell is not None and math.isfinite(cell.value):
+                budgets.setdefault(T * N, []).append((cell.value, T, N))
+        found = {}
+        for splits in budgets.values():
+            if len(splits) < 2:
+                continue
+            top, *best = max(splits)
+            for value, T, N in splits:
+                limits = self._apart((T, N), (best[0], best[1])) if value < top else (0.0, 0.0, "")
+                found[T, N] = Behind(
+                    value - top, limits[0], limits[1], (best[0], best[1]), limits[2]
+                )
+        return found
+
+    def _apart(self, split: tuple[int, int], best: tuple[int, int]) -> tuple[float, float, str]:
+        """Limits of the difference of the means of two splits, or why there are none."""
+        logged = [self.depths.get(N, 0) >= T for T, N in (split, best)]
+        if not any(logged):
+            one, other = (self._simulated(N)[:, :, T].mean(axis=1) for T, N in (split, best))
+            low, high = np.quantile(one - other, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            return float(low), float(high), ""
+        if not all(logged):
+            return math.nan, math.nan, "one of the two was never run"
+        one, other = (self._ends(T, N) for T, N in (split, best))
+        if min(len(one), len(other)) < LEAST:
+            return math.nan, math.nan, f"that takes {LEAST} runs of each"
+        half = float(welch_half(one, other, LEVEL))
+        value = float(one.mean() - other.mean())
+        if not half > 0:
+            return math.nan, math.nan, "the runs of each are all alike"
+        return value - half, value + half, ""
+
+    def _ends(self, T: int, N: int) -> FloatArray:
+        """Best fitness of the runs of N that are so deep."""
+        rows = self.strata[N]
+        return self.fitness.values[rows, T][self.fitness.depth[rows] >= T]
 
     def split(self, generations: int, children: int, *, axis: CostAxis, tau: float) -> Split | None:
         """The curves of a split; None if it was not logged and cannot be predicted."""

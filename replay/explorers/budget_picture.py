@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay.explorers.budget_arrays import cost_limits, fitness_limits
-from replay.explorers.budget_data import NAMES, UNITS, BudgetCurve, Split
+from replay.explorers.budget_data import MAPS, NAMES, UNITS, BudgetCurve, Split
 from replay.explorers.budget_view import BudgetView
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
+BEHIND = "0: the best of its budget, chosen from the same runs, which favours it"
 RUNS = (PALETTE[4], PALETTE[3], PALETTE[5])
 """Colours of runs that are drawn one by one."""
 _POINTS = 90  # most points of a curve
@@ -48,9 +49,17 @@ def _map(view: BudgetView) -> Panel:
         ["" if cell is None else cell.words(T, N) for T, cell in zip(columns, row, strict=True)]
         for N, row in zip(rows, known, strict=True)
     ]
+    written: bool | list[list[str]] = True
+    if view.map == "behind":
+        found = [[view.outlook.behind.get((T, N)) for T in columns] for N in rows]
+        values = np.array([[math.nan if b is None else b.value for b in row] for row in found])
+        texts = [["" if b is None else b.words() for b in row] for row in found]
+        written = [[behind_in_cell(value) for value in row] for row in values.tolist()]
+        about = BEHIND
     panel = heat(
-        values, ticks=(rows, columns), label="mean best fitness", texts=texts, predicted=predicted
-    )
+        values, ticks=(rows, columns), label=MAPS[view.map], texts=texts, predicted=predicted,
+        written=written,
+    )  # fmt: skip
     chosen = view.splits[0]
     assert chosen is not None
     x, y = _budget_cells(view, chosen.generations * chosen.children)
@@ -69,6 +78,13 @@ def _map(view: BudgetView) -> Panel:
             )  # fmt: skip
     title = f"{view.outlook.fitness.task}, {view.outlook.fitness.model}"
     return replace(panel, title=title, about=about, marks=[*panel.marks, *marks])
+
+
+def behind_in_cell(value: float) -> str:
+    """What a cell states: "-.02", or "0" for the best split of its budget."""
+    if math.isnan(value) or value == 0:
+        return "" if value else "0"
+    return f"{value:.2f}".replace("-0.", "-.") if value > -0.995 else f"{value:.2g}"
 
 
 def _curves(view: BudgetView) -> list[Panel]:
@@ -143,11 +159,12 @@ def _label(split: Split) -> str:
 
 
 def _budget_cells(view: BudgetView, calls: int) -> tuple[list[float], list[float]]:
-    """Frames around the cells of a budget on the heatmap."""
+    """Frames around the cells of a budget on the heatmap that have no frame of their own."""
     x, y = [], []
+    framed = {(each.generations, each.children) for each in view.splits if each is not None}
     rows, columns, *_ = view.outlook.grid
     for row, N in enumerate(rows):
-        if calls % N == 0 and calls // N in columns:
+        if calls % N == 0 and calls // N in columns and (calls // N, N) not in framed:
             column = columns.index(calls // N)
             x += [column + d for d in (-0.43, 0.43, 0.43, -0.43, -0.43, math.nan)]
             y += [row + d for d in (-0.43, -0.43, 0.43, 0.43, -0.43, math.nan)]

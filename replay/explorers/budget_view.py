@@ -26,6 +26,7 @@ class BudgetView:
     tau: float  # the fitness to reach
     splits: tuple[Split | None, ...]  # the chosen one, twice as deep, twice as broad
     runs: tuple[ChosenRun, ...] = ()  # drawn one by one
+    map: str = "fitness"  # what colours of the heatmap mean
 
     @property
     def words(self) -> str:
@@ -47,6 +48,9 @@ class BudgetView:
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
             f"A run costs {costs_in_words(*asked, offline=offline)}.",
         ]
+        behind = self.outlook.behind.get((split.generations, split.children))
+        if behind is not None:
+            text.append(behind.words())
         for name, other in zip(NAMES[1:], self.splits[1:], strict=True):
             if other is not None:
                 kind = "" if other.logged else " (predicted)"

@@ -101,6 +101,7 @@ def _screen() -> Any:
         calls=Int(),
         tau=Float(),
         axis=Unicode(),
+        map=Unicode(),
         task=Unicode(),
         model=Unicode(),
         runs=List(Unicode()),

@@ -3,7 +3,7 @@
 // `mount(el, bytes, state, tell)` knows nothing of Jupyter, so that widgets, pages and saved
 // notebooks use this same file. `bytes` is what `budget_arrays.pack` makes (a DataView): the length
 // of a JSON head (uint32, little endian), the head, and float64 columns that it refers to by place.
-// `state` has generations, children, calls, tau, axis, task, model and runs (the identifiers of those
+// `state` has generations, children, calls, tau, axis, map, task, model and runs (the identifiers of those
 // that are drawn one by one); tell(state) says that somebody moved something. It returns `load(bytes)`, `set(state)` and `close()`.
 
 const COLOURS = ["#d55e00", "#0072b2", "#009e73"];  // choice, twice as deep, twice as broad
@@ -114,8 +114,8 @@ function splitOf(data, state, T, N) {
   const cost = place ? data.column(place) : null;
   for (let g = 1; g <= T; g++) x[g - 1] = cost ? cost[g - 1] : state.axis === "calls" ? g * N : g;
   const n = logged === T ? data.column(stratum.n)[T] : predicted.n;
-  const [tip, costs] = data.cells.words[at];
-  return { generations: T, children: N, x, fitness, reached: share, logged, n, waits, tip, costs };
+  const [tip, costs, behind] = data.cells.words[at];
+  return { generations: T, children: N, x, fitness, reached: share, logged, n, waits, tip, costs, behind };
 }
 
 // A logged run by its identifier: where it lies, and its best fitness after a generation.
@@ -170,6 +170,7 @@ function wordsOf(data, state, splits) {
     `A run reaches τ = ${digits(state.tau, 6)} with probability ${share}.`,
     `A run costs ${split.costs}.`,
   ];
+  if (split.behind) text.push(split.behind);
   others.forEach((other, k) => {
     if (!other) return;
     const name = data.names[k + 1], kind = isLogged(other) ? "" : " (predicted)";
@@ -203,6 +204,11 @@ function thinned(first, count) {
   const found = new Set();
   for (let k = 0; k < MOST_POINTS; k++) found.add(first + Math.round(count ** (k / (MOST_POINTS - 1))) - 1);
   return [...found];
+}
+
+// A text in lines of at most so many characters.
+function wrapped(text, most) {
+  return text.replace(new RegExp(`(.{1,${most}})(?:\\s+|$)`, "g"), "$1\n").trimEnd();
 }
 
 // Put text on the clipboard; where that is denied, by the older way, else leave it selected.
@@ -243,6 +249,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   const undoes = html("button", { type: "button", title: "Back to the choice before (Escape)" }, code, "Undo");
   undoes.disabled = true;
   undoes.onclick = undo;
+  code.prepend(undoes);
   copies.onclick = async () => {
     settle();
     copies.textContent = await copy(call.textContent, call);
@@ -286,14 +293,16 @@ export function mount(el, bytes, given, tell = () => {}) {
   };
   inputs.tau.oninput = () => inputs.tau.value !== "" && move("tau", +inputs.tau.value);
   list("axis", "Cost axis", "What curves are drawn against");
+  list("map", "Map", "What colours and numbers of the map mean");
   list("task", "Task", "Task of the runs");
   list("model", "Model", "Model of the runs");
 
   // What there is to choose from.
   function furnish() {
     for (const name of ["generations", "children", "calls"]) inputs[name].max = data.options[name].length - 1;
-    for (const name of ["axis", "task", "model"]) {
-      const known = name === "axis" ? data.options.axis : data.options[name].map((each) => [each, each]);
+    const pairs = { axis: data.options.axis, map: data.maps.map(([name, label]) => [label, name]) };
+    for (const name of ["axis", "map", "task", "model"]) {
+      const known = pairs[name] || data.options[name].map((each) => [each, each]);
       inputs[name].replaceChildren(...known.map(([label, value]) => html("option", { value }, null, label)));
       if (name === "axis") for (const each of inputs.axis.options) each.disabled = !(each.value in data.costs);
       inputs[name].line.style.display = known.length > 1 ? "" : "none";
@@ -329,10 +338,12 @@ export function mount(el, bytes, given, tell = () => {}) {
     tell({ ...state });
   }
   function change(next, moved = false) {
-    const axis = next.axis !== state.axis, runs = String(next.runs) !== String(state.runs);
+    const axis = next.axis !== state.axis, map = next.map !== state.map;
+    const runs = String(next.runs) !== String(state.runs);
     state = next;
     if (axis) zoom = {};
-    if (axis || runs) buildPanels();
+    if (map) build();
+    else if (axis || runs) buildPanels();
     draw(moved);
   }
 
@@ -381,12 +392,15 @@ export function mount(el, bytes, given, tell = () => {}) {
     const { rows, columns } = data.grid;
     put("text", { x: left, y: 15, class: "head" }, `${data.task}, ${data.model}`);
     const predicted = data.cells.kinds.includes(2);
-    put("text", { x: left, y: 33 }, `dotted: same budget${predicted ? "; round: never run, predicted" : ""}`);
+    const behind = state.map === "behind";
+    const about = behind ? "0: the best of its budget" : "dotted: same budget";
+    put("text", { x: left, y: 33 }, `${about}${predicted ? "; round: never run, predicted" : ""}`);
     const group = put("g", { class: "cells", tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true", "aria-label": "splits; arrow keys go from cell to cell, Enter chooses one" });
-    const value = data.column(data.cells.value), cells = [];
+    const value = data.column(behind ? data.cells.behind : data.cells.value), cells = [];
+    const wordsAt = ([text, , less]) => (behind ? `${text.split("\n")[0]}\n${wrapped(less || "no other split of it is known", 44)}` : text);
     rows.forEach((N, r) => columns.forEach((T, c) => {
       const at = data.sizes.indexOf(N) * data.columns.length + data.columns.indexOf(T);
-      if (data.cells.kinds[at]) cells.push({ T, N, r, c, value: value[at], kind: data.cells.kinds[at], text: data.cells.words[at][0] });
+      if (data.cells.kinds[at]) cells.push({ T, N, r, c, value: value[at], kind: data.cells.kinds[at], text: wordsAt(data.cells.words[at]) });
     }));
     const known = cells.map((each) => each.value).filter(Number.isFinite);
     const low = Math.min(...known), high = Math.max(...known);
@@ -402,6 +416,7 @@ export function mount(el, bytes, given, tell = () => {}) {
       const plain = each.value >= 0 && each.value < 0.995;
       let text = plain ? each.value.toFixed(2).replace(/^0\./, "") : digits(each.value, 2);
       if (plain && side >= 26) text = `.${text}`;
+      if (behind) text = each.value ? each.value.toFixed(2).replace("-0.", "-.") : "0";
       inside("text", { x: x + side / 2, y: y + tall / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)};pointer-events:none;font-size:${Math.min(11.5, tall - 4)}px` }, text);
     }));
     group.onkeydown = walk;
@@ -477,6 +492,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   function drawSame(put) {
     for (const each of plan.cells) {
       if (each.T * each.N !== state.generations * state.children) continue;
+      if (splits.some((split) => split?.generations === each.T && split.children === each.N)) continue;
       drawFrame(put, each, 2.5, { stroke: "#fff", "stroke-width": 1.6 });
       drawFrame(put, each, 2.5, { stroke: "#222", "stroke-width": 1.6, "stroke-dasharray": "1.5 3" });
     }
@@ -588,14 +604,15 @@ export function mount(el, bytes, given, tell = () => {}) {
     const [low, high] = data.limits.fitness;
     show(inputs.slide, Math.round((400 * (state.tau - low)) / (high - low)), digits(state.tau, 6));
     if (+inputs.tau.value !== state.tau) inputs.tau.value = state.tau;
-    for (const name of ["axis", "task", "model"]) if (inputs[name].value !== state[name]) inputs[name].value = state[name];
+    for (const name of ["axis", "map", "task", "model"]) if (inputs[name].value !== state[name]) inputs[name].value = state[name];
     picks.forEach((pick, k) => {
       const split = splits[k];
       pick.style.display = split ? "" : "none";
       if (split) write(pick.lastChild, `${data.names[k]}: T = ${split.generations}, N = ${split.children}, ${last(split.fitness)}${split.logged < split.generations ? " (predicted)" : ""}`);
     });
     const written = (value) => (Array.isArray(value) ? `[${value.map(written).join(", ")}]` : typeof value === "string" ? quoted(value) : value);
-    const stated = Object.entries(state).filter(([name]) => name !== "runs" || state.runs.length);
+    const usual = (name, value) => (name === "runs" ? !value.length : name === "map" && value === "fitness");
+    const stated = Object.entries(state).filter(([name, value]) => !usual(name, value));
     const settings = stated.map(([name, value]) => `${name}=${written(value)}`);
     root.dataset.source = `replay.explorers.explore_budget(${[data.named, ...settings].join(", ")}).figure()`;
     root.dataset.description = wordsOf(data, state, splits);
@@ -757,7 +774,7 @@ export function mount(el, bytes, given, tell = () => {}) {
   return { load, set, close: () => { clearTimeout(pending); watch.disconnect(); root.remove(); } };
 }
 
-const NAMES = ["generations", "children", "calls", "tau", "axis", "task", "model", "runs"];
+const NAMES = ["generations", "children", "calls", "tau", "axis", "map", "task", "model", "runs"];
 
 // As `mount`, in a page of its own: its address holds the choice, so that a link restores it.
 export function addressed(el, bytes, given) {

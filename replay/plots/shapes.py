@@ -249,20 +249,22 @@ def heat(
     label: str,
     texts: Sequence[Sequence[str]],
     predicted: NDArray[np.bool_] | None = None,
-    written: bool = True,
+    written: bool | Sequence[Sequence[str]] = True,
 ) -> Panel:
     """Returns splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
 
     NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` names what colours
-    mean; `texts` are tooltips; `predicted` cells are round.
+    mean; `texts` are tooltips; `predicted` cells are round; `written` is what
+    is written in the cells, True for their values.
     """
     known = values[np.isfinite(values)]
     least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    shown = [[_two_decimals(value) for value in row] for row in values.tolist()]
+    if written is True:
+        written = [[_two_decimals(value) for value in row] for row in values.tolist()]
     rows, columns = values.shape
     cells = Cells(
         values=values, x0=-0.5, x1=columns - 0.5, y0=-0.5, y1=rows - 0.5, colors=RAMP, least=least,
-        most=most, texts=texts, written=shown if written else None,
+        most=most, texts=texts, written=written or None,
         round=np.zeros(values.shape, dtype=bool) if predicted is None else predicted,
     )  # fmt: skip
     named = [

@@ -15,6 +15,7 @@ from synthetic_runs import chain_runs
 import replay
 from replay.explorers import explore_budget, film
 from replay.explorers.budget import link
+from replay.explorers.budget_picture import behind_in_cell
 from replay.explorers.scripts import script
 from replay.explorers.widgets import copyable
 
@@ -145,6 +146,26 @@ def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
         if known.cell(T, N) is not None
     }
     assert {(T, N): value for T, N, value in cells} == wanted
+
+
+def test_the_map_shows_how_far_splits_lie_behind_the_best_of_their_budget(page, explorer) -> None:
+    page.get_by_label("Map", exact=True).select_option("behind")
+    known = explorer._drawing.view(explorer.settings).outlook
+    cells = page.locator("rect.cell").evaluate_all(
+        "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value,"
+        " e.nextSibling?.localName === 'text' ? e.nextSibling.textContent : ''])"
+    )
+    assert any(value < 0 for *_, value, _ in cells)
+    for T, N, value, text in cells:
+        found = known.behind.get((T, N))
+        assert text == ("" if found is None else behind_in_cell(found.value))
+        assert math.isnan(value) if found is None else value == found.value
+    T, N = next(place for place, each in known.behind.items() if each.value < 0)
+    page.locator(f"rect.cell[data-t='{T}'][data-n='{N}']").hover()
+    shown = page.locator(".replay-view .tip").inner_text().split()
+    assert " ".join(shown).endswith(known.behind[T, N].words())
+    assert "map='behind'" in page.locator(".replay-view").get_attribute("data-source")
+    page.get_by_label("Map", exact=True).select_option("fitness")
 
 
 def test_moves_are_linked_as_in_python(page) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from scipy.stats import ttest_ind
 from synthetic_runs import as_frame, chain_runs
 
 import replay
 from replay.explorers import explore_budget
-from replay.explorers.budget import link
+from replay.explorers.budget import Budgets, link
 from replay.explorers.budget_arrays import fitness_limits
 from replay.explorers.budget_data import outlook
 from replay.explorers.budget_picture import _curves
@@ -326,3 +327,51 @@ def test_every_depth_that_a_run_reached_can_be_chosen():
         assert explorer.settings["children"] == 4
     now = {"generations": 40, "children": 8, "calls": 256}
     assert link("generations", now, [4, 8], [32, 40, 64])["calls"] == 320
+
+
+def test_a_split_is_compared_with_the_best_of_its_budget():
+    frame, children = chain_runs(budget=16, sizes=(1, 2, 4, 8, 16), seeds=range(8))
+    with contextlib.closing(explore_budget(frame, child_table=children)) as explorer:
+        explorer.settle()
+        known = explorer._drawing.view(explorer.settings).outlook
+        for (T, N), behind in known.behind.items():
+            best = known.cell(*behind.best)
+            same = [known.cell(T * N // M, M) for M in (1, 2, 4, 8, 16) if T * N % M == 0]
+            assert best.value == max(each.value for each in same if each is not None)
+            assert behind.value == known.cell(T, N).value - best.value
+            if behind.value < 0:
+                assert behind.low < behind.value < behind.high
+                ends = [
+                    frame[(frame["children"] == n) & (frame["generation"] == t)]["best_fitness"]
+                    for t, n in ((T, N), behind.best)
+                ]
+                welch = ttest_ind(*ends, equal_var=False).confidence_interval()
+                assert (behind.low, behind.high) == pytest.approx(tuple(welch))
+        assert (1, 1) not in known.behind  # the only split of its budget
+        T, N = next(place for place, each in known.behind.items() if each.value < 0)
+        explorer.choose(generations=T, children=N, calls=T * N)
+        assert f"behind T = {known.behind[T, N].best[0]}, N = " in explorer.words
+        explorer.controls["map"].value = "behind"
+        assert "map='behind'" in explorer.code
+        heat = explorer.figure().axes[0]
+        shown = [text.get_text() for text in heat.texts]
+        assert shown.count("0") == len({t * n for t, n in known.behind})
+        head, column = unpacked(explorer.screen.data)
+        sent = dict(zip(itertools.product(head["sizes"], head["columns"]),
+                        column(head["cells"]["behind"]), strict=True))  # fmt: skip
+        assert all(sent[n, t] == each.value for (t, n), each in known.behind.items())
+
+
+def test_the_difference_from_a_split_that_was_never_run_has_no_interval_or_a_simulated_one(sweep):
+    frame, children = without(sweep, 4)
+    known = Budgets(frame, children)
+    now = known.begins({})
+    known.predict(now)
+    outlook = known.outlook(now)
+    kinds = {}
+    for (T, N), behind in outlook.behind.items():
+        pair = [outlook.cell(T, N).logged, outlook.cell(*behind.best).logged]
+        if behind.value < 0:
+            kinds.setdefault(sum(pair), []).append(behind)
+    assert all("never run" in each.note and math.isnan(each.low) for each in kinds[1])
+    assert all(each.low <= each.high for each in kinds.get(0, []))
