@@ -47,7 +47,7 @@ class SparePool(driver._Pool):
         for _ in self._alive:
             self._free.get()
         for worker in self._alive:
-            self._free.put(worker)
+            self._free.put({False: worker})
 
     def close(self) -> None:
         """Keep the idle workers and kill the others."""
@@ -55,8 +55,8 @@ class SparePool(driver._Pool):
             with self._lock:
                 self._closed = True
             for _ in range(self._free.qsize()):
-                worker = self._free.get()
-                self._free.put(None)
+                worker = self._free.get().get(False)
+                self._free.put({})
                 if worker is not None and worker in self._alive:
                     self._alive.discard(worker)
                     self.spares.append((self._key, self.ready, worker))

@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ import msgspec
 from evo.logs.caps import held, maxima
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
-from evo.sandbox.messages import Ready, Request, Setup, receive, send
+from evo.sandbox.messages import Answer, Ready, Request, Scoring, Setup, receive, send
 from evo.sandbox.purity import key_of
 
 _PARENT = str(Path(__file__).resolve().parents[2])
@@ -33,6 +33,7 @@ _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
 _ONE_THREAD = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 _READY = msgspec.msgpack.Decoder(Ready)
+_ANSWER = msgspec.msgpack.Decoder(Answer)
 _EVALUATION = msgspec.msgpack.Decoder(Evaluation)
 _BROKEN = (OSError, msgspec.DecodeError)  # a worker's end of a channel is gone, late or confused
 
@@ -120,15 +121,14 @@ class Evaluator:
             task=task,
             program=program,
             limits=held(limits, task.name),
-            keep_value=keep_value or bool(task.picture),
             key=key_of(program, task.hash, draw=draw, seed=seed),
         )
         reason, deaths = "", 0
         for _ in range(2):
             worker = None
             try:
-                with self._pool.worker() as worker:
-                    return worker.ask(task, request)
+                with self._pool.worker(shared=task.isolation == "shared") as worker:
+                    return worker.ask(task, request, keep_value=keep_value or bool(task.picture))
             except _BROKEN as error:
                 if worker is None:
                     raise
@@ -152,30 +152,32 @@ class _Pool:
         self._setup = setup
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._free: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
+        # A place has one worker at a time busy; those of shared isolation serve no other.
+        self._free: queue.LifoQueue[dict[bool, _Worker]] = queue.LifoQueue()
         for _ in range(size):
-            self._free.put(None)  # not started yet
+            self._free.put({})  # not started yet
         self._alive: set[_Worker] = set()
         self._closed = False
 
     @contextmanager
-    def worker(self) -> Iterator[_Worker]:
+    def worker(self, *, shared: bool = False) -> Iterator[_Worker]:
         """A worker for the calling thread alone, started if need be; an error is its end."""
         self.check_open()  # in a forked copy the queue may be locked for good
-        worker, well = self._free.get(), None
+        place = self._free.get()
+        worker = place.pop(shared, None)
         try:
             self.check_open()
             if worker is None:
-                worker = _Worker.start()
+                worker = _Worker.start(shared=shared)
                 self._greet(worker)
             yield worker
-            well = worker
+            place[shared] = worker
         finally:
-            if worker is not None and well is None:
+            if worker is not None and shared not in place:
                 with self._lock:
                     self._alive.discard(worker)
                 worker.stop()
-            self._free.put(well)
+            self._free.put(place)
 
     def check_open(self) -> None:
         """Raise `EvaluatorClosed` if it is closed."""
@@ -211,7 +213,10 @@ class _Pool:
 
 
 class _Worker:
-    """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
+    """Fork servers, freshly executed: they have nothing of this process's memory.
+
+    Two are for programs; the third is for evaluators, unless those share the programs' processes.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket]) -> None:
         self.process, self._channels = process, channels
@@ -222,11 +227,13 @@ class _Worker:
         self._stopping = threading.Lock()
 
     @classmethod
-    def start(cls) -> _Worker:
+    def start(cls, *, shared: bool) -> _Worker:
         """Execute the servers; `greet` them next."""
-        light, heavy = socket.socketpair(), socket.socketpair()
-        theirs = (light[1].fileno(), heavy[1].fileno())
-        with light[1], heavy[1]:
+        pairs = [socket.socketpair() for _ in range(2 if shared else 3)]
+        theirs = tuple(other.fileno() for _, other in pairs)
+        with ExitStack() as stack:
+            for _, other in pairs:
+                stack.enter_context(other)
             process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", _MAIN, _PARENT, *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
@@ -237,7 +244,7 @@ class _Worker:
                 cwd="/",
                 start_new_session=True,  # Ctrl-C is the driver's business
             )
-        return cls(process, (light[0], heavy[0]))
+        return cls(process, [own for own, _ in pairs])
 
     def greet(self, setup: Setup) -> Ready:
         """Tell the servers where packages are and learn how they are protected."""
@@ -248,17 +255,36 @@ class _Worker:
         self._folders = tuple(filter(None, (ready.folder for ready in answers)))
         return answers[0]
 
-    def ask(self, task: TaskRecord, request: Request) -> Evaluation:
+    def ask(self, task: TaskRecord, request: Request, *, keep_value: bool) -> Evaluation:
         """Have one program evaluated."""
-        texts = task.files.values() if task.isolation == "shared" else ()
+        shared = task.isolation == "shared"
+        texts = task.files.values() if shared else ()
         channel = self._channels[any("scipy" in text for text in (request.program, *texts))]
+        needed = self._unless_known(channel, task) if shared else _how_to_run(task)
+        patience = 2 * request.limits.seconds + _PATIENCE_SECONDS
+        channel.settimeout(patience)
+        send(channel, msgspec.structs.replace(request, task=needed))
+        answer = _ANSWER.decode(receive(channel))
+        if answer.evaluation is not None:
+            return answer.evaluation
+        channel = self._channels[2]
+        channel.settimeout(patience)
+        scoring = Scoring(
+            task=self._unless_known(channel, task),
+            limits=request.limits,
+            keep_value=keep_value,
+            key=request.key,
+            returned=answer,
+        )
+        send(channel, scoring)
+        return _EVALUATION.decode(receive(channel))
+
+    def _unless_known(self, channel: socket.socket, task: TaskRecord) -> TaskRecord | None:
         known = (task.hash, task.files.get(task.notes_file))
         if self._known.get(channel) == known:
-            request = msgspec.structs.replace(request, task=None)
-        channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)
-        send(channel, request)
+            return None
         self._known[channel] = known
-        return _EVALUATION.decode(receive(channel))
+        return task
 
     def hang_up(self) -> None:
         """Make the servers kill what runs and end; wakes a thread that waits for an answer."""
@@ -287,6 +313,21 @@ class _Worker:
         """What servers that were stopped had to say, to be added to an error's text."""
         words = f"\n{self._words}" if self._words else ""
         return f"; exit code {self.process.returncode}{words}"
+
+
+def _how_to_run(task: TaskRecord) -> TaskRecord:
+    """What a programs' server may know of a task whose evaluator runs elsewhere."""
+    return TaskRecord(
+        name="",
+        hash="",
+        files={},
+        program_file="",
+        evaluator_file="",
+        statement="",
+        evolves=task.evolves,
+        isolation=task.isolation,
+        entry=task.entry,
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -261,13 +261,20 @@ class Jail:
             self._enter_landlock(folder)
         if self._users:
             _become(user)
-        elif self._user_namespace:
+        elif self._user_namespace or (kernel.LINUX and user == 0):
             kernel.drop_capabilities()
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_DUMPABLE)
+            if scorer:
+                self.close_memory()
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if "seccomp" in self.active:
             seccomp.install(self._filter)
+
+    def close_memory(self) -> None:
+        """Close the calling process's memory to others of its user, where they can see it."""
+        if kernel.LINUX and not self._own_proc:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
 
     def _enter_landlock(self, folder: str) -> None:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS)
@@ -291,11 +298,11 @@ class Jail:
         if "processes" in self.active:
             _limit("RLIMIT_NPROC", self._processes(limits))
 
-    def excess(self, spared: set[int], limits: Limits) -> str:
-        """The resource that the processes of a program but `spared` use too much of together."""
+    def excess(self, limits: Limits) -> str:
+        """The resource that the processes of a program use too much of together."""
         if "memory" in self.missing:
             return ""
-        found = descendants(spared)
+        found = descendants()
         count = sum(threads for threads, _ in found.values())
         if count > limits.processes and self.missing.get("processes", SWITCHED_OFF) != SWITCHED_OFF:
             return f"the program started more than {limits.processes} processes and threads"
@@ -415,7 +422,7 @@ def _memory_of(status: dict[bytes, int]) -> int:
     return sum(status.get(kind, 0) for kind in (b"RssAnon", b"RssShmem"))
 
 
-def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
+def descendants() -> dict[int, tuple[int, int]]:
     """Threads and memory (KiB, no file's) of each process that this one started, orphans too."""
     seen: dict[int, dict[bytes, int]] = {}
     for name in os.listdir("/proc") if kernel.LINUX else ():
@@ -423,7 +430,7 @@ def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
             with suppress(OSError):
                 seen[int(name)] = _read_status(name)
     found = {os.getpid()}
-    while more := {pid for pid in seen.keys() - found - spared if seen[pid][b"PPid"] in found}:
+    while more := {pid for pid in seen.keys() - found if seen[pid][b"PPid"] in found}:
         found |= more
     found.remove(os.getpid())
     return {pid: (seen[pid][b"Threads"], _memory_of(seen[pid])) for pid in found}

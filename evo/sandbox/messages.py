@@ -7,7 +7,7 @@ import struct
 
 import msgspec
 
-from evo.logs.records import Limits, TaskRecord
+from evo.logs.records import Evaluation, Limits, TaskRecord
 
 _LENGTH = struct.Struct("<Q")
 
@@ -29,13 +29,34 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Driver to server, answered by an evaluation; the task is left out if it is that of before."""
+    """Driver to a programs' server, answered by `Answer`.
 
-    task: TaskRecord | None
+    Of a task whose evaluator runs elsewhere the record says only how its programs are run.
+    """
+
+    task: TaskRecord | None  # left out if it is that of before
     program: str
+    limits: Limits
+    key: bytes
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Programs' server to driver: an evaluation, or the value that is still to be scored."""
+
+    evaluation: Evaluation | None = None
+    value: bytes = b""
+    printed: str = ""
+    seconds: float = 0.0
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """Driver to the evaluators' server, answered by an evaluation."""
+
+    task: TaskRecord | None  # left out if it is that of before
     limits: Limits
     keep_value: bool
     key: bytes
+    returned: Answer
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,11 +126,10 @@ class Watcher:
     """Follows one process at a time until it ends, its deadline passes or the driver goes.
 
     Nothing arrives at the descriptor `driver` during an evaluation unless the driver is gone; then
-    `DriverGoneError` is raised. Processes in `spared` are left alone when descendants are killed.
+    `DriverGoneError` is raised.
     """
 
     def __init__(self, driver: int, jail: Jail) -> None:
-        self.spared: set[int] = set()
         self._driver, self._jail, self._wake = driver, jail, -1
 
     def listen(self) -> None:
@@ -157,7 +156,7 @@ class Watcher:
                 ready = self._wait([s.descriptor for s in streams if s.open], min(deadline, look))
                 now = time.monotonic()
                 if now >= look:
-                    if excess := self._jail.excess(self.spared, limits):
+                    if excess := self._jail.excess(limits):
                         stopped = failed(excess)
                     look = time.monotonic() + max(_LOOK_SECONDS, 20 * (time.monotonic() - now))
                 for stream in streams:
@@ -218,7 +217,7 @@ class Watcher:
         """Without a process tree of its own a program's descendants are found one by one."""
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        while left := descendants(self.spared - {process.pid}):
+        while left := descendants():
             for pid in left:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)

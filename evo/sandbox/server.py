@@ -1,9 +1,13 @@
-"""How a freshly executed process becomes two warm fork servers, and what each of them does.
+"""How a freshly executed process becomes warm fork servers, and what each of them does.
 
 Forking takes time in proportion to memory, which SciPy's optimisers triple: so one server, for
 programs that do not mention SciPy, has NumPy only. Each runs one program after the other, in
 processes of their own; nothing foreign runs in the server itself, which holds no key. What goes
 wrong in it ends it, and the driver reads why.
+
+A forked process has all of its server's memory. So evaluators and data sets are known to a server
+of their own only, and a programs' server never held them, unless the task has them share a process
+with the program (isolation `shared`): its programs run in servers that serve no other isolation.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 
 import msgspec
@@ -26,7 +31,17 @@ import msgspec
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, foreign, kernel, outcome
 from evo.sandbox.jail import Jail
-from evo.sandbox.messages import ClosedError, Ready, Request, Score, Setup, receive, send
+from evo.sandbox.messages import (
+    Answer,
+    ClosedError,
+    Ready,
+    Request,
+    Score,
+    Scoring,
+    Setup,
+    receive,
+    send,
+)
 from evo.sandbox.outcome import Ended, failed
 from evo.sandbox.processes import DriverGoneError, Process, Watcher, start
 from evo.sandbox.purity import seed_everything
@@ -35,6 +50,7 @@ from evo.sandbox.purity import seed_everything
 NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
 SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.special")
 _REQUEST = msgspec.msgpack.Decoder(Request)
+_SCORING = msgspec.msgpack.Decoder(Scoring)
 _SCORED = msgspec.msgpack.Decoder(Evaluation)
 
 
@@ -42,8 +58,8 @@ def main() -> None:
     """Serve the driver until it goes.
 
     The command line holds the folder that the package `evo` was imported from, which programs
-    must not find, and the descriptors of two sockets: for programs without SciPy, and with it.
-    That folder is the last one of the path.
+    must not find, and the descriptors of sockets: for programs without SciPy, with it, and for
+    evaluators if they run apart. That folder is the last one of the path.
     """
     descriptors = sys.argv[2:]
     del sys.argv[1:]
@@ -56,7 +72,9 @@ def main() -> None:
     jail = Jail(setup)
     jail.separate()
     servers = []
-    for channel, modules in zip(channels, ((), SCIPY), strict=True):
+    kinds: tuple[Callable[[socket.socket, Jail], Server | ScoringServer], ...]
+    kinds = (Server, partial(Server, modules=SCIPY), ScoringServer)
+    for channel, kind in zip(channels, kinds, strict=False):
         pid = os.fork()  # the first one is also the first process of the new process tree
         if pid == 0:
             for other in set(channels) - {channel}:
@@ -68,7 +86,7 @@ def main() -> None:
             jail.establish()
             ready = Ready(protections=jail.protections, missing=jail.missing, folder=jail.base)
             send(channel, ready)
-            Server(channel, jail, modules).serve()
+            kind(channel, jail).serve()
             os._exit(0)
         servers.append(pid)
     for channel in channels:
@@ -119,12 +137,11 @@ class _Scorer:
 
 
 class Server:
-    """Evaluates what the driver asks for, one program at a time; first imports the modules."""
+    """Runs what the driver asks for, one program at a time; first imports the modules."""
 
-    def __init__(self, driver: socket.socket, jail: Jail, modules: Iterable[str]) -> None:
+    def __init__(self, driver: socket.socket, jail: Jail, modules: Iterable[str] = ()) -> None:
         self._driver, self._jail, self._modules = driver, jail, modules
         self._watcher = Watcher(driver.fileno(), jail)
-        self._scorer: _Scorer | None = None
 
     def serve(self) -> None:
         """Answer requests until the driver goes."""
@@ -138,13 +155,12 @@ class Server:
                 task = request.task or task
                 if task is None:
                     raise ValueError("the first request must hold a task")
-                send(self._driver, self._evaluate(task, request))
+                send(self._driver, self._answer(task, request))
                 self._jail.tidy()
                 data = receive(self._driver)
-        self._stop_scorer()
         self._jail.tidy()
 
-    def _evaluate(self, task: TaskRecord, request: Request) -> Evaluation:
+    def _answer(self, task: TaskRecord, request: Request) -> Answer:
         began = time.monotonic()
         printed = ""
         if task.evolves == "text" and task.isolation == "separate":
@@ -155,15 +171,10 @@ class Server:
             printed = ended.printed
         if isinstance(returned, bytes) and task.isolation == "here":  # scored by the driver
             returned = Evaluation(status="ok", fitness=0.0, value=returned)
-        elif isinstance(returned, bytes):
-            returned = self._score(task, request, returned)
-        instances = task.files.get(task.instances_file, "").count("\n") + 1
-        return outcome.evaluation_of(
-            returned,
-            printed,
-            time.monotonic() - began,
-            instances=instances if task.instances_file else 0,
-        )
+        seconds = time.monotonic() - began
+        if isinstance(returned, bytes):
+            return Answer(value=returned, printed=printed, seconds=seconds)
+        return Answer(evaluation=_evaluation(task, returned, printed, seconds))
 
     def _run(self, task: TaskRecord, request: Request) -> Ended:
         """Run a program in a process of its own."""
@@ -188,7 +199,42 @@ class Server:
         finally:
             os.close(reader)
 
-    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Evaluation:
+
+def _evaluation(task: TaskRecord, scored: Evaluation, printed: str, seconds: float) -> Evaluation:
+    """The evaluation, with no more scores of instances than the task has instances."""
+    lines = task.files.get(task.instances_file, "").count("\n") + 1
+    instances = lines if task.instances_file else 0
+    return outcome.evaluation_of(scored, printed, seconds, instances=instances)
+
+
+class ScoringServer:
+    """Has values scored by the evaluators of their tasks, each in a process of its own."""
+
+    def __init__(self, driver: socket.socket, jail: Jail) -> None:
+        self._driver, self._jail = driver, jail
+        self._watcher = Watcher(driver.fileno(), jail)
+        self._scorer: _Scorer | None = None
+
+    def serve(self) -> None:
+        """Answer requests until the driver goes."""
+        task: TaskRecord | None = None
+        self._jail.close_memory()
+        self._watcher.listen()
+        with suppress(ClosedError, DriverGoneError):
+            while True:
+                request = _SCORING.decode(receive(self._driver))
+                task = request.task or task
+                if task is None:
+                    raise ValueError("the first request must hold a task")
+                began, returned = time.monotonic(), request.returned
+                scored = self._score(task, request, returned.value)
+                seconds = returned.seconds + time.monotonic() - began
+                send(self._driver, _evaluation(task, scored, returned.printed, seconds))
+                self._jail.tidy()
+        self._stop_scorer()
+        self._jail.tidy()
+
+    def _score(self, task: TaskRecord, request: Scoring, value: bytes) -> Evaluation:
         """Score a returned value in the scorer, started anew for another task or other limits."""
         key = task.hash, task.files.get(task.notes_file), request.limits
         if self._scorer and self._scorer.key != key:
@@ -220,7 +266,6 @@ class Server:
             process = start(
                 self._jail, limits, run, channel=channel, extra_bytes=extra, scorer=True
             )
-        self._watcher.spared = {process.pid}
         key = task.hash, task.files.get(task.notes_file), limits
         return _Scorer(process=process, channel=own, key=key)
 
@@ -229,7 +274,6 @@ class Server:
         if self._scorer is None:
             return 0
         stopped, self._scorer = self._scorer, None
-        self._watcher.spared = set()
         stopped.channel.close()
         status, _ = self._watcher.kill(stopped.process)
         stopped.process.check()

@@ -78,6 +78,8 @@ class TaskConfig(
         entry: Function names tried in order.
         evolves: `python` or `text`.
         isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
+            With `shared` a program can read the evaluator and all files of the task, held-out
+            answers included, and forge its score.
         picture: How a construction is drawn.
         program: File of the initial program.
         evaluator: File of the evaluator.

@@ -22,11 +22,11 @@ def test_a_failing_sandbox_stops_the_run_and_nothing_paid_for_is_lost(
     path = tmp_path / "run.jsonl"
     ask, asked = driver._Worker.ask, []
 
-    def breaks(self: driver._Worker, *arguments: object) -> object:
+    def breaks(self: driver._Worker, *arguments: object, **named: object) -> object:
         asked.append(arguments)
         if len(asked) > 3:
             raise OSError("no sandbox today")
-        return ask(self, *arguments)  # type: ignore[arg-type]
+        return ask(self, *arguments, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(driver._Worker, "ask", breaks)
