@@ -92,9 +92,12 @@ def main() -> None:
     for channel in channels:
         channel.close()
     ended, status = os.wait()  # they end together: when the driver goes, or as a broken pair
-    for pid in set(servers) - {ended}:
+    left = set(servers) - {ended}
+    for pid in left:
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    # In no fixed order: the first process of a process tree ends only when all others are reaped.
+    for _ in left:
+        os.wait()
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
