@@ -21,9 +21,13 @@ import nbformat
 from nbclient import NotebookClient
 from PIL import Image
 
+import replay
+
 HERE = Path(__file__).resolve().parent
 WANTED = json.loads((HERE / "wanted.json").read_text())
 """By name of the picture: the notebook and the id of the cell that draws it."""
+
+FILMED = HERE.parents[1] / "logs/corpus/islands/circle_packing-offline-N4-s40.jsonl.gz"
 
 MOST_LINES = 40  # of printed text
 STILL = re.compile(r'data-replay-still="[^"]*"><img [^>]*src="data:image/png;base64,([^"]+)"')
@@ -44,6 +48,7 @@ def main() -> None:
             pngs = [each.data["image/png"] for each in cell.outputs if "image/png" in each.data]
             if cell.id == wanted and pngs:
                 (HERE / picture).write_bytes(base64.b64decode(pngs[0]))
+    replay.film(FILMED).save(HERE / "film.gif")
 
 
 def kept(notebook: Any) -> Any:
