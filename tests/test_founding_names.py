@@ -240,8 +240,15 @@ def test_a_sweep_is_paused_and_goes_on(tmp_path: Path) -> None:
     assert evo.sweep({"children": [1]}, **arguments).stopped_reason == "completed"
 
 
-def test_the_model_of_the_greedy_script() -> None:
+def test_the_greedy_script(tmp_path: Path) -> None:
+    from evo.cli.entry import main
+
     assert find_model("llama-8b") == find_model("llama-3.1-8b")
+    path = tmp_path / "run.jsonl"
+    command = "run cp --model offline -T 1 -N 2 --seed 40 -q --workers 1 --log"
+    assert main([*command.split(), str(path)]) == 0
+    header = evo.read_log(path).header
+    assert (header.task.name, header.children, header.seed) == ("circle_packing", 2, 40)
 
 
 def test_the_bandit_script_and_its_file(tmp_path: Path) -> None:
@@ -411,6 +418,113 @@ def test_the_arguments_of_optimize_anything(tmp_path: Path) -> None:
                   log=tmp_path / "a.jsonl", progress=False)  # fmt: skip
     assert len(log.generations) < 9
     assert all(len(child.evaluation.instances) in (0, 3) for child in log.children)
+
+
+def test_islands_and_a_search_of_ones_own_select(tmp_path: Path) -> None:
+    for search in (evo.searches.Islands(), Population(size=2)):
+        log = evo.run("mmd", search=search, generations=1, children=2, progress=False,
+                      log=tmp_path / f"{search.name}.jsonl")  # fmt: skip
+        assert log.header.search is not None
+        assert log.header.search.name == search.name
+
+
+def test_several_texts_and_no_candidate_are_refused_in_words() -> None:
+    given: dict[str, Any] = {"evaluate": lambda text: 1.0, "statement": "s"}
+    with pytest.raises(ValueError, match="expected one program, got a dict"):
+        evo.task("t", initial_program={"a": "x", "b": "y"}, **given)
+    with pytest.raises(ValueError, match="initial_program: expected a function"):
+        evo.task("t", initial_program=None, **given)
+
+
+def test_a_reflection_model_is_a_function(tmp_path: Path) -> None:
+    def reflects(messages: Any) -> str:
+        assert "scored 2" in messages[-1]["content"]  # (score, info), shown with feedback=True
+        return "```\naabc\n```"
+
+    task = evo.task("t", initial_program="aab", statement="Use many letters.",
+                    evaluate=lambda text: (len(set(text)), f"scored {len(set(text))}"))  # fmt: skip
+    log = evo.run(task, model=reflects, generations=1, children=2, feedback=True,
+                  log=tmp_path / "a.jsonl", progress=False)  # fmt: skip
+    assert log.best.fitness == 4  # with the line's end
+
+
+def test_the_options_of_the_command(tmp_path: Path) -> None:
+    from evo.cli.entry import main
+
+    path = tmp_path / "run.jsonl"
+    command = (
+        "run wp --instances 6 --model offline-2 --search population --search-set size=4 -T 1 -N 2 "
+        "--first-batch 4 --max-concurrent 10 --texts-at-once 2 --rpm 35000 -q --seed 40 --log"
+    )
+    assert main([*command.split(), str(path)]) == 0
+    log = evo.read_log(path)
+    assert log.header.search is not None
+    assert log.header.search.fields["size"] == 4
+    assert (log.header.batches, log.header.children, log.header.seed) == (4, 2, 40)
+    session = log.sessions[-1]
+    assert (session.max_concurrent, session.requests_per_minute) == (10, 35_000)
+    preset = tmp_path / "preset.jsonl"
+    command = "run wp --instances 2 --model offline-2 -T 1 -N 1 --preset balanced -q --log"
+    assert main([*command.split(), str(preset)]) == 0
+    assert evo.read_log(preset).sessions[-1].preset == "balanced"
+
+
+TESTED = {
+    '`initial_program="..."': test_the_arguments_of_run_evolution,
+    "`evaluator=f`, which is given `pro": test_the_arguments_of_run_evolution,
+    "`iterations=100`": test_quick_starts_of_other_tools_take_no_more_lines_here,
+    "`target_score=0.9`": test_the_arguments_of_run_evolution,
+    '`output_dir="out"`': test_the_arguments_of_run_evolution,
+    "`checkpoint_path=`": test_the_arguments_of_run_evolution,
+    "`result.best_code`, `b": test_quick_starts_of_other_tools_take_no_more_lines_here,
+    "`island_selector`, `po": test_islands_and_a_search_of_ones_own_select,
+    '`seed_candidate="..."`': test_several_texts_and_no_candidate_are_refused_in_words,
+    "no `seed_candidate`": test_several_texts_and_no_candidate_are_refused_in_words,
+    "`evaluator=f`, which is given the ": test_the_arguments_of_optimize_anything,
+    "`(score, info)`, `oa.l": test_a_reflection_model_is_a_function,
+    "`dataset=rows`": test_the_arguments_of_optimize_anything,
+    "`valset=rows`": test_the_arguments_of_optimize_anything,
+    "`objective=`, `backgro": test_the_arguments_of_optimize_anything,
+    "`EngineConfig(max_metr": test_the_arguments_of_optimize_anything,
+    "`ReflectionConfig(refl": test_a_reflection_model_is_a_function,
+    "`candidate_selection_s": test_the_arguments_of_optimize_anything,
+    "`result.best_candidate": test_quick_starts_of_other_tools_take_no_more_lines_here,
+    "`select_best(parallel=": test_select_best_parallel_and_max_concurrent,
+    "`n_combo`, `dp_concurr": test_the_two_level_split_of_plan_concurrency,
+    "brute force, random se": test_every_way_to_choose_is_a_selector,
+    "`population_size=50`": test_the_options_of_the_command,
+    "`max_generations=100`": test_the_options_of_the_command,
+    "`async_batch_size=20`": test_the_options_of_the_command,
+    "`max_concurrent_reques": test_the_options_of_the_command,
+    "`max_concurrent_genome": test_the_options_of_the_command,
+    "`rate_limit_per_minute": test_the_options_of_the_command,
+    "`enable_async_evaluati": test_one_call_at_a_time_gives_the_same_results,
+    "conservative, balanced": test_the_presets,
+    '`results["best_fitness': test_the_fields_of_the_evolution_configuration,
+    "`PerformanceBenchmark`": test_the_benchmark_compares_sequential_with_concurrent,
+    "`generate_candidates(.": test_candidates_for_k_system_prompts_come_in_order,
+    "`map_parallel(fn, item": test_map_run_and_score_keep_the_order,
+    "`score_batch_parallel(": test_map_run_and_score_keep_the_order,
+    "several scorers, avera": test_several_rubrics_and_several_critics_are_averaged,
+    "`HybridOptimizationFlo": test_several_rubrics_and_several_critics_are_averaged,
+    "`SweepConfig(sweep_typ": test_the_kinds_of_sweeps_and_a_budget_in_tokens,
+    "`SweepResult`": test_a_sweep_states_its_figures,
+    "pause, resume, stop": test_a_sweep_is_paused_and_goes_on,
+    "an event per run": test_every_event_of_a_sweep_has_completed_and_total,
+    "`run_greedy.py --task ": test_the_greedy_script,
+    "`run_bandit.py --algo ": test_the_bandit_script_and_its_file,
+    "the bandit JSON": test_the_bandit_script_and_its_file,
+}
+"""The test that runs each row of the page, by how the row begins."""
+
+
+def test_every_row_is_run_by_a_test() -> None:
+    heads = ("elsewhere", "`AsyncEvolutionConfig`", "`run_evolution(", "`optimize_anything(")
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    cells = [line.split("|")[1].strip() for line in lines]
+    rows = [cell for cell in cells if not cell.startswith(heads)]
+    assert len(rows) == len(TESTED)
+    assert all(row.startswith(beginning) for row, beginning in zip(rows, TESTED, strict=True))
 
 
 def test_the_page_names_what_runs_here() -> None:

@@ -17,6 +17,7 @@ from evo.logs.cost import UNITS
 from evo.logs.log import Log
 from evo.logs.records import Header
 from evo.logs.types import Fields, JsonObject
+from evo.models.registry import find_model
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
 from evo.studies.sweep.fields import POOL, Configuration, configure
@@ -150,6 +151,23 @@ class Choices(ABC):
         self._left -= len(made)
         self._bar.update(len(made))
         return Taken(there, values, costs, prices)
+
+
+def with_models(choices: Given) -> Given:
+    """Returns the choices with the models that their functions are."""
+
+    def read(name: str, value: object) -> object:
+        if name.partition(".")[0] not in ("model", "models", "critic"):
+            return value
+        if isinstance(value, Mapping) and "values" in value:
+            return {**value, "values": read(name, value["values"])}
+        if isinstance(value, list | tuple):
+            return [read(name, each) for each in value]
+        return find_model(value) if callable(value) else value
+
+    if isinstance(choices, Mapping):
+        return {name: read(name, value) for name, value in choices.items()}
+    return [{name: read(name, value) for name, value in each.items()} for each in choices]
 
 
 def configured(

@@ -303,9 +303,8 @@ def neighbours(
     for name in names:
         values = [each.get(name) for each in configurations]
         order = list((orders or {}).get(name, ()))
-        numbers = {value for value in values if isinstance(value, int | float | np.number)}
-        if not order and numbers.issuperset(values):
-            order = [*sorted(numbers)]
+        if not order and all(isinstance(value, int | float | np.number) for value in values):
+            order = sorted(set(values))  # type: ignore[type-var]  # numbers, as was just seen
         if not order:
             texts = np.array([repr(value) for value in values])
             differing += texts[:, None] != texts

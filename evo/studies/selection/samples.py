@@ -41,6 +41,7 @@ from evo.studies.selection.choices import (
     configured,
     digest,
     shuffled,
+    with_models,
 )
 from evo.studies.sweep.fields import Configuration, configuration_of
 from evo.studies.sweep.space import parse_space
@@ -66,6 +67,7 @@ class RunSamples(Choices):
         task: str | os.PathLike[str] | Task | None,
         seeds: Iterable[int] | str,
     ) -> None:
+        choices = with_models(choices)
         listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
         values = [{**shared, **each} for each in listed]
         self.configurations = configured(values, task)
@@ -132,6 +134,7 @@ class ProblemSamples(Choices):
         task: str | os.PathLike[str] | Task | None,
         seed: int,
     ) -> None:
+        choices = with_models(choices)
         if isinstance(choices, Mapping):
             space = dict(choices)
             given = space.pop("text", None)

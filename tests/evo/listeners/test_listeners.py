@@ -91,6 +91,27 @@ def test_a_sweep_tells_its_listeners_of_its_runs_too(tmp_path) -> None:
     assert sum(line.get("kind") == "end" for line in lines) == 2
 
 
+def test_allocations_and_selections_tell_them_of_their_runs(tmp_path) -> None:
+    how = {"children": 1, "task": "mmd", "progress": False}
+    allocated, selected = tmp_path / "allocated.jsonl", tmp_path / "selected.jsonl"
+    found = evo.allocate_live(
+        policy="ucb1", arms=2, rounds=3, log_dir=tmp_path / "arms",
+        listeners=[evo.listeners.JSONLines(allocated)], **how,
+    )  # fmt: skip
+    chosen = evo.select_best(
+        {"temperature": [0.4, 0.8]}, generations=1, seeds=[1, 2], selector="brute_force",
+        log_dir=tmp_path / "choice", listeners=[evo.listeners.JSONLines(selected)], **how,
+    )  # fmt: skip
+    deliver_rest(60)
+    logs = {allocated: found.arms, selected: [log for logs in chosen.logs for log in logs]}
+    for path, made in logs.items():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        children = [line for line in lines if line["kind"] == "child"]
+        assert len(children) == sum(len(log.children) for log in made)
+        assert {line["log"] for line in lines} == {str(log.path) for log in made}
+        assert sum(line["kind"] == "end" for line in lines) >= len(made)
+
+
 def test_a_slow_and_a_failing_listener_change_nothing(tmp_path) -> None:
     taken = []
 

@@ -180,3 +180,26 @@ def test_allocations_sweeps_and_selections_take_functions(tmp_path: Path) -> Non
     assert (again.completed_runs, again.failed_runs) == (4, 0)
     with pytest.raises(ValueError, match="give it again"):
         evo.sweep(tmp_path / "sweep", **QUIET)
+
+
+@pytest.mark.parametrize("samples", ["seeds", "problems"])
+def test_a_selection_tells_functions_apart(samples: str, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "seeds": [1, 2]}
+    if samples == "problems":
+        how = {"task": evo.load_task("wp", instances=6), "samples": samples, "batch": 3}
+    how |= {"selector": "brute_force", "log_dir": tmp_path / "s", "progress": False}
+    calls: list[int] = []
+
+    def counted(messages: Any, seed: int) -> Any:
+        calls.append(seed)
+        return complete(messages, seed=seed)
+
+    space = {"model": [llm, evo.Model("counted", call=counted), evo.Model("named", call=other)]}
+    found = evo.select_best(space, **how)
+    assert found.labels == ("model=llm", "model=counted", "model=named")
+    assert len(calls) == found.samples[1] == len(set(calls))
+    again = evo.select_best([{"model": each} for each in space["model"]], **how)
+    assert again.outcomes.tolist() == found.outcomes.tolist()
+    assert len(calls) == found.samples[1]  # none is made twice
+    with pytest.raises(ValueError, match="holds a selection with configurations"):
+        evo.select_best({"model": [llm, other]}, **how)

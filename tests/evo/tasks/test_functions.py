@@ -1,4 +1,5 @@
 import json
+import types
 import warnings
 from pathlib import Path
 
@@ -284,11 +285,24 @@ def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
         assert made.evaluate().status == status, function
 
 
+COUNT = 0
+
+
+def counts(value):
+    global COUNT  # noqa: PLW0603
+    COUNT += 1
+    return value
+
+
+LOST = types.FunctionType(compile("lambda value: value", "<deleted>", "eval").co_consts[0], {})
+
 WRONG = {
     "a file's name": (
         {"initial_program": __file__}, "is the name of a file that exists; to read it write Path"
     ),
     "an async evaluator": ({"evaluate": "ASYNC"}, "is async.*where='here'"),
+    "a function from a deleted cell": ({"evaluate": LOST}, "define it in a cell or a file"),
+    "one that changes a global": ({"evaluate": counts}, "changes 'COUNT', which"),
     "a method": ({"evaluate": Client().ask}, "is a method"),
     "a number": ({"evaluate": 3}, "evaluate: expected a function"),
     "no program": ({"initial_program": " "}, "expected a program or a text, got nothing"),

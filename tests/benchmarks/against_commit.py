@@ -1,0 +1,77 @@
+"""Runs of 96 and 576 calls beside those of an earlier commit, in pairs.
+
+    python tests/benchmarks/against_commit.py COMMIT [PAIRS]
+
+Each run is a process of its own that makes 16 children a generation with the offline model, 16
+calls at a time, and counts the time from the first line of `evo.run` to its return; a run of one
+child before warms it up. The order within a pair changes each time. Prints the ratios of processor
+time, children's included, and of wall time; the goal is a median of at most 1.03.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = """
+import os, sys, tempfile, time
+import evo
+
+def spent():
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+generations, source = int(sys.argv[1]), sys.argv[2]
+assert evo.__file__.startswith(source), evo.__file__
+how = {"model": "offline", "progress": False, "workers": 2, "max_concurrent": 16}
+with tempfile.TemporaryDirectory() as folder:
+    evo.run("mmd", generations=1, children=1, log=f"{folder}/warm.jsonl", **how)
+    wall, cpu = time.perf_counter(), spent()
+    evo.run("mmd", generations=generations, children=16, log=f"{folder}/a.jsonl", **how)
+    print(time.perf_counter() - wall, spent() - cpu)
+"""
+
+
+def measured(source: Path, generations: int) -> tuple[float, float]:
+    """Returns wall and processor time of a run of the package in a folder, seconds."""
+    command = [sys.executable, "-c", RUN, str(generations), str(source)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=source)  # imported first
+    wall, cpu = map(float, done.stdout.split())
+    return wall, cpu
+
+
+def main() -> None:
+    commit, pairs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    with tempfile.TemporaryDirectory() as folder:
+        earlier = Path(folder) / "earlier"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "-q", "--detach", earlier, commit], check=True)
+        try:
+            for generations in (6, 36):
+                ratios: list[tuple[float, float]] = []
+                for pair in range(pairs):
+                    order = [earlier, ROOT] if pair % 2 else [ROOT, earlier]
+                    found = {source: measured(source, generations) for source in order}
+                    (wall, cpu), (wall_before, cpu_before) = found[ROOT], found[earlier]
+                    ratios.append((cpu / cpu_before, wall / wall_before))
+                    print(
+                        f"{16 * generations} calls: processor {cpu_before:.2f} s, now {cpu:.2f} s; "
+                        f"wall {wall_before:.2f} s, now {wall:.2f} s", flush=True,
+                    )  # fmt: skip
+                for place, name in enumerate(("processor", "wall")):
+                    column = [each[place] for each in ratios]
+                    words = " ".join(f"{ratio:.3f}" for ratio in column)
+                    middle = statistics.median(column)
+                    print(f"{16 * generations} calls, {name}: median {middle:.3f} of {words}")
+        finally:
+            subprocess.run([*git, "remove", "--force", earlier], check=True)
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
