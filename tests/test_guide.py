@@ -4,6 +4,7 @@ A block that begins with `# file: NAME` is written to that file; Python blocks o
 namespace; bash blocks run in a shell. Blocks marked `text` are not run.
 """
 
+import ast
 import contextlib
 import io
 import linecache
@@ -107,6 +108,22 @@ def test_every_option_that_the_guide_and_the_readme_name_exists() -> None:
     named["README.md"] = set(OPTION.findall((ROOT / "README.md").read_text()))
     assert sum(map(len, named.values())) > 20
     assert {page: options - known for page, options in named.items() if options - known} == {}
+
+
+def test_messages_that_the_guide_explains_are_those_of_the_code() -> None:
+    rows = re.findall(r"^\| (.+?) \|", (GUIDE / "troubles.md").read_text(), re.MULTILINE)
+    quoted = [text for row in rows for text in re.findall(r"`([^`]+)`", row)]
+    pieces = [each for text in quoted for each in re.split(r"\.\.\.|'\w*'|[:,(]| \d+", text)]
+    said = [each.strip() for each in pieces if len(each.strip()) > 4]
+    literals = {
+        node.value
+        for package in ("evo", "replay")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert len(said) > 20
+    assert [each for each in said if not any(each in text for text in literals)] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -198,9 +198,10 @@ else:
     Seeds = one(seed_list, metavar="SEEDS")
 
 Flag = Annotated[bool, Parameter(negative=())]
-OnUnlessNot = Annotated[bool, Parameter()]
-"""A flag that is set unless its negative, such as --no-resume, is given."""
 """A switch that is off unless it is given."""
+
+Resume = Annotated[bool, Parameter(negative="--no-resume")]
+"""The switch of going on with a log, which is on unless its negative is given."""
 
 LogPaths = Annotated[list[str], Parameter(name="LOG", negative=())]
 """Logs, one or more."""

@@ -18,8 +18,8 @@ from evo.cli.options import (
     InstanceOptions,
     LogPaths,
     Number,
-    OnUnlessNot,
     Output,
+    Resume,
     SearchSetOptions,
     Seed,
     Seeds,
@@ -80,7 +80,7 @@ def run(
     budget: Budget = None,
     log: Path | None = None,
     log_dir: str | None = None,
-    resume: OnUnlessNot = True,
+    resume: Resume = True,
     protocol: str | None = None,
     dry_run: Flag = False,
     **options: Unpack[SeriesOptions],
@@ -214,7 +214,7 @@ def fork(
     task: str | None = None,
     budget: Budget = None,
     log_dir: str | None = None,
-    resume: OnUnlessNot = True,
+    resume: Resume = True,
     **options: Unpack[ForkOptions],
 ) -> int:
     """Continues from one state of a logged run, once or several times, unchanged or changed.

@@ -50,7 +50,9 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
         )
     known = read_begun(path)
     if known is not None and (other := differing(known.header, header)):
-        raise LogError(f"{path}: exists already and holds another run: {other}")
+        raise LogError(
+            f"{path}: exists already and holds another run: {other}; give what is new another path"
+        )
     return path
 
 

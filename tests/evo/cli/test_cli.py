@@ -268,6 +268,16 @@ def test_resume_extends(log: Path, tmp_path: Path) -> None:
     assert len(evo.read_log(copy).generations) == 3
 
 
+def test_the_same_command_goes_on_unless_it_is_to_begin_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("run", "mmd", "-T", "1", "-N", "1", "-q")
+    for more, logs in (((), 1), ((), 1), (("--resume",), 1), (("--no-resume",), 2)):
+        assert call(*command, *more) == 0
+        assert len(list(tmp_path.glob("logs/local/*.jsonl"))) == logs
+
+
 def test_seeds() -> None:
     assert seeds_of("40:50") == tuple(range(40, 50))
     assert seeds_of("1, 5,40:42") == (1, 5, 40, 41)
