@@ -34,7 +34,7 @@ from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.earlier import Earlier
-from replay.simulation.effects import SURE, deciding_limits
+from replay.simulation.effects import SURE, deciding_limits, p_above
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
 from replay.statistics.groups import Groups, compare_groups, unlike
@@ -187,12 +187,10 @@ def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> 
 
 
 def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> _Found:
-    from scipy.special import stdtr
-
     one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
     limits = pools.effect(a, b, level=level)
     error = (limits.high - limits.low) / 2 / float(student(level, freedom))
-    greater = float(stdtr(freedom, -limits.value / error)) if error > 0 else math.nan
+    greater = p_above(limits.value, (limits.low, limits.high), pools.n, level)
     about = {
         "a": label_of(a), "b": label_of(b), "interval": limits, "n": pools.n,
         "points": (one, other),

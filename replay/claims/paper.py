@@ -2,11 +2,13 @@
 
 Each claim is that an effect is above 0. Its verdict is `greater` (the claim holds) if fewer than
 5 % of null worlds show as much, `less` if fewer than 5 % show as little, both after Holm's
-correction over the whole ledger, and `undetermined` otherwise. Beside it stands the effect that so
-many runs would detect in four of five repetitions, before Holm's correction. Where the logs do not
-hold what a claim is about, it does not apply, and `why` states what is missing. The claims are
-those of "Compute Allocation in Evolutionary Search" (arXiv 2605.29268). That one holds on some logs
-shows nothing about other models or tasks.
+correction within their family, and `undetermined` otherwise. A family is what is asked of the same
+runs, see `FAMILIES`; claims about other tasks, models or sources are not in it, so that a claim has
+the same verdict in every ledger that it is in. Beside it stands the effect that so many runs would
+detect in four of five repetitions, before Holm's correction. Where the logs do not hold what a
+claim is about, it does not apply, and `why` states what is missing. The claims are those of
+"Compute Allocation in Evolutionary Search" (arXiv 2605.29268). That one holds on some logs shows
+nothing about other models or tasks.
 
 - The best split is interior (or a corner): the mean of the best interior cell less that of the best
   corner of one budget.
@@ -14,7 +16,8 @@ shows nothing about other models or tasks.
   and the standard deviation of a quadratic over log C. The best split of a budget is chosen on half
   of the runs and scored on the others.
 - A policy beats random allocation: the policy less `random`, see `judge`.
-- A pool, or a policy, beats one run: less `single`, see `judge`.
+- A pool, or a policy, beats one run: less `single`, see `judge`. These verdicts are two-sided, and
+  that of a claim alone in its family is the verdict of `judge`.
 
 The null distributions of the first two (`replay.claims.contrasts`) keep the variance of each cell,
 the runs that budgets share, and plateaus. `tests/benchmarks/claims_nulls.py` measures how often
@@ -35,6 +38,7 @@ from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_ab
 from replay.claims.judging import judge_pools
 from replay.logs.frames import counted_once, distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
+from replay.simulation.effects import deciding_limits, p_above
 from replay.simulation.pools import Pools
 from replay.statistics.resampling import holm
 
@@ -45,11 +49,15 @@ REGIMES = {
 }
 """Where the paper found the best split of a large budget."""
 
+FAMILIES = ("splits", "pool", "policies")
+"""Claims that share one error of 5 %: those about the splits of a sweep, that about a pool of runs,
+and those about all policies that are asked for; each for one task and model of a source."""
+
 LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
-    "source", "task", "model", "claim", "measure", "value", "low", "high", "n", "p", "p_holm",
-    "detectable", "verdict", "why",
+    "source", "task", "model", "family", "claim", "measure", "value", "low", "high", "n", "p",
+    "p_holm", "detectable", "verdict", "why",
 )  # fmt: skip
 
 Row = JsonObject
@@ -74,9 +82,10 @@ def ledger(
         seed: Key of all draws.
 
     Returns:
-        One row per source, task, model and claim: measure (what `value` is), value, low and high
-        (95 % interval; NaN where there is none), n (runs), p (one-sided), p_holm (over all rows),
-        detectable, verdict, and why the claim does not apply.
+        One row per source, task, model and claim: family (out of `FAMILIES`), measure (what `value`
+        is), value, low and high (95 % interval, not corrected; NaN where there is none), n (runs),
+        p (one-sided; of claims about policies two-sided, as `judge` decides), p_holm (over the
+        family), detectable, verdict, and why the claim does not apply.
     """
     from replay.importers import load
 
@@ -87,19 +96,23 @@ def ledger(
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
         for (task, model), part in frame.groupby(["task", "model"], sort=False):
-            found = [*sweep_claims(part, regimes.get(str(task)), seed)]
-            found += _pool_claims(part, policies, seed)
+            pool, *chosen = _pool_claims(part, policies, seed)
+            families = [[*sweep_claims(part, regimes.get(str(task)), seed)], [pool], chosen]
             head = {"source": source, "task": task, "model": model, "why": ""}
-            rows += [{**head, **each} for each in found]
-    table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    table["p_holm"] = holm(table["p"].to_numpy(np.float64))
-    opposite = holm(np.array([row["p_opposite"] for row in rows], dtype=np.float64))
-    table["verdict"] = np.select(
-        [table["why"] != "", table["p_holm"] <= ALPHA, opposite <= ALPHA],
-        ["does not apply", "greater", "less"],
-        "undetermined",
+            for name, family in zip(FAMILIES, families, strict=True):
+                rows += [{**head, "family": name, **each} for each in _decided(family)]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _decided(family: Sequence[Row]) -> Iterator[Row]:
+    """The claims of a family with their corrected p and verdicts."""
+    greater, less = (
+        holm(np.array([row[name] for row in family], dtype=np.float64))
+        for name in ("p", "p_opposite")
     )
-    return table
+    for row, p, opposite in zip(family, greater, less, strict=True):
+        verdict = "greater" if p <= ALPHA else "less" if opposite <= ALPHA else "undetermined"
+        yield row | {"p_holm": p, "verdict": "does not apply" if row.get("why") else verdict}
 
 
 def sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
@@ -192,12 +205,15 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
             yield _idle(claim, n, why)
             continue
         found = judge_pools(part, pools, a, b, 0.0)
+        decides = deciding_limits(found.interval, pools.K)
+        above = p_above(found.effect, decides, n, found.interval.level)
+        p, opposite = np.minimum(2 * np.array([above, 1 - above]), 1.0)
         yield {
             "claim": claim, "measure": f"{a} less {b}, N = {N}, {found.setting}",
             "value": found.effect, "low": found.interval.low, "high": found.interval.high,
-            "n": n, "detectable": found.detectable, "p_opposite": found.p_less,
+            "n": n, "detectable": found.detectable, "p_opposite": opposite,
             # Beside chance over runs, worlds without better arms must not do as well.
-            "p": max(found.p_greater, pools.null_p(a, b)) if b == "random" else found.p_greater,
+            "p": max(p, pools.null_p(a, b)) if b == "random" else p,
         }  # fmt: skip
 
 

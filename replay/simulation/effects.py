@@ -104,6 +104,21 @@ def deciding_limits(found: Interval, K: int) -> tuple[float, float]:
     return found.value - wider * below, found.value + wider * above
 
 
+def p_above(value: float, limits: tuple[float, float], n: int, level: float) -> float:
+    """One-sided p of an effect above 0, read from its limits by Student's t; NaN without width.
+
+    Args:
+        value: The effect.
+        limits: Its interval, or the limits that decide.
+        n: Number of runs.
+        level: Nominal level of the limits.
+    """
+    from scipy.special import stdtr
+
+    error = (limits[1] - limits[0]) / 2 / float(student(level, n - 1))
+    return float(stdtr(n - 1, -value / error)) if error > 0 else math.nan
+
+
 def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArray]:
     """Standard errors of the mean over pools, below and above it.
 

@@ -6,6 +6,7 @@ from foreign_samples import DATA
 from synthetic_runs import as_frame, bilinear_runs
 
 import evo
+import replay
 from replay.claims import paper as claims
 
 
@@ -102,13 +103,31 @@ def test_runs_under_way_and_generations_that_others_had_a_part_in_do_not_count()
     assert "8 pulls" in mixed["measure"].iloc[-1]
 
 
-def test_sources_are_paths_as_well_and_are_corrected_together(tmp_path):
+def test_sources_are_paths_as_well_and_a_claim_has_one_verdict_in_every_ledger(tmp_path):
     evo.run("circle_packing", generations=2, children=2, log=tmp_path / "one.jsonl")
-    table = claims.ledger({"path": tmp_path, "arms": arms(range(0, 20, 2))}, policies=("best_arm",))
+    frame, policies = arms(range(0, 20, 2)), ("best_arm",)
+    table = claims.ledger({"path": tmp_path, "arms": frame}, policies=policies)
     assert [*table["source"].unique()] == ["path", "arms"]
-    known = table.dropna(subset=["p"])
-    assert (known["p_holm"] >= known["p"]).all()
-    assert known["p_holm"].min() == pytest.approx(min(1.0, len(known) * known["p"].min()))
+    alone = claims.ledger({"arms": frame}, policies=policies)
+    known = table[table["source"] == "arms"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(known, alone)
+    without = claims.ledger({"arms": frame}, policies=())
+    pd.testing.assert_frame_equal(without, alone.iloc[: len(without)], check_dtype=False)
+    for _, family in known.dropna(subset=["p"]).groupby("family"):
+        assert family["p_holm"].tolist() == pytest.approx(claims.holm(family["p"]).tolist())
+
+
+def test_a_claim_about_policies_has_the_verdict_of_judge():
+    verdicts = []
+    for rises in (range(0), range(6), range(10), [0], range(0, 12, 3)):
+        frame = arms(rises, n=12)
+        table = claims.ledger({"arms": frame}, policies=())
+        [found] = table[table["family"] == "pool"].itertuples()
+        judged = replay.judge(frame, "random", "single")
+        assert (found.value, found.low) == (judged.effect, judged.interval.low)
+        assert found.verdict == judged.verdict
+        verdicts.append(found.verdict)
+    assert {*verdicts} > {"undetermined"}
 
 
 def test_real_logs_of_several_tools_make_one_ledger():
