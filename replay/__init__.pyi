@@ -63,6 +63,9 @@ from .simulation.effects import (
     allocation_effect as allocation_effect,
 )
 from .simulation.effects import (
+    policy_effect as policy_effect,
+)
+from .simulation.effects import (
     pool_effect as pool_effect,
 )
 from .simulation.effects import (

@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import html
 import importlib
 import itertools
 import os
@@ -167,6 +168,60 @@ def test_sentences_follow_the_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         best = replay.depth_breadth(replay.load(logs), resamples=20).best.iloc[-1]
         assert replay.say("mean is {value}", value=best["value"]) in kept[0]
     assert said[0] != said[1]
+
+
+STATED = re.compile(r"- (?P<task>\w+), (?P<model>[^:]+): (?P<claim>[^:]+): (?P<says>.*, n = .*)\.")
+"""A claim of the ledger in a sentence that is kept: verdict, value, n and p."""
+LESS = re.compile(
+    r"(?P<a>thompson|ucb1|exp3p|random|single) less (?P<b>random|single):? "
+    r"(?P<value>[+-]?\d*\.?\d+(?:e-?\d+)?)"
+)
+"""The effect of a policy, in a sentence that is kept."""
+
+
+def sentences(path: Path) -> list[str]:
+    """The lines that its cells keep, without Markdown's escapes."""
+    kept = [out for cell in code_cells(path) for out in cell.outputs]
+    texts = [out.data.get("text/markdown") or out.data.get("text/plain", "") for out in kept]
+    return [line.strip() for text in texts for line in html.unescape(text).splitlines()]
+
+
+def test_a_claim_has_one_verdict_and_one_estimate_in_all_notebooks() -> None:
+    said: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for path in NOTEBOOKS:
+        for line in filter(None, map(STATED.fullmatch, sentences(path))):
+            known = said.setdefault(line.group("task", "model", "claim"), {})
+            known.setdefault(line["says"], set()).add(path.stem)
+    assert len(said) >= 20
+    for claim, known in said.items():
+        assert len(known) == 1, (claim, known)
+    shared = [places for known in said.values() for places in known.values() if len(places) > 1]
+    assert len(shared) >= 3
+
+
+def test_an_effect_of_a_policy_has_one_estimate() -> None:
+    """A protocol states what is computed beside it, a contest what its ledger states."""
+    kept = "\n".join(sentences(ROOT / "notebooks" / "09_evidence.ipynb")).lower()
+    plain = kept.replace("exp3.p", "exp3p").replace("a single run", "single")
+    said: dict[str, list[float]] = {}
+    for effect in LESS.finditer(plain):
+        a, b = effect.group("a", "b")
+        sign = (
+            -1 if a == "single" else 1
+        )  # single less random is the opposite of random less single
+        said.setdefault(f"{b} {a}" if sign < 0 else f"{a} {b}", []).append(
+            round(sign * float(effect["value"]), 4)
+        )
+    assert sum(len(values) > 1 for values in said.values()) >= 5
+    for name, values in said.items():
+        assert len({*values}) == 1, (name, values)
+    lines = sentences(ROOT / "notebooks" / "03_post_hoc_bandits.ipynb")
+    claims = "\n".join(lines)
+    gains = [m for m in map(re.compile(r"- (\w+): `(\w+)` less `single` (\S+) ").match, lines) if m]
+    gains = [gain for gain in gains if f"{gain[2]} beats one run" in claims]
+    assert len(gains) >= 9
+    for task, policy, value in (gain.groups() for gain in gains):
+        assert re.search(rf"- {task}, \w+: {policy} beats one run: \w+ \({value}, ", claims)
 
 
 @every

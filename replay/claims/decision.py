@@ -51,6 +51,21 @@ def checked_margin(margin: float | None) -> float:
     return value
 
 
+def p_above(value: float, limits: tuple[float, float], n: int, level: float) -> float:
+    """One-sided p of an effect above 0, read from its limits by Student's t; NaN without width.
+
+    Args:
+        value: The effect.
+        limits: Its interval, or the limits that decide.
+        n: Number of runs.
+        level: Nominal level of the limits.
+    """
+    from scipy.special import stdtr
+
+    error = (limits[1] - limits[0]) / 2 / float(student(level, n - 1))
+    return float(stdtr(n - 1, -value / error)) if error > 0 else math.nan
+
+
 def detectable(error: float, freedom: float, level: float = 0.95) -> float:
     """Effect that a design finds in four of five repetitions; NaN without a standard error.
 

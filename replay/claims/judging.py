@@ -25,6 +25,7 @@ from replay.claims.decision import (
     detectable,
     exaggeration,
     kurtosis_of,
+    p_above,
     power,
     power_band,
     shrunk,
@@ -34,7 +35,7 @@ from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.earlier import Earlier
-from replay.simulation.effects import SURE, deciding_limits, p_above
+from replay.simulation.effects import SURE, deciding_limits
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
 from replay.statistics.groups import Groups, compare_groups, unlike

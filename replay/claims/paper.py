@@ -35,10 +35,11 @@ import pandas as pd
 
 from evo.logs.types import JsonObject
 from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_above_best
+from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.logs.frames import counted_once, distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
-from replay.simulation.effects import deciding_limits, p_above
+from replay.simulation.effects import deciding_limits
 from replay.simulation.pools import Pools
 from replay.statistics.resampling import holm
 

@@ -104,21 +104,6 @@ def deciding_limits(found: Interval, K: int) -> tuple[float, float]:
     return found.value - wider * below, found.value + wider * above
 
 
-def p_above(value: float, limits: tuple[float, float], n: int, level: float) -> float:
-    """One-sided p of an effect above 0, read from its limits by Student's t; NaN without width.
-
-    Args:
-        value: The effect.
-        limits: Its interval, or the limits that decide.
-        n: Number of runs.
-        level: Nominal level of the limits.
-    """
-    from scipy.special import stdtr
-
-    error = (limits[1] - limits[0]) / 2 / float(student(level, n - 1))
-    return float(stdtr(n - 1, -value / error)) if error > 0 else math.nan
-
-
 def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArray]:
     """Standard errors of the mean over pools, below and above it.
 
@@ -257,6 +242,34 @@ def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Inter
         6
     """
     return effect(single, random, level=level, name="pool effect")
+
+
+def policy_effect(single: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
+    """Returns what using a policy is worth, compared with one run that gets the whole budget.
+
+    It is the sum of the pool effect and the allocation effect. Both replays must rest on the same
+    draws of arms: the same seed, arms, rounds and replicates.
+
+    Args:
+        single: Replay of the policy `single`.
+        policy: Replay of the policy in question.
+        level: Nominal level of the interval.
+
+    Returns:
+        The mean of `policy` minus `single` in final best fitness, with its interval over runs.
+
+    Raises:
+        ValueError: The two replays drew different arms.
+
+    Example:
+        >>> settings = {"rounds": 4, "arms": 2, "replicates": 100}
+        >>> single = replay.simulate(fitness, "single", **settings)
+        >>> policy = replay.simulate(fitness, "ucb1", **settings)
+        >>> gain = replay.policy_effect(single, policy)
+        >>> gain.n
+        6
+    """
+    return effect(single, policy, level=level, name="policy effect")
 
 
 def allocation_effect(random: Replay, policy: Replay, *, level: float = 0.95) -> Interval:

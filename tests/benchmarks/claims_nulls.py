@@ -3,7 +3,7 @@
 Each world of `tests/replay/null_worlds.py` is a sweep in which every cell has the same mean: equal
 or unequal noise, budgets that share runs, plateaus. `--worlds` data sets are drawn of each, at each
 number of runs per N. Printed is the share of data sets whose table calls a claim greater: with
-Holm's correction over the table, as the ledger has it, and by the claim's own p alone. The Monte
+Holm's correction over the family, as the ledger has it, and by the claim's own p alone. The Monte
 Carlo error of a share of .05 is .007 at 1,000 data sets.
 """
 

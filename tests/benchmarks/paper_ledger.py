@@ -2,7 +2,7 @@
 
 The shipped logs, and out of DATA (../shared/data by default) what is there: the public table of
 CodeEvolve's runs with Gemini, up to the first migration, and the runs in the paper's layout. One
-table, Holm's correction over all of it; `replay.plots.verdicts` draws it.
+table, which `replay.plots.verdicts` draws.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from replay.simulation import effects
 from replay.simulation.effects import (
     allocation_effect,
     effect,
+    policy_effect,
     pool_effect,
     pool_interval,
     pool_kind,
@@ -43,7 +44,7 @@ def test_effects_are_paired_and_add_up():
     random = Played(runs[arms].mean(axis=1), arms)
     best = Played(runs[arms].max(axis=1), arms)
     pool, allocation = pool_effect(single, random), allocation_effect(random, best)
-    total = effect(single, best)
+    total = policy_effect(single, best)
     assert pool.value + allocation.value == pytest.approx(total.value)
     assert allocation.low > 0
     nothing = effect(best, best)
