@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evo.logs.means import deviation, mean
-from evo.logs.records import Confirmation, Outcome
+from evo.logs.records import Confirmation, Header, Outcome
 from evo.runs.evaluate import Draws
+from evo.runs.items import Draw, Step, complete
 from evo.runs.state import State, program_of
 
 ALPHA = 0.05
@@ -24,20 +25,21 @@ class Confirm:
     """Tries a better child and its parent on fresh draws, once in a generation.
 
     Attributes:
-        draws: Evaluates both.
+        header: Configuration of the run.
         log: Appends a line to the run's log.
     """
 
-    draws: Draws
+    header: Header
     log: Callable[[Confirmation], None]
 
-    def __call__(self, rival: Outcome, state: State) -> bool:
+    def __call__(self, rival: Outcome, state: State) -> Step[bool]:
         """Returns whether the rival replaces the best program so far."""
         parent, program = state.best.program, program_of(rival)
         if state.best_fitness is None or parent is None or program is None:
             return True
         if state.confirmation is None:
-            found = confirm(self.draws, rival.generation, rival.index, parent, program)
+            generation, index = rival.generation, rival.index
+            found = yield from confirmation(self.header, generation, index, parent, program)
             self.log(found)  # from here on the state knows it
         assert state.confirmation is not None
         return state.confirmation.accepted
@@ -45,10 +47,19 @@ class Confirm:
 
 def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) -> Confirmation:
     """Tests a rival, a child that is better so far, on draws that nothing used before."""
-    header = draws.header
+    step = confirmation(draws.header, generation, index, parent, rival)
+    return complete(step, draws.perform)
+
+
+def confirmation(
+    header: Header, generation: int, index: int, parent: str, rival: str
+) -> Step[Confirmation]:
+    """Returns what `confirm` does, as a step."""
     first = header.draws + (generation - 1) * header.confirm
     fresh = range(first, first + header.confirm)
-    standing, challenging = draws.on(parent, fresh), draws.on(rival, fresh)
+    tried = yield [Draw(program, draw) for program in (parent, rival) for draw in fresh]
+    fitness = [each.fitness for each in tried]
+    standing, challenging = fitness[: len(fresh)], fitness[len(fresh) :]
     alpha = ALPHA / (generation * (generation + 1)) if header.spending else ALPHA
     bound, accepted = None, None not in challenging
     pairs = zip(standing, challenging, strict=True)

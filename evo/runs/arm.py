@@ -9,10 +9,11 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from evo.filters.base import refusal
 from evo.filters.registry import filters_of
 from evo.logs.calls import parted, without_call
 from evo.logs.cost import RATES
@@ -34,12 +35,12 @@ from evo.logs.records import (
     Tick,
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
-from evo.models.critics import known_of
+from evo.models.critics import Scorer, known_of
 from evo.runs.accept import Confirm
-from evo.runs.ask import Asks, Drafts, OneCall
+from evo.runs.ask import Asks, Drafts, OneCall, score_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
-    Draw,
+    DrawFunction,
     Draws,
     Evaluate,
     check_initial,
@@ -47,14 +48,15 @@ from evo.runs.evaluate import (
     final_report,
     plain,
 )
+from evo.runs.items import Batches, Call, Draw, Item, Score, Screen, complete
 from evo.runs.judge import draw_of
-from evo.runs.loop import Steps, advance
+from evo.runs.loop import Machine, Steps
 from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
 from evo.runs.state import State, lines_of, program_digest
-from evo.runs.workers import Stopped, Workers
+from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.instances import calls_of_evaluation, checks_of
 
@@ -91,7 +93,10 @@ class Arm:
         self._under: Header | None = None
         self._writer, self._resources = writer, resources
         self._workers = Workers(resources, self.path)
-        self._logging = threading.Lock()  # the state takes lines in the order of the file
+        # The state takes lines in the order of the file, so one lock is around both.
+        self._changed = threading.Condition(threading.RLock())
+        self._machine = Machine(self.state, self._with_rates)
+        self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
 
@@ -133,7 +138,7 @@ class Arm:
     def _evaluate_initial(self) -> None:
         task, program = self.header.task, self.header.task.files[self.header.task.program_file]
         try:
-            initial = self._steps.evaluate(program, self.state)
+            initial = self.evaluate(program)
         except CallCancelled:
             raise EvaluatorClosed("stopped before the initial text was evaluated") from None
         if initial.status == "no_reply":
@@ -181,20 +186,106 @@ class Arm:
             EndpointDown: The endpoint does not answer.
             EndpointRefused: It refuses the key, the model, or every child.
         """
-        self._enter(self.generation + 1, on_child)
+        number = self.generation + 1
+        self._enter(number, on_child)
+        machine = self._machine
+        with self._changed:
+            self._write(machine.begin(self._steps))
         try:
-            advance(self.state, self._steps, self.log, self._workers.each)
+            self._workers.each(self._work, range(self._at_once()))
         except EvaluatorClosed:
             raise Stopped from None
+        if machine.idle and machine.failure is None and self.generation < number:
+            raise Stopped
+
+    def _at_once(self) -> int:
+        """Returns how many items of the generation can be under way at once."""
+        header = self.header.under(self.generation + 1)
+        if self._resources.settings.max_concurrent == 1:
+            return 1
+        return min(header.children * header.drafts, MAX_THREADS)
+
+    def _work(self, _: int) -> None:
+        """Asks the machine for work, does it and tells, until nothing of the generation is left."""
+        machine, stopping = self._machine, self._resources.control.stopping
+        while True:
+            with self._changed:
+                if stopping.is_set():
+                    machine.drain()
+                while not (items := machine.ask(1)):
+                    if machine.idle:
+                        self._changed.notify_all()
+                        if machine.failure is not None:
+                            raise machine.failure
+                        return
+                    self._changed.wait()
+            result: object
+            try:
+                result = self._perform(items[0])
+            except Exception as error:
+                result = error
+            with self._changed:
+                try:
+                    elapsed = time.monotonic() - self._began
+                    self._write(machine.tell(items[0], result, seconds=elapsed))
+                except BaseException:
+                    machine.drain()
+                    self._changed.notify_all()
+                    raise
+                self._changed.notify(machine.ready)
+            failure = machine.failure
+            ended = isinstance(failure, CallCancelled | EvaluatorClosed)
+            if failure is not None and not ended and self._resources.is_fatal(failure):
+                self._resources.control.stop()
+
+    def _perform(self, item: Item) -> object:
+        """Does a piece of work."""
+        match item:
+            case Call():
+                return self._resources.caller(item.header).call(
+                    item.messages, seed=item.seed, generation=item.generation, index=item.index
+                )
+            case Score():
+                assert self._scorer is not None
+                return score_of(self._scorer, item)
+            case Screen():
+                return refusal(item.program, filters=item.filters, archive=item.archive)
+            case Draw():
+                return self.draws.perform(item)
+            case Batches():
+                assert self.instances is not None
+                return self.instances.race(item.rivals, self.draws.header.limits)
+
+    def evaluate(self, program: str) -> Evaluation:
+        """Evaluates a program that no child of the machine brought."""
+        return complete(self._evaluate(program, self.state), self._perform)
 
     def log(self, line: Line, *more: Line) -> None:
         """Appends lines to the log at once, folds them into the state, and calls who listens."""
-        lines: list[Line] = [line, *more, *(self._tick() if isinstance(line, Child) else ())]
-        with self._logging:
-            lines = [self._with_rates(each) for each in lines]
-            self._writer.append(*(written for each in lines for written in self._written(each)))
-            for each in lines:
-                self.state.take(each)
+        with self._changed:
+            for each in (line, *more):
+                if isinstance(each, Child) and each.reply_key(0) not in self.state.replies:
+                    self._machine.log(parted(each)[0])
+                self._machine.log(each)
+            self._write(self._machine.take_lines())
+
+    def _write(self, lines: Sequence[Line]) -> None:
+        """Appends lines that the state has taken, and calls who listens."""
+        kinds = {type(line) for line in lines}
+        ticks = self._tick() if Child in kinds and Generation not in kinds else []
+        for tick in ticks:
+            self.state.take(tick)
+        if lines:
+            whole = self.header.schema < 3
+            written = (
+                without_call(line) if isinstance(line, Child) and not whole else line
+                for line in lines
+            )
+            self._writer.append(*written, *ticks)
+        for line in lines:
+            self._announce(line)
+
+    def _announce(self, line: Line) -> None:
         match line:
             case Child():
                 if self._resources.hand is not None:
@@ -202,12 +293,12 @@ class Arm:
                 self._tell("child", line)
                 self._on_child(line)
             case Generation():
-                self._evaluate.forget()
+                self._evaluate.known.clear()
                 self._writer.sync()
                 self._tell("generation", line)
             case End() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
-            case CriticCall() | InstanceCall():
+            case CriticCall() | InstanceCall() | Reply():
                 self._resources.tally.add(line.attempts, self.header.asked_by(line))
 
     def _with_rates(self, line: Line) -> Line:
@@ -224,15 +315,6 @@ class Arm:
             return line
         attempts = (msgspec.structs.replace(each, rates=rates) for each in line.attempts)
         return msgspec.structs.replace(line, attempts=tuple(attempts))
-
-    def _written(self, line: Line) -> Iterator[Line]:
-        """Yields a line as the log holds it: a child beside the line of its call."""
-        if not isinstance(line, Child) or self.header.schema < 3 or not line.attempts:
-            yield line
-        elif line.reply_key(self.header.children) in self.state.replies:
-            yield without_call(line)
-        else:
-            yield from parted(line)
 
     def _tick(self) -> list[Tick]:
         """Returns the time of the generation under way, at most once a second."""
@@ -268,32 +350,29 @@ class Arm:
         if header == self._under:
             return
         self._under, resources, state = header, self._resources, self.state
-        draw: Draw = self._play_evaluation
+        draw: DrawFunction = self._play_evaluation
         if not self._played:
             draw, self.instances = draw_of(header, resources, self.log, state.known)
         if self.instances is not None:
             self.instances.generation = generation
         self.draws = Draws(header, draw)
         self._evaluate = Evaluate(self.draws)
-        hand = resources.hand
-        asked = resources.caller if hand is None else hand.caller
-        one = OneCall(header, asked, resources.tally, self.log)
+        one = OneCall(header, self._machine.log)
         ask: Asks = one
         if header.drafts > 1:
-            workers = 1 if resources.settings.max_concurrent == 1 else None
-            ask = Drafts(one, resources.scorer(header, self.log, state.known), workers)
+            self._scorer = resources.scorer(header, self.log, state.known)
+            ask = Drafts(one, scored=self._scorer is not None)
         race = None
         if header.batches and self.instances is not None:
-            race = Race(header, ask, self._evaluate, self.instances)
-        steps = Steps(
+            race = Race(header, ask, self._evaluate)
+        self._steps = Steps(
             plan=self.planner,
             ask=race.ask if race else ask,
             evaluate=self._evaluate,
             filters=filters_of(header) if header.filters else (),
             race=race.race if race else None,
-            accept=Confirm(self.draws, self.log) if header.confirm else None,
+            accept=Confirm(header, self._machine.log) if header.confirm else None,
         )
-        self._steps = steps if hand is None else hand.around(steps, header)
 
     def check(self) -> tuple[dict[str, float], dict[str, float]]:
         """Tests the final text against the initial one, once, on instances for checking.

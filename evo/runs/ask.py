@@ -1,21 +1,19 @@
-"""Asks the model for a child: one call, or several drafts among which a critic chooses."""
+"""Steps that ask the model for a child: one call, or drafts among which a critic chooses."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from evo import parallel
 from evo.logs.records import Evaluation, Header, ReplyLine
-from evo.models.client import Call, CallCancelled, Caller, EndpointError
+from evo.models.client import Call, CallCancelled, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, parse_reply
+from evo.runs import items
+from evo.runs.items import Step
 from evo.runs.planning import Prompt
-from evo.runs.progress import Tally
 from evo.runs.state import State
 
 
@@ -28,7 +26,7 @@ def child_seed(seed: int, children: int, generation: int, index: int, draft: int
 class Asks(Protocol):
     """Asks a model for a child."""
 
-    def __call__(self, prompt: Prompt, state: State) -> Call:
+    def __call__(self, prompt: Prompt, state: State) -> Step[Call]:
         """Returns the call; of several drafts, that of the chosen one."""
         ...
 
@@ -75,24 +73,17 @@ def reply_line(prompt: Prompt, call: Call) -> ReplyLine:
 
 @dataclass(frozen=True)
 class OneCall:
-    """Makes one call for each child, unless an earlier session has logged its reply.
+    """Asks a model for a child, unless an earlier session has logged its reply.
 
     Attributes:
         header: Configuration of the generation.
-        caller: Returns what answers the calls of a configuration, in which a child of several
-            models has its own; it is opened for the first of them.
-        tally: Counts them for the session.
-        log: Appends a line to the run's log.
-        numbering: Held while a failed call gets its number.
+        log: Takes a line for the run's log.
     """
 
     header: Header
-    caller: Callable[[Header], Caller]
-    tally: Tally
     log: Callable[[ReplyLine], None]
-    numbering: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Call:
+    def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Step[Call]:
         """Returns the call for a child, or for one of its drafts."""
         generation, index = prompt.place
         if (known := state.replies.get((generation, index, draft))) is not None:
@@ -101,9 +92,7 @@ class OneCall:
         header = self.header.asking(prompt.planned.model)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
-            call = self.caller(header).call(
-                prompt.messages, seed=seed, generation=generation, index=index
-            )
+            call: Call = yield items.Call(prompt.messages, seed, generation, index, header)
         except (EndpointError, CallCancelled) as error:
             if any(attempt.sent for attempt in error.attempts):
                 self._log(prompt, Call(error.attempts, rejected=str(error)), state)
@@ -116,11 +105,9 @@ class OneCall:
         One that was refused, or that the run ends with, gets a negative draft: it is counted, and
         made again if the run goes on.
         """
-        self.tally.add(call.attempts, self.header.asking(prompt.planned.model))
-        with self.numbering:
-            if call.rejected is not None:
-                call = replace(call, draft=min(state.failed.get(prompt.place, 0), 0) - 1)
-            self.log(reply_line(prompt, call))
+        if call.rejected is not None:
+            call = replace(call, draft=state.failed.get(prompt.place, 0) - 1)
+        self.log(reply_line(prompt, call))
         return call
 
 
@@ -132,42 +119,36 @@ class Drafts:
     to choose.
 
     Attributes:
-        ask: Makes the call of one draft.
-        scorer: The critic; without one the first program is taken.
-        workers: Calls of one child at a time; None: all drafts, and as many scores as is usual.
+        ask: Asks for one draft.
+        scored: Whether there is a critic; without one the first program is taken.
     """
 
     ask: OneCall
-    scorer: Scorer | None
-    workers: int | None = None
+    scored: bool
 
-    def __call__(self, prompt: Prompt, state: State) -> Call:
+    def __call__(self, prompt: Prompt, state: State) -> Step[Call]:
         """Returns the call of the chosen draft."""
         header = self.ask.header
-        calls: list[Call] = parallel.map(
-            lambda draft: self.ask(prompt, state, draft),
-            range(header.drafts),
-            max_workers=self.workers or header.drafts,
-        )
+        calls: list[Call] = yield [self.ask(prompt, state, k) for k in range(header.drafts)]
         distinct = dict[str, Call]()
         for call in calls:
             if (program := program_in(call, prompt, header)) is not None:
                 distinct.setdefault(program, call)
         rivals = list(distinct.values())
-        if len(rivals) < 2 or self.scorer is None:
+        if len(rivals) < 2 or not self.scored:
             answered = [call for call in calls if call.reply is not None]
             return [*rivals, *answered, calls[0]][0]
-        score = functools.partial(self._score, self.scorer, prompt)
-        scores = parallel.map(score, rivals, max_workers=self.workers)
+        generation, index = prompt.place
+        scores: list[float] = yield [
+            items.Score(prompt.messages, generation, header.children + index, call)
+            for call in rivals
+        ]
         return rivals[scores.index(max(scores))]
 
-    def _score(self, scorer: Scorer, prompt: Prompt, call: Call) -> float:
-        """Returns the critic's score of a draft; a draft without one is below all others."""
-        system, query = (message["content"] for message in prompt.messages)
-        generation, index = prompt.place
-        found = scorer.score(
-            Triple(system, query, call.reply or ""),
-            generation=generation,
-            index=self.ask.header.children + index,
-        )
-        return -1.0 if found.score is None else found.score
+
+def score_of(scorer: Scorer, item: items.Score) -> float:
+    """Returns the critic's score of a draft; a draft without one is below all others."""
+    system, query = (str(message["content"]) for message in item.messages)
+    triple = Triple(system, query, item.call.reply or "")
+    found = scorer.score(triple, generation=item.generation, index=item.index)
+    return -1.0 if found.score is None else found.score

@@ -7,9 +7,9 @@ see `evo.runs.accept`, and what is reported in the end rests on draws of its own
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ import msgspec
 from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance
 from evo.prompt import last_line
+from evo.runs.items import Draw, Item, Once, Step, complete
 from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
 from evo.tasks.folder import TaskError
 from evo.tasks.task import EvaluatorFailed
 
-Draw = Callable[..., Evaluation]
+DrawFunction = Callable[..., Evaluation]
 """Evaluates one draw of a program or text, (task, program, limits, *, draw, seed)."""
 
 TOLERANCE = 1e-9  # fitnesses so close to each other count as equal
@@ -50,15 +51,19 @@ class Draws:
     """
 
     header: Header
-    draw: Draw
+    draw: DrawFunction
 
     def mean(self, program: str) -> Evaluation:
         """Evaluates draws 0 to R - 1 of a program, which is ok only if it is in all of them."""
-        if self.header.draws == 1:
-            return self.one(program, 0)
+        return complete(self.evaluation(program), self.perform)
+
+    def evaluation(self, program: str) -> Step[Evaluation]:
+        """Returns what `mean` does, as a step."""
         found = []
         for draw in range(self.header.draws):
-            one = self.one(program, draw)
+            one: Evaluation = yield Draw(program, draw)
+            if self.header.draws == 1:
+                return one
             if one.status != "ok":
                 error = f"in draw {draw}: {one.error}" if draw else one.error
                 return msgspec.structs.replace(one, error=error, draws=draw + 1)
@@ -69,6 +74,11 @@ class Draws:
         """Returns the fitness in each of some draws; None where it failed."""
         return [self.one(program, draw).fitness for draw in draws]
 
+    def perform(self, item: Item) -> Evaluation:
+        """Evaluates a draw that a step asks for."""
+        assert isinstance(item, Draw)
+        return self.one(item.program, item.draw)
+
     def one(self, program: str, draw: int) -> Evaluation:
         """Evaluates one draw of a program."""
         header = self.header
@@ -76,30 +86,26 @@ class Draws:
 
 
 class Evaluate:
-    """Evaluates each program of a run once; threads that want the same one wait for it."""
+    """The step that evaluates each program of a run once.
+
+    Attributes:
+        draws: Evaluates draws of programs.
+        known: Evaluations that are not in the log yet, by the digest of the program; those of the
+            generation under way are kept with their constructions.
+    """
 
     def __init__(self, draws: Draws) -> None:
         self.draws = draws
-        self._new: dict[bytes, Evaluation] = {}  # with constructions, until they are forgotten
-        self._turns: dict[bytes, threading.Lock] = {}
+        self.known: dict[bytes, Evaluation] = {}
 
-    def __call__(self, program: str, state: State) -> Evaluation:
+    def __call__(self, program: str, state: State) -> Step[Evaluation]:
         """Returns the program's evaluation; the state holds those that are logged."""
         digest = program_digest(program)
-        with self._turns.setdefault(digest, threading.Lock()):
-            found = self._new.get(digest) or state.evaluations.get(digest)
-            if found is None:
-                found = self._new[digest] = self.draws.mean(program)
-            return found
-
-    def learn(self, program: str, evaluation: Evaluation) -> None:
-        """Takes an evaluation that was made elsewhere."""
-        self._new.setdefault(program_digest(program), evaluation)
-
-    def forget(self) -> None:
-        """Forgets what is in the log by now, once a generation is complete."""
-        self._new.clear()
-        self._turns.clear()
+        found = self.known.get(digest) or state.evaluations.get(digest)
+        if found is None:
+            found = yield Once(digest, functools.partial(self.draws.evaluation, program))
+            self.known[digest] = found
+        return found
 
 
 def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | None:

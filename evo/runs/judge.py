@@ -13,7 +13,7 @@ from evo.models.critics import Critic, Known
 from evo.plugins import MistakenType
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
-from evo.runs.evaluate import Draw
+from evo.runs.evaluate import DrawFunction
 from evo.runs.here import Here, evaluate_here
 from evo.runs.options import EvaluateOptions, check_options, lists_options
 from evo.runs.resources import Resources, open_resources
@@ -26,7 +26,7 @@ def draw_of(
     resources: Resources,
     on_call: Callable[[InstanceCall], None] = lambda _: None,
     known: Known | None = None,
-) -> tuple[Draw, InstanceEvaluator | None]:
+) -> tuple[DrawFunction, InstanceEvaluator | None]:
     """Returns what evaluates one draw of a program, and the data set's evaluator if there is one.
 
     Args:
@@ -39,7 +39,7 @@ def draw_of(
     if task.instances_file:
         instances = InstanceEvaluator(header, resources, on_call, known)
         return instances.evaluate, instances
-    run: Draw = resources.evaluator.evaluate
+    run: DrawFunction = resources.evaluator.evaluate
     if task.harness_file:
         run = functools.partial(_by_harness, run)
     if task.isolation == "here":
@@ -48,7 +48,13 @@ def draw_of(
 
 
 def _by_harness(
-    run: Draw, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+    run: DrawFunction,
+    task: TaskRecord,
+    program: str,
+    limits: Limits,
+    *,
+    draw: int = 0,
+    seed: int = 0,
 ) -> Evaluation:
     """Evaluates a program whose function a harness calls."""
     source = program_source(task, program, (), draw=draw, seed=seed)

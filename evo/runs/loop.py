@@ -1,7 +1,19 @@
-"""One generation of a run: plan, ask, parse, filter, evaluate, choose, accept, log.
+"""How a child comes about: a machine that is asked for work and told what came of it.
 
-`advance` is the whole algorithm. Its steps are objects that the run was given, so a capability such
-as drafts, draws or confirmation is one file, and a run without it does not pass through it:
+The machine makes no call, starts no thread and reads no clock. Whoever drives it does the work, in
+any order, and writes the lines to the log:
+
+    lines = machine.begin(steps)                  # plans the next generation
+    while not machine.idle:
+        (item,) = machine.ask(1)
+        lines += machine.tell(item, perform(item))
+
+A generation is planned, and every child goes its own way: a model's reply is asked for (`Call`) and
+logged, the program in it is parsed, screened by the filters (`Screen`) and evaluated (`Draw`), and
+the child is logged. Once all are, the best of them is chosen and accepted, after fresh draws where
+the run confirms, and the generation is logged. The steps are generators that ask for this work, see
+`evo.runs.items`; a capability such as drafts, batches or confirmation is one file, and a run
+without it does not pass through it:
 
     plan      what each child is asked for, from the archive     evo.runs.planning
     ask       a model's reply to that                            evo.runs.ask
@@ -9,49 +21,35 @@ as drafts, draws or confirmation is one file, and a run without it does not pass
     evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
     accept    whether a better child replaces the best program   evo.runs.accept
 
-Filters, a race and confirmation are optional. Nothing is remembered here: each line that
-is logged is folded into the state, `evo.runs.state`.
+Steps are not state: each line is folded into the state, `evo.runs.state`, before it is handed
+over. After a kill the generation begins anew, and what is logged of it is not asked for again.
 """
 
 from __future__ import annotations
 
-import functools
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from evo.filters.base import Filter, refusal
+from evo.filters.base import Filter
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
 from evo.runs.accept import confirmed_fitness
 from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
+from evo.runs.flow import Flow
+from evo.runs.items import Item, Screen, Step
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
-from evo.searches.base import Place, choose
-
-T = TypeVar("T")
+from evo.searches.base import Member, Place, choose
 
 
 class Evaluates(Protocol):
     """Evaluates a program."""
 
-    def __call__(self, program: str, state: State) -> Evaluation:
+    def __call__(self, program: str, state: State) -> Step[Evaluation]:
         """Returns the evaluation."""
         ...
-
-
-class Each(Protocol):
-    """Calls a function with each item, several at a time, and ends all at the first failure."""
-
-    def __call__(self, function: Callable[[T], object], items: Iterable[T]) -> None:
-        """Returns once all are done."""
-        ...
-
-
-Screen = Callable[[str], str | None]
-"""Returns why the filters refuse a program, or None."""
 
 
 @dataclass(frozen=True)
@@ -73,75 +71,152 @@ class Steps:
     ask: Asks
     evaluate: Evaluates
     filters: Sequence[Filter] = ()
-    race: Callable[[Sequence[Prompt], State, Each, Screen | None], None] | None = None
-    accept: Callable[[Outcome, State], bool] | None = None
+    race: Callable[[Sequence[Prompt], State, Sequence[Filter]], Step[None]] | None = None
+    accept: Callable[[Outcome, State], Step[bool]] | None = None
 
 
-def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each) -> None:
-    """Makes the next generation of a run, or what earlier sessions left of it.
+class Machine:
+    """Makes the generations of a run, one after another, out of work that others do.
 
-    Args:
-        state: What the run knows; `log` adds to it.
-        steps: What to do at each step.
-        log: Appends a line to the log and folds it into the state.
-        each: Does the work on several children at a time.
+    It is not thread-safe: whoever drives it from several threads holds one lock around each call.
 
-    Raises:
-        EndpointRefused: The endpoint refused every child for good; none of them is logged.
+    Attributes:
+        state: What the run knows.
+        seconds: How long the generation under way has taken so far, as the driver says.
     """
-    number = state.generation + 1
-    began = time.monotonic() - state.seconds  # so that the time of earlier sessions is counted
-    header = state.header.under(number)  # of a fork, the original's settings up to the fork
-    denied = list[Child]()
 
-    prompts = steps.plan(state)
-    # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
-    if (header.search is not None or header.models) and state.plan is None:
-        log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
-    screen: Screen | None = None
-    if steps.filters:
-        screen = functools.partial(refusal, filters=steps.filters, archive=state.programs)
+    def __init__(self, state: State, stamp: Callable[[Line], Line] = lambda line: line) -> None:
+        """Makes the machine of a run.
 
-    def make(prompt: Prompt) -> None:
-        call = steps.ask(prompt, state)
+        Args:
+            state: What its log holds, folded.
+            stamp: Returns a line as it is logged, such as with the prices of a call.
+        """
+        self.state, self.seconds = state, 0.0
+        self._stamp = stamp
+        self._flow = Flow()
+        self._lines: list[Line] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether no work is under way and none can be handed out."""
+        return self._flow.idle
+
+    @property
+    def ready(self) -> int:
+        """How many items can be handed out."""
+        return self._flow.ready
+
+    @property
+    def failure(self) -> Exception | None:
+        """What ended the generation under way, such as an endpoint that refuses."""
+        return self._flow.failure
+
+    def drain(self) -> None:
+        """Lets no further call begin; replies that are there are evaluated and logged."""
+        self._flow.draining = True
+
+    def begin(self, steps: Steps) -> list[Line]:
+        """Begins the next generation, or what earlier sessions left of it; returns new lines.
+
+        Nothing else begins a generation.
+        """
+        if not self.idle or self._flow.draining:
+            raise RuntimeError("begin: expected an idle run that was not asked to stop")
+        self._flow.forget()
+        self._flow.start(self._generation(steps))
+        return self.take_lines()
+
+    def ask(self, count: int = 1) -> list[Item]:
+        """Returns at most so many items of work that are ready."""
+        return self._flow.ask(count)
+
+    def tell(self, item: Item, result: object, *, seconds: float | None = None) -> list[Line]:
+        """Takes what came of an item and returns the lines to log, which the state has taken.
+
+        Args:
+            item: An item that `ask` returned.
+            result: Its result; an exception where it failed, was refused or cancelled.
+            seconds: How long the generation has taken so far.
+        """
+        self.seconds = self.seconds if seconds is None else seconds
+        self._flow.tell(item, result)
+        return self.take_lines()
+
+    def log(self, line: Line) -> None:
+        """Folds a line into the state, and keeps it to be handed over."""
+        line = self._stamp(line)
+        self.state.take(line)
+        self._lines.append(line)
+
+    def take_lines(self) -> list[Line]:
+        """Returns the lines that were logged since they were last handed over."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def _generation(self, steps: Steps) -> Step[None]:
+        """Makes a generation.
+
+        EndpointRefused: the endpoint refused every child for good, and none of them is logged.
+        """
+        state = self.state
+        number = state.generation + 1
+        header = state.header.under(number)  # of a fork, the original's settings up to the fork
+        denied = list[Child]()
+
+        prompts = steps.plan(state)
+        # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
+        if (header.search is not None or header.models) and state.plan is None:
+            self.log(Plan(generation=number, requests=tuple(p.planned for p in prompts)))
+        if steps.race is not None:
+            yield from steps.race(prompts, state, steps.filters)
+        left = [prompt for prompt in prompts if prompt.place[1] not in state.children]
+        archive = state.programs if steps.filters else ()
+        yield [self._child(prompt, steps, archive, denied) for prompt in left]
+        self._log_denied(denied, of=len(prompts))
+
+        children = [state.children[index] for index in range(header.children)]
+        rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
+        if rival is not None and steps.accept is not None:
+            accepted = yield from steps.accept(rival, state)
+            rival = rival if accepted else None
+        self.log(generation_line(state, children, rival, self.seconds))
+
+    def _child(
+        self, prompt: Prompt, steps: Steps, archive: Sequence[Member], denied: list[Child]
+    ) -> Step[None]:
+        """Makes one child and logs it, unless the endpoint refused it for good."""
+        state = self.state
+        header = state.header.under(prompt.place[0])
+        call = yield from steps.ask(prompt, state)
         program = program_in(call, prompt, header)
         if program is None:
             evaluation = failure_of(call, prompt, header)
-        elif screen is not None and (reason := screen(program)) is not None:
+        elif (
+            steps.filters
+            and (reason := (yield Screen(program, steps.filters, archive))) is not None
+        ):
             evaluation = Evaluation(status="rejected", error=reason)
         else:
-            evaluation = steps.evaluate(program, state)
+            evaluation = yield from steps.evaluate(program, state)
         child = child_line(prompt, call, program, evaluation, state)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.
         if call.rejected is not None or (program and evaluation.status == "no_reply"):
             denied.append(child)
         else:
-            log(child)
+            self.log(child)
 
-    if steps.race is not None:
-        steps.race(prompts, state, each, screen)
-    each(make, [prompt for prompt in prompts if prompt.place[1] not in state.children])
-    log_denied(denied, log, of=len(prompts))
-
-    children = [state.children[index] for index in range(header.children)]
-    rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
-    if rival is not None and steps.accept is not None and not steps.accept(rival, state):
-        rival = None
-    seconds = time.monotonic() - began
-    log(generation_line(state, children, rival, seconds))
-
-
-def log_denied(denied: Sequence[Child], log: Callable[[Line], None], *, of: int) -> None:
-    """Logs the children that the endpoint refused for good, unless it refused all of them."""
-    if len(denied) == of:
-        raise EndpointRefused(
-            f"the model refused every child of generation {denied[0].generation}: "
-            f"{denied[0].evaluation.error}; no child of it was logged, so the run can go on once "
-            "that is mended"
-        )
-    for child in denied:
-        log(child)
+    def _log_denied(self, denied: Sequence[Child], *, of: int) -> None:
+        """Logs the children that the endpoint refused for good, unless it refused all of them."""
+        if len(denied) == of:
+            raise EndpointRefused(
+                f"the model refused every child of generation {denied[0].generation}: "
+                f"{denied[0].evaluation.error}; no child of it was logged, so the run can go on "
+                "once that is mended"
+            )
+        for child in denied:
+            self.log(child)
 
 
 def fitness_of(child: Outcome) -> float | None:

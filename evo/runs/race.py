@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evo.filters.base import Filter
 from evo.logs.records import Evaluation, Header
 from evo.models.client import Call
 from evo.runs.ask import Asks, program_in
-from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Evaluate
+from evo.runs.items import Batches, Screen, Step
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place
@@ -26,29 +27,21 @@ class Race:
         header: Configuration of the generation.
         first: Asks the model for a child.
         evaluate: Learns how the texts did.
-        instances: Tries texts on the data set.
     """
 
     header: Header
     first: Asks
     evaluate: Evaluate
-    instances: InstanceEvaluator
     calls: dict[Place, Call] = field(default_factory=dict)
 
     def race(
-        self,
-        prompts: Sequence[Prompt],
-        state: State,
-        each: Callable[..., None],
-        screen: Callable[[str], str | None] | None,
-    ) -> None:
+        self, prompts: Sequence[Prompt], state: State, filters: Sequence[Filter]
+    ) -> Step[None]:
         """Asks for the children that are not logged, and evaluates the texts that are new."""
-
-        def fetch(prompt: Prompt) -> None:
-            self.calls[prompt.place] = self.first(prompt, state)
-
-        each(fetch, [prompt for prompt in prompts if prompt.place[1] not in state.children])
-        rivals, found = dict[str, Evaluation](), dict[str, Evaluation]()
+        left = [prompt for prompt in prompts if prompt.place[1] not in state.children]
+        calls = yield [self.first(prompt, state) for prompt in left]
+        self.calls.update(zip((prompt.place for prompt in left), calls, strict=True))
+        rivals = dict[str, Evaluation]()
         for prompt in prompts:
             logged = state.children.get(prompt.place[1])
             call = self.calls.get(prompt.place)
@@ -57,16 +50,16 @@ class Race:
                 program = program_in(call, prompt, self.header)
             if not program or program_digest(program) in state.first:
                 continue
-            if screen is not None and screen(program):
+            if filters and (yield Screen(program, filters, state.programs)):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it
             rivals.setdefault(program, parent.evaluation)
-        limits = self.header.limits
-        each(lambda texts: found.update(self.instances.race(texts, limits)), [rivals])
+        found: dict[str, Evaluation] = (yield Batches(rivals)) if rivals else {}
         for program, evaluation in found.items():
-            self.evaluate.learn(program, evaluation)
+            self.evaluate.known.setdefault(program_digest(program), evaluation)
 
-    def ask(self, prompt: Prompt, state: State) -> Call:
+    def ask(self, prompt: Prompt, state: State) -> Step[Call]:
         """Returns a child's call, which `race` has made."""
+        yield from ()
         return self.calls.pop(prompt.place)

@@ -243,7 +243,7 @@ class EngineArm(Arm):
         with self._changed:
             self._judging += 1
         try:
-            evaluation = self._evaluate(program, self.state)
+            evaluation = self.evaluate(program)
             with self._changed:
                 number = self._caller_of(program)
                 self._unasked += number is None

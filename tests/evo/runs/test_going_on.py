@@ -31,6 +31,7 @@ from evo.runs.configuration import default_path, find_run, make_header
 from evo.runs.evaluate import Draws, Evaluate, plain
 from evo.runs.handle import Control, Prepared, begin
 from evo.runs.identity import differences
+from evo.runs.items import complete
 from evo.runs.playback import keep_best_value
 from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal
@@ -89,13 +90,14 @@ def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
     task = evo.load_task("mmd")
     with evo.sandbox.Evaluator(1) as evaluator:
         header = make_header(task)
-        evaluate, state = Evaluate(Draws(header, evaluator.evaluate)), State(header)
-        first = evaluate(task.initial_program, state)
+        draws = Draws(header, evaluator.evaluate)
+        evaluate, state = Evaluate(draws), State(header)
+        first = complete(evaluate(task.initial_program, state), draws.perform)
         assert first.value is not None
-        assert evaluate(task.initial_program, state) is first
+        assert complete(evaluate(task.initial_program, state), draws.perform) is first
         state.take(Initial(evaluation=plain(first), value=first.value))
-        evaluate.forget()
-        again = evaluate(task.initial_program, state)
+        evaluate.known.clear()
+        again = complete(evaluate(task.initial_program, state), draws.perform)
     assert again == msgspec.structs.replace(first, value=None)
 
 

@@ -1,0 +1,126 @@
+"""The work that a run asks for, and the steps that ask for it.
+
+A step is a generator: it yields what it wants and is sent what came of that, or what was raised.
+It may want one item of work, a list of items and further steps that may be done at the same time,
+or a step that is done once for all who want it. `yield from` composes steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from evo.filters.base import Filter
+from evo.logs.records import Evaluation, Header
+from evo.models import client
+from evo.prompt import Message
+from evo.searches.base import Member
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A request to a model for a child or a draft; its result is what the client returns.
+
+    Attributes:
+        messages: What the model is asked.
+        seed: Seed of the call.
+        generation: Generation of the child.
+        index: Its index.
+        header: Says which model is asked, and how.
+    """
+
+    messages: Sequence[Message]
+    seed: int
+    generation: int
+    index: int
+    header: Header
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A draft to be scored by the critic; its result is a number."""
+
+    messages: Sequence[Message]
+    generation: int
+    index: int
+    call: client.Call
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """A program for the filters; its result is why they refuse it, or None."""
+
+    program: str
+    filters: Sequence[Filter]
+    archive: Sequence[Member]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One evaluation of a program; its result is an `Evaluation`."""
+
+    program: str
+    draw: int
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Texts to be tried on growing batches of instances; its result is the evaluation of each.
+
+    Attributes:
+        rivals: The texts, each with the evaluation of its parent.
+    """
+
+    rivals: Mapping[str, Evaluation]
+
+
+Item = Call | Score | Screen | Draw | Batches
+"""One piece of work."""
+
+CALLING = (Call, Score, Batches)
+"""Items that make calls; none of them begins once a stop was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """A step that is done once for all who want it, as its key says."""
+
+    key: Hashable
+    step: Callable[[], Step[Any]]
+
+
+Wanted = Item | Once | Sequence[Any]
+"""What a step yields; a sequence holds items and steps."""
+
+Step = Generator[Wanted, Any, T]
+"""Asks for work, and returns a result."""
+
+
+def complete(step: Step[T], perform: Callable[[Item], object]) -> T:
+    """Does all the work that a step asks for, one after another, and returns its result."""
+
+    def bring(wanted: Any) -> object:
+        if isinstance(wanted, Item):
+            return perform(wanted)
+        if isinstance(wanted, Once):
+            return complete(wanted.step(), perform)
+        if isinstance(wanted, Generator):
+            return complete(wanted, perform)
+        return [bring(each) for each in wanted]
+
+    result: object = None
+    error: Exception | None = None
+    try:
+        while True:
+            wanted = step.send(result) if error is None else step.throw(error)
+            result, error = None, None
+            try:
+                result = bring(wanted)
+            except Exception as raised:
+                error = raised
+    except StopIteration as done:
+        value: T = done.value
+        return value
