@@ -191,11 +191,13 @@ class Arm:
         machine = self._machine
         with self._changed:
             self._write(machine.begin(self._steps))
-        try:
+        with contextlib.suppress(Stopped, EvaluatorClosed):
             self._workers.each(self._work, range(self._at_once()))
-        except EvaluatorClosed:
-            raise Stopped from None
-        if machine.idle and machine.failure is None and self.generation < number:
+        if isinstance(machine.failure, CallCancelled | EvaluatorClosed):
+            raise Stopped
+        if machine.failure is not None:  # a thread that began after it only saw the stop
+            raise machine.failure
+        if self.generation < number:
             raise Stopped
 
     def _at_once(self) -> int:
