@@ -6,6 +6,7 @@ Sessions and allocations drive runs through `Arm`. What a generation does stands
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 import time
@@ -94,7 +95,8 @@ class Arm:
         self._writer, self._resources = writer, resources
         self._workers = Workers(resources, self.path)
         # The state takes lines in the order of the file, so one lock is around both.
-        self._changed = threading.Condition(threading.RLock())
+        hand = resources.hand
+        self._changed = threading.Condition(threading.RLock()) if hand is None else hand.changed
         self._machine = Machine(self.state, self._with_rates)
         self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
@@ -191,6 +193,7 @@ class Arm:
         machine = self._machine
         with self._changed:
             self._write(machine.begin(self._steps))
+            self._hand_over()
         with contextlib.suppress(Stopped, EvaluatorClosed):
             self._workers.each(self._work, range(self._at_once()))
         if isinstance(machine.failure, CallCancelled | EvaluatorClosed):
@@ -226,26 +229,44 @@ class Arm:
                 result = self._perform(items[0])
             except Exception as error:
                 result = error
-            with self._changed:
-                try:
-                    elapsed = time.monotonic() - self._began
-                    self._write(machine.tell(items[0], result, seconds=elapsed))
-                except BaseException:
-                    machine.drain()
-                    self._changed.notify_all()
-                    raise
+            self._take(items[0], result)
+
+    def _take(self, item: Item, result: object, evaluation: Evaluation | None = None) -> None:
+        """Tells the machine what came of an item, and logs what follows from it."""
+        machine, hand = self._machine, self._resources.hand
+        with self._changed:
+            try:
+                elapsed = time.monotonic() - self._began
+                lines = machine.tell(item, result, evaluation=evaluation, seconds=elapsed)
+                self._write(lines)
+            except BaseException:
+                machine.drain()
+                self._changed.notify_all()
+                raise
+            self._hand_over()
+            if hand is None:
                 self._changed.notify(machine.ready)
-            failure = machine.failure
-            ended = isinstance(failure, CallCancelled | EvaluatorClosed)
-            if failure is not None and not ended and self._resources.is_fatal(failure):
-                self._resources.control.stop()
+            else:
+                hand.learn(machine.denied)
+        failure = machine.failure
+        ended = isinstance(failure, CallCancelled | EvaluatorClosed)
+        if failure is not None and not ended and self._resources.is_fatal(failure):
+            self._resources.control.stop()
+
+    def _hand_over(self) -> None:
+        """Hands the calls that are ready to those who make them by hand, if the session has any."""
+        if (hand := self._resources.hand) is not None:
+            for call in self._machine.ask(self._machine.ready, Call):
+                assert isinstance(call, Call)
+                hand.open(call, self.state, functools.partial(self._take, call))
 
     def _perform(self, item: Item) -> object:
         """Does a piece of work."""
         match item:
             case Call():
+                generation, index = item.prompt.place
                 return self._resources.caller(item.header).call(
-                    item.messages, seed=item.seed, generation=item.generation, index=item.index
+                    item.prompt.messages, seed=item.seed, generation=generation, index=index
                 )
             case Score():
                 assert self._scorer is not None
@@ -291,7 +312,7 @@ class Arm:
         match line:
             case Child():
                 if self._resources.hand is not None:
-                    self._resources.hand.learn(line)
+                    self._resources.hand.learn([line])
                 self._tell("child", line)
                 self._on_child(line)
             case Generation():

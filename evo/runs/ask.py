@@ -12,8 +12,7 @@ from evo.models.client import Call, CallCancelled, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, parse_reply
 from evo.runs import items
-from evo.runs.items import Step
-from evo.runs.planning import Prompt
+from evo.runs.items import Prompt, Step
 from evo.runs.state import State
 
 
@@ -92,7 +91,7 @@ class OneCall:
         header = self.header.asking(prompt.planned.model)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
-            call: Call = yield items.Call(prompt.messages, seed, generation, index, header)
+            call: Call = yield items.Call(prompt, draft, seed, header)
         except (EndpointError, CallCancelled) as error:
             if any(attempt.sent for attempt in error.attempts):
                 self._log(prompt, Call(error.attempts, rejected=str(error)), state)
@@ -138,17 +137,14 @@ class Drafts:
         if len(rivals) < 2 or not self.scored:
             answered = [call for call in calls if call.reply is not None]
             return [*rivals, *answered, calls[0]][0]
-        generation, index = prompt.place
-        scores: list[float] = yield [
-            items.Score(prompt.messages, generation, header.children + index, call)
-            for call in rivals
-        ]
+        scores: list[float] = yield [items.Score(prompt, header, call) for call in rivals]
         return rivals[scores.index(max(scores))]
 
 
 def score_of(scorer: Scorer, item: items.Score) -> float:
     """Returns the critic's score of a draft; a draft without one is below all others."""
-    system, query = (str(message["content"]) for message in item.messages)
+    system, query = (str(message["content"]) for message in item.prompt.messages)
     triple = Triple(system, query, item.call.reply or "")
-    found = scorer.score(triple, generation=item.generation, index=item.index)
+    generation, index = item.prompt.place
+    found = scorer.score(triple, generation=generation, index=item.header.children + index)
     return -1.0 if found.score is None else found.score

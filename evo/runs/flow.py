@@ -69,12 +69,13 @@ class Flow:
         """Begins a step."""
         self._go_on(_Branch(step), None)
 
-    def ask(self, count: int) -> list[Item]:
-        """Returns at most so many items, whose results are to be told."""
+    def ask(self, count: int, kind: type[Item] | None = None) -> list[Item]:
+        """Returns at most so many items, all of one kind if it is named; see `tell`."""
         found, kept = list[Item](), list[tuple[Item, _Branch, int | None]]()
         while self._ready and len(found) < count:
             item, branch, position = self._ready.popleft()
-            if self.draining and isinstance(item, CALLING):
+            barred = self.draining and isinstance(item, CALLING)
+            if barred or not (kind is None or isinstance(item, kind)):
                 kept.append((item, branch, position))
             else:
                 self._under_way[item] = branch, position

@@ -12,12 +12,31 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evo.filters.base import Filter
-from evo.logs.records import Evaluation, Header
+from evo.logs.records import Evaluation, Header, Planned
 from evo.models import client
 from evo.prompt import Message
-from evo.searches.base import Member
+from evo.searches.base import Member, Place
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What one child is asked for.
+
+    Attributes:
+        place: Generation and index of the child.
+        planned: Its parents, operator and inspirations, as planned.
+        messages: The messages that say so.
+        hash: SHA-256 (hex) of the messages.
+        program: The program to rewrite.
+    """
+
+    place: Place
+    planned: Planned
+    messages: list[Message]
+    hash: str
+    program: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +44,15 @@ class Call:
     """A request to a model for a child or a draft; its result is what the client returns.
 
     Attributes:
-        messages: What the model is asked.
+        prompt: What the child is asked for, and its place.
+        draft: Which of the child's drafts it is, from 0.
         seed: Seed of the call.
-        generation: Generation of the child.
-        index: Its index.
         header: Says which model is asked, and how.
     """
 
-    messages: Sequence[Message]
+    prompt: Prompt
+    draft: int
     seed: int
-    generation: int
-    index: int
     header: Header
 
 
@@ -43,9 +60,8 @@ class Call:
 class Score:
     """A draft to be scored by the critic; its result is a number."""
 
-    messages: Sequence[Message]
-    generation: int
-    index: int
+    prompt: Prompt
+    header: Header
     call: client.Call
 
 

@@ -34,12 +34,12 @@ from typing import Protocol
 from evo.filters.base import Filter
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
+from evo.runs import items
 from evo.runs.accept import confirmed_fitness
 from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
 from evo.runs.flow import Flow
-from evo.runs.items import Item, Screen, Step
-from evo.runs.planning import Prompt
+from evo.runs.items import Item, Prompt, Screen, Step
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Member, Place, choose
 
@@ -83,6 +83,7 @@ class Machine:
     Attributes:
         state: What the run knows.
         seconds: How long the generation under way has taken so far, as the driver says.
+        denied: Children of the generation under way for which the endpoint refused every call.
     """
 
     def __init__(self, state: State, stamp: Callable[[Line], Line] = lambda line: line) -> None:
@@ -96,6 +97,8 @@ class Machine:
         self._stamp = stamp
         self._flow = Flow()
         self._lines: list[Line] = []
+        self.denied: list[Child] = []
+        self._evaluations: dict[Place, Evaluation] = {}  # told, not made here
 
     @property
     def idle(self) -> bool:
@@ -124,21 +127,33 @@ class Machine:
         if not self.idle or self._flow.draining:
             raise RuntimeError("begin: expected an idle run that was not asked to stop")
         self._flow.forget()
+        self.denied.clear()
         self._flow.start(self._generation(steps))
         return self.take_lines()
 
-    def ask(self, count: int = 1) -> list[Item]:
-        """Returns at most so many items of work that are ready."""
-        return self._flow.ask(count)
+    def ask(self, count: int = 1, kind: type[Item] | None = None) -> list[Item]:
+        """Returns at most so many items of work that are ready, all of one kind if it is named."""
+        return self._flow.ask(count, kind)
 
-    def tell(self, item: Item, result: object, *, seconds: float | None = None) -> list[Line]:
+    def tell(
+        self,
+        item: Item,
+        result: object,
+        *,
+        evaluation: Evaluation | None = None,
+        seconds: float | None = None,
+    ) -> list[Line]:
         """Takes what came of an item and returns the lines to log, which the state has taken.
 
         Args:
             item: An item that `ask` returned.
             result: Its result; an exception where it failed, was refused or cancelled.
+            evaluation: With the result of a `Call`: how good its program is, where somebody else
+                found that out.
             seconds: How long the generation has taken so far.
         """
+        if evaluation is not None and isinstance(item, items.Call):
+            self._evaluations[item.prompt.place] = evaluation
         self.seconds = self.seconds if seconds is None else seconds
         self._flow.tell(item, result)
         return self.take_lines()
@@ -162,7 +177,6 @@ class Machine:
         state = self.state
         number = state.generation + 1
         header = state.header.under(number)  # of a fork, the original's settings up to the fork
-        denied = list[Child]()
 
         prompts = steps.plan(state)
         # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
@@ -172,8 +186,8 @@ class Machine:
             yield from steps.race(prompts, state, steps.filters)
         left = [prompt for prompt in prompts if prompt.place[1] not in state.children]
         archive = state.programs if steps.filters else ()
-        yield [self._child(prompt, steps, archive, denied) for prompt in left]
-        self._log_denied(denied, of=len(prompts))
+        yield [self._child(prompt, steps, archive) for prompt in left]
+        self._log_denied(of=len(prompts))
 
         children = [state.children[index] for index in range(header.children)]
         rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
@@ -182,9 +196,7 @@ class Machine:
             rival = rival if accepted else None
         self.log(generation_line(state, children, rival, self.seconds))
 
-    def _child(
-        self, prompt: Prompt, steps: Steps, archive: Sequence[Member], denied: list[Child]
-    ) -> Step[None]:
+    def _child(self, prompt: Prompt, steps: Steps, archive: Sequence[Member]) -> Step[None]:
         """Makes one child and logs it, unless the endpoint refused it for good."""
         state = self.state
         header = state.header.under(prompt.place[0])
@@ -197,25 +209,28 @@ class Machine:
             and (reason := (yield Screen(program, steps.filters, archive))) is not None
         ):
             evaluation = Evaluation(status="rejected", error=reason)
+        elif (told := self._evaluations.pop(prompt.place, None)) is not None:
+            evaluation = told
         else:
             evaluation = yield from steps.evaluate(program, state)
         child = child_line(prompt, call, program, evaluation, state)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.
         if call.rejected is not None or (program and evaluation.status == "no_reply"):
-            denied.append(child)
+            self.denied.append(child)
         else:
             self.log(child)
 
-    def _log_denied(self, denied: Sequence[Child], *, of: int) -> None:
+    def _log_denied(self, *, of: int) -> None:
         """Logs the children that the endpoint refused for good, unless it refused all of them."""
-        if len(denied) == of:
+        if len(self.denied) == of:
+            first = self.denied[0]
             raise EndpointRefused(
-                f"the model refused every child of generation {denied[0].generation}: "
-                f"{denied[0].evaluation.error}; no child of it was logged, so the run can go on "
+                f"the model refused every child of generation {first.generation}: "
+                f"{first.evaluation.error}; no child of it was logged, so the run can go on "
                 "once that is mended"
             )
-        for child in denied:
+        for child in self.denied:
             self.log(child)
 
 

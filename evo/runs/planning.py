@@ -23,6 +23,7 @@ from evo.prompt import (
     inspire,
 )
 from evo.runs.dataset import text_key
+from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
@@ -32,25 +33,6 @@ from evo.values import UnknownValue
 
 Requests = Sequence[tuple[tuple[Place, ...], str]]
 """Parents and operator of each child."""
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What one child is asked for.
-
-    Attributes:
-        place: Generation and index of the child.
-        planned: Its parents, operator and inspirations, as planned.
-        messages: The messages that say so.
-        hash: SHA-256 (hex) of the messages.
-        program: The program to rewrite.
-    """
-
-    place: Place
-    planned: Planned
-    messages: list[Message]
-    hash: str
-    program: str
 
 
 @dataclass

@@ -10,8 +10,7 @@ from evo.logs.records import Evaluation, Header
 from evo.models.client import Call
 from evo.runs.ask import Asks, program_in
 from evo.runs.evaluate import Evaluate
-from evo.runs.items import Batches, Screen, Step
-from evo.runs.planning import Prompt
+from evo.runs.items import Batches, Prompt, Screen, Step
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
 from evo.models.cache import CachedClient
@@ -28,6 +28,8 @@ from evo.runs.settings import Event, Settings
 from evo.runs.threads import Threads
 
 if TYPE_CHECKING:
+    from evo.runs import items
+    from evo.runs.state import State
     from evo.sandbox import Evaluator
     from evo.sandbox.cluster import ClusterEvaluator
 
@@ -35,16 +37,17 @@ if TYPE_CHECKING:
 class ByHand(Protocol):
     """Stands in place of the model that children are asked of; see `evo.runs.searcher`."""
 
-    def caller(self, header: Header) -> Caller:
-        """Returns what answers the calls of a header."""
+    @property
+    def changed(self) -> threading.Condition:
+        """Is held around all that follows, and notified of it."""
         ...
 
-    def around(self, steps: Any, header: Header) -> Any:
-        """Returns the steps of a generation, `evo.runs.loop.Steps`, whose results it sees."""
+    def open(self, call: items.Call, state: State, take: Callable[..., None]) -> None:
+        """Takes a call that is to be made, and what is to be called with its result."""
         ...
 
-    def learn(self, child: Child) -> None:
-        """Takes a child that is logged."""
+    def learn(self, children: Sequence[Child]) -> None:
+        """Takes children that are done."""
         ...
 
     def cancel(self) -> None:

@@ -1,7 +1,8 @@
 """A search whose loop is the user's: it asks for replies, and is told them in any order.
 
-It is `evo.run` with hands in place of the model: prompts come out where a call would be made, and a
-reply that is told goes on as if an endpoint had given it. So its log is an ordinary log.
+It is `evo.run` with hands in place of the model: the calls that the loop asks for, see
+`evo.runs.loop`, come out, and a reply that is told goes on as if an endpoint had given it. So its
+log is an ordinary log.
 """
 
 from __future__ import annotations
@@ -11,26 +12,22 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 from evo.logs.log import Best, Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
-from evo.models.client import Call, CallCancelled, Caller, Messages
+from evo.models.client import Call, CallCancelled, Messages
 from evo.plugins import MistakenType
 from evo.prompt import parse_reply
-from evo.runs.ask import child_seed
-from evo.runs.handle import begin
+from evo.runs import items
+from evo.runs.handle import begin, read_begun
 from evo.runs.holders import take_over
 from evo.runs.options import RunOptions, lists_options
-from evo.runs.planning import Prompt
 from evo.runs.state import State
 from evo.runs.verbs import prepare_run
 from evo.sandbox.scores import read_score
 from evo.searches.base import Place
 from evo.tasks.task import Task, load_task
-
-if TYPE_CHECKING:
-    from evo.runs.loop import Steps
 
 BY_HAND = Model(name="by hand")
 """The model of a search whose replies are told, unless another one is named."""
@@ -59,114 +56,83 @@ class Asked:
     draft: int = 0
 
 
+@dataclass(frozen=True)
+class _Open:
+    """A call that is to be made.
+
+    Attributes:
+        asked: What is handed out for it.
+        program: The program to rewrite.
+        take: Is called with what came of it.
+    """
+
+    asked: Asked
+    program: str
+    take: Callable[..., None]
+
+
 class Hand:
-    """Stands between a run, which waits for replies, and those who tell them."""
+    """Holds the calls that a run wants made, for those who tell what came of them.
+
+    Attributes:
+        changed: Is held around all else, and notified of it.
+        calls: What is to be made, by seed, until it is told.
+        handed: The seeds of those that were handed out.
+        results: The evaluations of children that are done.
+        ended: Whether the search is over.
+    """
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.open: dict[int, Asked] = {}  # by seed, until it is told
-        self.programs: dict[int, str] = {}  # what each rewrites
-        self.handed: set[int] = set()
-        self.results: dict[Place, Evaluation] = {}
-        self.given: dict[Place, Evaluation] = {}
-        self.first: int | None = None  # the generation that was under way at the beginning
-        self.ended = False
-        self._calls: dict[int, Call] = {}
-        self._cancelled = False
-        self._here = threading.local()
+        self.calls = dict[int, _Open]()
+        self.handed = set[int]()
+        self.results = dict[Place, Evaluation]()
+        self.ended = self._cancelled = False
 
-    def caller(self, header: Header) -> Caller:
-        """Returns what answers the calls of a header."""
-        return _Answers(self, header.model, header.sampling)
+    @property
+    def asked(self) -> list[Asked]:
+        """What is to be told, in order."""
+        return [call.asked for call in self.calls.values()]
 
-    def answer(self, seed: int) -> Call:
-        """Waits for what is told of a prompt."""
-        with self.changed:
-            self.changed.wait_for(lambda: seed in self._calls or self._cancelled)
-            if seed not in self._calls:
-                raise CallCancelled("the search was closed")
-            return self._calls[seed]
+    def open(self, call: items.Call, state: State, take: Callable[..., None]) -> None:
+        """Takes a call that is to be made, and what is to be called with its result."""
+        if self._cancelled:
+            take(CallCancelled("the search was closed"))
+            return
+        prompt, header = call.prompt, call.header
+        asked = Asked(
+            messages=prompt.messages, place=prompt.place,
+            parents=prompt.planned.parents or (state.best.place,), seed=call.seed,
+            sampling=header.sampling, model=header.model.name, draft=call.draft,
+        )  # fmt: skip
+        self.calls[call.seed] = _Open(asked, prompt.program, take)
+        self.changed.notify_all()
 
-    def take(self, asked: Asked, call: Call) -> None:
-        """Takes a reply; the condition is held."""
-        self._calls[asked.seed] = call
-        del self.open[asked.seed]
+    def tell(self, seed: int, call: Call, evaluation: Evaluation | None) -> None:
+        """Takes what came of a call."""
+        self.handed.add(seed)
+        self.calls.pop(seed).take(call, evaluation)
+        self.changed.notify_all()
+
+    def learn(self, children: Sequence[Child]) -> None:
+        """Takes children that are done."""
+        for child in children:
+            self.results[child.generation, child.index] = child.evaluation
         self.changed.notify_all()
 
     def cancel(self) -> None:
-        """Ends all that wait for a reply."""
+        """Ends all calls that wait."""
         with self.changed:
             self._cancelled = True
+            while self.calls:
+                self.calls.popitem()[1].take(CallCancelled("the search was closed"))
             self.changed.notify_all()
 
-    def learn(self, child: Child) -> None:
-        """Takes a child that is logged."""
+    def end(self) -> None:
+        """Notes that the search is over."""
         with self.changed:
-            self.results[child.generation, child.index] = child.evaluation
+            self.ended = True
             self.changed.notify_all()
-
-    def around(self, steps: Steps, header: Header) -> Steps:
-        """Returns the steps of a generation, of which this sees what is planned and evaluated."""
-
-        def plan(state: State) -> list[Prompt]:
-            prompts = steps.plan(state)
-            self._publish(prompts, state, header)
-            return prompts
-
-        def ask(prompt: Prompt, state: State) -> Call:
-            self._here.place = prompt.place
-            return steps.ask(prompt, state)
-
-        def evaluate(program: str, state: State) -> Evaluation:
-            place = getattr(self._here, "place", None)
-            found = self.given.get(place) if place is not None else None
-            found = steps.evaluate(program, state) if found is None else found
-            if found.status == "no_reply" and place is not None:  # such a child is not logged
-                with self.changed:
-                    self.results[place] = found
-                    self.changed.notify_all()
-            return found
-
-        return replace(steps, plan=plan, ask=ask, evaluate=evaluate)
-
-    def _publish(self, prompts: Sequence[Prompt], state: State, header: Header) -> None:
-        with self.changed:
-            if self.first is None:
-                self.first = state.generation + 1
-            for prompt in prompts:
-                generation, index = prompt.place
-                if index in state.children:
-                    continue
-                under = header.asking(prompt.planned.model)
-                for draft in range(header.drafts):
-                    seed = child_seed(header.seed, header.children, generation, index, draft)
-                    if (generation, index, draft) in state.replies or seed in self._calls:
-                        continue
-                    self.programs[seed] = prompt.program
-                    self.open[seed] = Asked(
-                        messages=prompt.messages, place=prompt.place,
-                        parents=prompt.planned.parents or (state.best.place,), seed=seed,
-                        sampling=under.sampling, model=under.model.name, draft=draft,
-                    )  # fmt: skip
-            self.changed.notify_all()
-
-
-@dataclass
-class _Answers:
-    """The hand as a client of one model."""
-
-    hand: Hand
-    model: Model
-    sampling: Sampling
-
-    def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
-        return self.hand.answer(seed)
-
-    def cancel(self) -> None:
-        self.hand.cancel()
-
-    def close(self) -> None:
-        pass
 
 
 class Searcher:
@@ -224,7 +190,9 @@ class Searcher:
         )
         (self._header, _), (self.path,) = prepared.runs[0], prepared.paths
         take_over(prepared.paths)
-        self._reopened = self.path.exists()
+        before = read_begun(self.path)
+        # The generation that an earlier search left; what it asks for may have been asked before.
+        self._earlier = None if before is None else len(before.generations) + 1
         self._handle = begin(replace(prepared, work=self._noting_the_end(prepared.work)))
 
     def _noting_the_end(self, work: Callable[..., Log]) -> Callable[..., Log]:
@@ -232,9 +200,7 @@ class Searcher:
             try:
                 return work(control)
             finally:
-                with self._hand.changed:
-                    self._hand.ended = True
-                    self._hand.changed.notify_all()
+                self._hand.end()
 
         return wrapped
 
@@ -252,7 +218,7 @@ class Searcher:
         hand = self._hand
         with hand.changed:
             self._settle()
-            fresh = [each for seed, each in hand.open.items() if seed not in hand.handed][:n]
+            fresh = [each for each in hand.asked if each.seed not in hand.handed][:n]
             hand.handed |= {each.seed for each in fresh}
         self._raise()
         return fresh
@@ -267,11 +233,10 @@ class Searcher:
         hand = self._hand
         with hand.changed:
             self._settle()
-            earlier = hand.first if self._reopened else None
             return [
                 each
-                for seed, each in hand.open.items()
-                if seed in hand.handed or each.place[0] == earlier
+                for each in hand.asked
+                if each.seed in hand.handed or each.place[0] == self._earlier
             ]
 
     def tell(
@@ -312,18 +277,15 @@ class Searcher:
         found = None if evaluation is None else _evaluation_of(evaluation)
         hand, place = self._hand, prompt.place
         with hand.changed:
-            if prompt.seed not in hand.open:
+            if prompt.seed not in hand.calls:
                 self._raise()
                 raise ValueError(
                     f"prompt: that of generation {place[0]}, child {place[1]}, draft "
                     f"{prompt.draft} was told already, or was never asked"
                 )
             call = self._call_of(prompt, reply, program)
-            if found is not None:
-                hand.given[place] = found
-            hand.handed.add(prompt.seed)
-            hand.take(prompt, call)
-            if any(each.place == place for each in hand.open.values()):
+            hand.tell(prompt.seed, call, found)
+            if any(each.place == place for each in hand.asked):
                 return None
             hand.changed.wait_for(lambda: place in hand.results or hand.ended)
         if place not in hand.results:
@@ -332,7 +294,7 @@ class Searcher:
 
     def _call_of(self, prompt: Asked, reply: Any, program: str | None) -> Call:
         if program is not None:
-            return Call((), _as_reply(program, self._hand.programs[prompt.seed], self._header))
+            return Call((), _as_reply(program, self._hand.calls[prompt.seed].program, self._header))
         if reply is None:
             words = "it was told that there is no reply"
             return Call((Attempt(status="error", latency=None, error=words),))
@@ -385,11 +347,11 @@ class Searcher:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Searcher {self.path}: {len(self._hand.open)} prompts open>"
+        return f"<Searcher {self.path}: {len(self._hand.calls)} prompts open>"
 
     def _settle(self) -> None:
         """Waits, with the condition held, until a prompt is open or the search is over."""
-        self._hand.changed.wait_for(lambda: bool(self._hand.open) or self._hand.ended)
+        self._hand.changed.wait_for(lambda: bool(self._hand.calls) or self._hand.ended)
 
     def _raise(self) -> None:
         """Raises what ended the search, if that was an error."""

@@ -18,7 +18,7 @@ from replay.logs.lineage import Place, parent_of, program_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evo.runs.planning import Prompt
+    from evo.runs.items import Prompt
 
 LISTED = 300
 """Programs that a search lists at most."""
