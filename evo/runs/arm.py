@@ -191,6 +191,8 @@ class Arm:
         number = self.generation + 1
         self._enter(number, on_child)
         machine = self._machine
+        if self._resources.control.stopping.is_set():
+            raise Stopped
         with self._changed:
             self._write(machine.begin(self._steps))
             self._hand_over()

@@ -94,11 +94,6 @@ class Flow:
             if not branch.missing:
                 self._go_on(branch, branch.results)
 
-    def forget(self) -> None:
-        """Forgets the results of steps that were done once."""
-        self._once.clear()
-        self._done.clear()
-
     def _go_on(self, branch: _Branch, result: object) -> None:
         """Sends a result to a step, and to those that wait for it once it is done."""
         before, self._ready = self._ready, deque()

@@ -116,7 +116,7 @@ class Machine:
         return self._flow.failure
 
     def drain(self) -> None:
-        """Lets no further call begin; replies that are there are evaluated and logged."""
+        """Lets no further call of this generation begin; replies that are there are evaluated."""
         self._flow.draining = True
 
     def begin(self, steps: Steps) -> list[Line]:
@@ -124,10 +124,11 @@ class Machine:
 
         Nothing else begins a generation.
         """
-        if not self.idle or self._flow.draining:
-            raise RuntimeError("begin: expected an idle run that was not asked to stop")
-        self._flow.forget()
+        if not self.idle:
+            raise RuntimeError("begin: expected a run of which nothing is under way")
+        self._flow = Flow()
         self.denied.clear()
+        self._evaluations.clear()
         self._flow.start(self._generation(steps))
         return self.take_lines()
 
