@@ -66,8 +66,10 @@ class Flow:
         return sum(not isinstance(item, CALLING) for item, _, _ in self._ready)
 
     def start(self, step: Step[Any]) -> None:
-        """Begins a step."""
+        """Begins a step; its items come after those that are ready."""
+        earlier, self._ready = self._ready, deque()
         self._go_on(_Branch(step), None)
+        self._ready.extendleft(reversed(earlier))
 
     def ask(self, count: int, kind: type[Item] | None = None) -> list[Item]:
         """Returns at most so many items, all of one kind if it is named; see `tell`."""
