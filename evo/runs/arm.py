@@ -323,7 +323,7 @@ class Arm:
                 self._tell("generation", line)
             case End() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
-            case CriticCall() | InstanceCall() | Reply():
+            case CriticCall() | InstanceCall() | ReplyLine():
                 self._resources.tally.add(line.attempts, self.header.asked_by(line))
 
     def _with_rates(self, line: Line) -> Line:
