@@ -61,6 +61,7 @@ else:
 Output = Parameter(name=("-o", "--output"))
 PICTURES = (".png", ".svg", ".pdf")
 Theme = Literal["light", "dark", "neutral"]
+Form = Literal["text", "json", "csv", "markdown", "latex"]
 Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
 
 
@@ -81,6 +82,7 @@ def report(
     tau: Number = None,
     theme: Theme = "light",
     skip_damaged: Flag = False,
+    form: Annotated[Form, Parameter(name="--format")] = "text",
     json: Flag = False,
     csv: Flag = False,
     markdown: Flag = False,
@@ -102,9 +104,10 @@ def report(
         tau: Show the time to reach this fitness.
         theme: Of the figures.
         skip_damaged: Leave out logs that cannot be read, and say so.
-        json: Write the tables as JSON.
-        csv: Write the tables as CSV.
-        markdown: Write the tables as Markdown.
+        form: How the tables are written to standard output.
+        json: The same as --format json.
+        csv: The same as --format csv.
+        markdown: The same as --format markdown.
         policies: Replay these over the runs: ucb1,thompson,... or all.
         rounds: Pulls; by default the generations of the shortest run.
         arms: K, drawn per replicate; by default a fifth of the runs, at least 2.
@@ -126,14 +129,14 @@ def report(
     if not policies and (given or settings):
         option = f"--{next(iter(given))}" if given else "--set"
         raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
-    wanted = (("json", json), ("csv", csv), ("markdown", markdown))
-    form, *more = [name for name, chosen in wanted if chosen] or ["plain"]
+    wanted = (("json", json), ("csv", csv), ("markdown", markdown), (form, form != "text"))
+    chosen, *more = dict.fromkeys(name for name, asked in wanted if asked) or ["plain"]
     if more:
-        raise ValueError(f"--{form} and --{more[0]}: the tables are written in one form")
+        raise ValueError(f"{chosen} and {more[0]}: the tables are written in one form")
     if protocol is not None:
         if policies or tau is not None:
             raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
-        return _findings(protocol, logs or [None], output, form)
+        return _findings(protocol, logs or [None], output, chosen)
     if not logs:
         raise ValueError("expected LOGS, or --protocol FILE")
     output = _picture(output or Path("report.png"))
@@ -155,9 +158,9 @@ def report(
         panels.append(Panel(group, construction, contests))
     if policies and not any(panel.contests for panel in panels):
         raise ValueError("no group of runs is large enough to compare policies on")
-    print(FORMATS[form](found))
+    print(FORMATS[chosen](found))
     path = save(draw_page(panels, theme=theme), output)
-    print(f"\nfigures: {path}", file=sys.stdout if form == "plain" else sys.stderr)
+    print(f"\nfigures: {path}", file=sys.stdout if chosen == "plain" else sys.stderr)
     return 0
 
 

@@ -3,7 +3,7 @@
 A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, and `unit`. An
 estimate has the limits `low` and `high` of its interval over runs, the nominal `level` of that
 interval, the worst `coverage` that was measured for such intervals (NaN where none was), and `n`,
-the runs that it rests on. `Section`s of cells become plain text, Markdown, HTML, CSV or JSON:
+the runs that it rests on. `Section`s of cells become text, Markdown, LaTeX, HTML, CSV or JSON:
 `FORMATS`.
 """
 
@@ -171,6 +171,17 @@ def markdown(sections: Sequence[Section]) -> str:
     return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
 
 
+def latex(sections: Sequence[Section]) -> str:
+    """The same as tables for a paper, with the rules of the package booktabs."""
+    return _render(
+        sections,
+        lambda text: rf"\paragraph{{{_in_tex(text)}}}",
+        lambda text: rf"\par\medskip\noindent {_in_tex(text)}\par\smallskip",
+        _latex_table,
+        lambda text: rf"\par\noindent{{\footnotesize {_in_tex(text)}\par}}",
+    )
+
+
 def html(sections: Sequence[Section]) -> str:
     """The tables as HTML for a page, without titles of their groups."""
     return _render(
@@ -221,6 +232,7 @@ def as_json(sections: Sequence[Section]) -> str:
 FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
     "plain": plain,
     "markdown": markdown,
+    "latex": latex,
     "html": html,
     "csv": csv,
     "json": as_json,
@@ -288,6 +300,27 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = [list(heads), ["---"] * len(heads), *rows]
     lines = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in cells)
     return "\n" + "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(map(_in_tex, cells)) + r" \\"
+
+    rules = [r"\toprule", line(heads), r"\midrule", *map(line, rows), r"\bottomrule"]
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}"
+    return "\n".join([begin, *rules, r"\end{tabular}"])
+
+
+_TEX = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "]": "{]}"}
+)
+
+
+def _in_tex(text: str) -> str:
+    """Returns a text with what LaTeX would read as its own written out."""
+    return text.translate(_TEX)
 
 
 def _cells(sections: Sequence[Section]) -> pd.DataFrame:

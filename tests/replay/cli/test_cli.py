@@ -100,6 +100,8 @@ MISTAKES = {
     "empty path": ("report", ""),
     "suffix": ("report", "logs", "-o", "page.gif"),
     "format": ("report", "logs", "--json", "--csv"),
+    "format twice": ("report", "logs", "--format", "latex", "--csv"),
+    "unknown format": ("report", "logs", "--format", "word"),
     "policy": ("report", "logs", "--policies", "nonsense"),
     "parameter": ("report", "logs", "--policies", "ucb1", "--set", "ucb1.z=1"),
     "parameter value": ("report", "logs", "--policies", "ucb1", "--set", "ucb1.c=-1"),
