@@ -118,6 +118,7 @@ def report(
     """
     from replay.importers.anything import load_tables
     from replay.plots.output import save
+    from replay.reports.comparison import comparison_sections
     from replay.reports.figures import Panel, best_construction, draw_page
     from replay.reports.report import groups, policy_sections, sections
     from replay.reports.tables import FORMATS
@@ -156,6 +157,7 @@ def report(
         if reason:
             warnings.warn(reason, stacklevel=2)
         panels.append(Panel(group, construction, contests))
+    found += comparison_sections(tables)
     if policies and not any(panel.contests for panel in panels):
         raise ValueError("no group of runs is large enough to compare policies on")
     print(FORMATS[chosen](found))

@@ -131,7 +131,7 @@ class Allocations:
             shown=now["shown"],
             played={name: pools.play(*key) for name, key in keys.items()},
             times={name: pools.time(now["tau"], *key) for name, key in keys.items()},
-            effects=pools.effects(keys),
+            effects=pools.effects(keys, now["rounds"]),
         )
 
     def controls(self, start: Settings) -> dict[str, Widget]:

@@ -58,8 +58,8 @@ def texts_of(view: AllocationView) -> tuple[Texts, Texts, Texts, Texts]:
             x="rounds",
         ),
         Texts(
-            title="Pool and allocation",
-            about="pool: random less single; else policy less random",
+            title="Gain over one run" if view.baseline == "single" else "Gain over random pulls",
+            about=f"policy less {view.baseline}, on the same draws of arms",
             x="gain in best fitness after all rounds",
         ),
     )
@@ -166,7 +166,7 @@ def _times(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
 
 
 def _effects(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
-    """What the pool and the choice of each policy gain, a row each."""
+    """What each policy gains over the baseline, a row each."""
     found, ends, names = list(view.effects.values()), reach(view), list(view.effects)
     rows, every = list(range(len(found))), [looks.get(name, GREY) for name in names]
     value, low, high = ([getattr(each, n) for each in found] for n in ("value", "low", "high"))
@@ -180,7 +180,7 @@ def _effects(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel
                 f"{name} gains {ranged(each.value, each.low, each.high)}"
                 for name, each in view.effects.items()
             ],
-            keys=[None if name == "pool" else (("shown", name),) for name in names],
+            keys=[(("shown", name),) for name in names],
         ),
     ]  # fmt: skip
     return Panel(

@@ -92,16 +92,16 @@ class RunsAsArms:
     def _time(self, tau: float, *key: Any) -> ThresholdTime:
         return time_to_threshold(self.play(*key).replay, tau, share=SHARE)
 
-    def effects(self, keys: dict[str, tuple[Any, ...]]) -> dict[str, Interval]:
-        """The pool effect, and the allocation effect of each policy, by name."""
-        single, random = (self.play(*keys[name]) for name in BASELINES)
-        found = {"pool": random.less(single)}
-        found |= {
-            name: self.play(*key).less(random)
-            for name, key in keys.items()
-            if name not in BASELINES
-        }
-        return found
+    def baseline(self, rounds: int) -> str:
+        """What policies are compared with: one run, where every run is as deep as the budget."""
+        return "single" if rounds <= int(self.lengths.min()) else "random"
+
+    def effects(self, keys: dict[str, tuple[Any, ...]], rounds: int) -> dict[str, Interval]:
+        """What each other policy gains over the baseline, by name."""
+        base = self.baseline(rounds)
+        against = self.play(*keys[base])
+        others = (name for name in keys if name not in {base, "single"})
+        return {name: self.play(*keys[name]).less(against) for name in others}
 
 
 @functools.cache
@@ -124,7 +124,12 @@ class AllocationView:
     shown: str  # policy whose pulls are shown
     played: dict[str, Played]  # by policy, the baselines first
     times: dict[str, ThresholdTime]  # rounds to reach tau, by policy
-    effects: dict[str, Interval]  # the pool effect, and the allocation effect by policy
+    effects: dict[str, Interval]  # gain over the baseline, by policy
+
+    @property
+    def baseline(self) -> str:
+        """What policies are compared with."""
+        return self.pools.baseline(self.rounds)
 
     @property
     def interval(self) -> str:
@@ -139,20 +144,18 @@ class AllocationView:
             for name, time in self.times.items()
             if name != "single"
         ]
-        pool = self.effects["pool"]
-        text.append(f"The pool gains {_signed(pool)} over a single run.")
-        text += [
-            f"Choosing by {name} gains {_signed(found)} over random."
-            for name, found in self.effects.items()
-            if name != "pool"
-        ]
+        over = "one run with the whole budget" if self.baseline == "single" else "random pulls"
+        text += [f"{name} gains {_signed(f)} over {over}." for name, f in self.effects.items()]
+        if self.baseline == "random":
+            shortest = int(self.pools.lengths.min())
+            text.append(f"No run alone spends this budget: the shortest has {shortest} rounds.")
         best, low, high = (
             100 * getattr(self.played[self.shown].pulls, name)[0]
             for name in ("value", "low", "high")
         )
         known = f" [{max(low, 0):.0f}, {min(high, 100):.0f}]" if math.isfinite(low) else ""
         text.append(f"{self.shown} gives its best arm {best:.0f} %{known} of the pulls.")
-        note = self.effects["pool"].note
+        note = next((each.note for each in self.effects.values()), "")
         text.append(
             f"In brackets: {self.interval} over runs." if not note else f"No interval: {note}."
         )

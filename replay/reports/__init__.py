@@ -11,6 +11,7 @@ your own that is added to one of these joins all reports. A table is made of cel
     SECTIONS["tokens"] = tokens
 """
 
+from replay.reports.comparison import comparison_sections
 from replay.reports.report import SECTIONS, Group, by_size, groups, sections
 from replay.reports.tables import FORMATS, Cell, Section, estimate, exact, stack
 
@@ -21,6 +22,7 @@ __all__ = [
     "Group",
     "Section",
     "by_size",
+    "comparison_sections",
     "estimate",
     "exact",
     "groups",

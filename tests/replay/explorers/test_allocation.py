@@ -109,6 +109,23 @@ def test_words_say_what_is_reached_and_what_is_not(explorer):
     assert "does not reach 1.5" in explorer.words
 
 
+def test_policies_are_compared_with_one_run_where_runs_are_as_deep_as_the_budget(frame, explorer):
+    explorer.controls["rounds"].value = min(explorer.controls["rounds"].options)
+    explorer.settle()
+    view = explorer._view
+    assert [*view.effects] == ["random", "ucb1", "thompson"]
+    single, ucb1 = view.played["single"], view.played["ucb1"]
+    assert view.effects["ucb1"].value == ucb1.less(single).value
+    assert "ucb1 gains" in explorer.words
+    assert "over one run with the whole budget" in explorer.words
+    explorer.controls["rounds"].value = max(explorer.controls["rounds"].options)
+    explorer.settle()
+    shortest = int(explorer._view.pools.lengths.min())
+    deep = explorer._view.rounds > shortest
+    assert ("over random pulls" in explorer.words) == deep
+    assert [*explorer._view.effects] == ["random"] * (not deep) + ["ucb1", "thompson"]
+
+
 def test_a_warning_of_a_policy_is_passed_on(explorer):
     explorer.controls["arms"].value = 8
     explorer.controls["rounds"].value = min(explorer.controls["rounds"].options)

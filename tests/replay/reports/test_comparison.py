@@ -1,0 +1,75 @@
+"""Configurations compared over the tasks of the logs: the last tables of a report."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import write_sample
+
+import replay
+from replay.cli.entry import main
+from replay.logs.tables import Tables, load_tables
+from replay.reports.comparison import MOST_COMPARED, comparison_sections
+
+CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "offline"
+TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
+
+
+def logs(tasks=TASKS[:2], sizes=(64, 256), seeds=range(40, 45)):
+    found = [f"{task}/*-N{N}-s{seed}.*" for task in tasks for N in sizes for seed in seeds]
+    return [path for pattern in found for path in CORPUS.glob(pattern)]
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return load_tables(*logs(TASKS), progress=False)
+
+
+def cells_of(section):
+    return {(row.row, row.quantity): row for row in section.cells.itertuples()}
+
+
+def test_its_numbers_are_those_of_compare(tables):
+    summary, pairs = comparison_sections(tables)
+    found = replay.compare(tables.generations, by="children")
+    assert summary.task == "3 tasks"
+    for row in found.table.itertuples():
+        cell = cells_of(summary)[f"N = {row.configuration}", "interquartile mean"]
+        assert (cell.value, cell.low, cell.high) == (row.value, row.low, row.high)
+        assert cells_of(summary)[f"N = {row.configuration}", "runs"].value == row.runs == 15
+    [row] = found.verdicts.itertuples()
+    pair = f"N = {row.a} less N = {row.b}"
+    these, further = (cells_of(pairs)[pair, f"{name} tasks"] for name in ("these", "further"))
+    assert (these.value, these.low, these.high) == (row.effect, row.low, row.high)
+    assert (further.low, further.high) == (row.further_low, row.further_high)
+    said = [note for note in pairs.notes if f"{row.verdict}: {pair}" in note]
+    assert bool(said) == (row.verdict != "undetermined")
+
+
+def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
+    cut = tables.runs["generations"].where(tables.runs["run"] != tables.runs["run"].iloc[0], 1)
+    runs = tables.runs.assign(generations=cut.astype(int))
+    summary, _ = comparison_sections(tables._replace(runs=runs))
+    assert "1 runs of less than half the usual calls are left out" in summary.notes
+    several = load_tables(*logs(TASKS[:1], 2 ** np.arange(2, 9), range(40, 42)), progress=False)
+    summary, pairs = comparison_sections(several)
+    assert summary.task == TASKS[0]
+    assert summary.cells["row"].nunique() == MOST_COMPARED
+    assert any("of 7" in note for note in summary.notes)
+    assert {*pairs.cells["quantity"]} == {"difference", "p (Holm)"}
+    assert all(math.isnan(low) for low in pairs.cells["low"])  # two runs a side: no interval
+
+
+def test_one_configuration_has_nothing_to_be_compared_with(tmp_path):
+    for seed in range(3):
+        write_sample(tmp_path / f"{seed}.jsonl", seed=seed)
+    assert comparison_sections(load_tables(tmp_path)) == []
+
+
+def test_replay_report_ends_with_it(tmp_path, capsys):
+    paths = map(str, logs(seeds=range(40, 43)))
+    assert main(["report", *paths, "-o", str(tmp_path / "page.png")]) == 0
+    said = capsys.readouterr().out
+    assert "Configurations at equal calls" in said
+    assert said.index("Children by status") < said.index("N = 64 less N = 256")
