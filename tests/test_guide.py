@@ -126,6 +126,17 @@ def test_messages_that_the_guide_explains_are_those_of_the_code() -> None:
     assert [each for each in said if not any(each in text for text in literals)] == []
 
 
+def test_every_promise_stands_on_its_page_and_has_its_test() -> None:
+    text = (GUIDE / "promises.md").read_text()
+    rows = re.findall(r"^\| (.+) \| (\S.*?) \| `(\S+)::(\w+)` \|$", text, re.MULTILINE)
+    assert len(rows) > 30
+    for sentence, where, file, name in rows:
+        page = GUIDE / found[1] if (found := re.search(r"\((\w+\.md)\)", where)) else None
+        plain = re.sub(r"(?<=\])\([^)]*\)|[\[\]]", "", (page or ROOT / "README.md").read_text())
+        assert sentence in " ".join(plain.split()), (sentence, where)
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(), (sentence, name)
+
+
 def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 120
