@@ -32,6 +32,19 @@ USUAL = "usual"
 """Groups of the task, model and N that vary."""
 
 
+class CurvesView(PanelView):
+    """The curves of some runs."""
+
+    @property
+    def words(self) -> str:
+        """Where the median of each group ends."""
+        table = self.chart.table()
+        if "texts" not in table:
+            return self.chart.words
+        ends = table.dropna(subset=["texts"]).groupby("label", sort=False)["texts"].last()
+        return f"Where groups end: {'; '.join(ends)}."
+
+
 def grouping_columns(frame: pd.DataFrame) -> list[str]:
     """Columns that tell runs apart: each run has one value, and there are a few of them."""
     by = frame.groupby("run", sort=False)
@@ -113,8 +126,8 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
         return {"x": settings["x"], **chosen, **dict.fromkeys(on, True)}
 
     @functools.lru_cache(maxsize=KEPT)
-    def view(**settings: Any) -> PanelView:
-        return PanelView(trajectories(shown_rows(frame, settings["where"]), **given(settings)))
+    def view(**settings: Any) -> CurvesView:
+        return CurvesView(trajectories(shown_rows(frame, settings["where"]), **given(settings)))
 
     def code(settings: Settings) -> str:
         arguments = "".join(f", {name}={value!r}" for name, value in given(settings).items())

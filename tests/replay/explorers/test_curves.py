@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 
 import pytest
 from synthetic_runs import chain_runs
@@ -32,6 +33,7 @@ def test_a_column_groups_and_colours_the_runs(frame):
         assert drawn(shown) == panels_of(charts.trajectories(frame, x="calls"))
         assert {"prompt", "children"} <= {*shown.controls["by"].options}
         assert "best_fitness" not in shown.controls["by"].options  # it varies within runs
+        assert re.search(r"N = 2: 0\.\d+ \[.*\] at 16, n = 10", shown.words)
         shown.controls["by"].value = "prompt"
         assert drawn(shown) == panels_of(charts.trajectories(frame, x="calls", by="prompt"))
         shown.controls["together"].value = True
