@@ -11,8 +11,9 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.chart_explorer import notice
-from replay.explorers.run_data import Hop, RunData, RunView, look_at
+from replay.explorers.run_data import Hop, RunData, RunView, look_at, run_words
 from replay.explorers.run_explorer import RunExplorer
+from replay.explorers.run_file import run_file
 from replay.explorers.run_picture import run_figure
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Settings, Subject, call
@@ -131,6 +132,15 @@ class RunBrowser(RunExplorer):
             else:
                 self.choose(generation=found[0], index=found[1])
             return found is not None
+
+    def _write_page(self, path: Path) -> Path:
+        """Write the run with every text of every child, above 20 MB without replies."""
+        if not isinstance(self._view, RunView) or not hasattr(self._screen, "run"):
+            return super()._write_page(path)
+        run, at, words = self._screen.run, self._view.place, run_words(self._view.data)
+        page = run_file(self._view.data, run, words=words, picture=self.png, at=at)
+        path.write_text(page, encoding="utf-8")
+        return path
 
     def close(self) -> None:
         """Free the widgets and the logs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from evo.logs.cost import cost_of_attempts, usage_tokens
@@ -184,6 +184,36 @@ def attempts(view: RunView) -> str:
     heads = ("", "status", "seconds", "prompt", "cached", "completion", "finish", "error")
     rows = [_attempt(number, each) for number, each in enumerate(view.child.attempts, start=1)]
     return _table(heads, rows) + note("Prompt, cached and completion are tokens.")
+
+
+def child(view: RunView, without: Collection[str] = ()) -> str:
+    """All texts of a child under heads that fold: facts, error, messages, reply, change, program.
+
+    Args:
+        view: The child.
+        without: Heads that are left out.
+    """
+    sentence, changed = changes(view)
+    notes = view.evaluation.notes
+    parts: list[tuple[str, Callable[[RunView], str], bool]] = [
+        ("Facts", facts, True),
+        ("Error", error, bool(view.evaluation.error)),
+        ("Notes", lambda _: f"<pre>{clean(notes or '')}</pre>", True),
+        ("Messages", prompt, False),
+        ("Reply", reply, False),
+        ("What it changed", lambda _: note(sentence) + changed, True),
+        ("Program", program, False),
+        ("Requests", attempts, False),
+    ]
+    left_out = {*without, *(() if notes else ("Notes",))}
+    folds = "".join(
+        f"<details id='{head.lower().replace(' ', '-')}'{' open' if shown else ''}>"
+        f"<summary>{head}</summary>{text(view)}</details>"
+        for head, text, shown in parts
+        if head not in left_out
+    )
+    title = name(view.place)
+    return f"<h2>{clean(title[:1].upper() + title[1:])}</h2>{folds}"
 
 
 def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:

@@ -181,8 +181,12 @@ class Explorer:
                 table.to_csv(path, index=False)
                 return Path(path)
             if Path(path).suffix.lower() == ".html":
-                return write_page(path, self._subject.name, self._subject.theme, self._still())
+                return self._write_page(Path(path))
             return save(self._paper(), path)
+
+    def _write_page(self, path: Path) -> Path:
+        """Write the view as a page that answers to the mouse."""
+        return write_page(path, self._subject.name, self._subject.theme, self._still())
 
     def _paper(self) -> Figure:
         """The figure of the current view."""

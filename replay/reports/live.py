@@ -32,11 +32,10 @@ from evo.logs.stopping import Wish, stop, stop_file
 from evo.models.serving import JSON, Request, Response, Server
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at
-from replay.explorers.run_data import name as in_words
 from replay.explorers.scripts import script
 from replay.logs.decode import find_logs
 from replay.logs.tables import load_tables
-from replay.markup import clean, page
+from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.report import groups
 from replay.reports.site import NUMBERS, SCRIPT, part_of, run_cells, run_heads, run_of, site_body
@@ -265,25 +264,7 @@ class Folder:
         at = int(generation), int(index)
         if at not in data.places:
             raise LookupError(f"{self.name(run)} has no child {place} yet")
-        view = look_at(data, at)
-        sentence, changed = run_text.changes(view)
-        notes = view.evaluation.notes
-        parts = [
-            ("Facts", run_text.facts(view), True),
-            ("Error", run_text.error(view), bool(view.evaluation.error)),
-            *([("Notes", f"<pre>{clean(notes)}</pre>", True)] if notes else []),
-            ("Messages", run_text.prompt(view), False),
-            ("Reply", run_text.reply(view), False),
-            ("What it changed", run_text.note(sentence) + changed, True),
-            ("Program", run_text.program(view), False),
-            ("Requests", run_text.attempts(view), False),
-        ]
-        folds = "".join(
-            f"<details{' open' if shown else ''}><summary>{head}</summary>{html}</details>"
-            for head, html, shown in parts
-        )
-        title = in_words(at)
-        return f"<h2>{clean(title[:1].upper() + title[1:])}</h2>{folds}"
+        return run_text.child(look_at(data, at))
 
 
 class View(Server):

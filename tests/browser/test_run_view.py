@@ -145,11 +145,40 @@ def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
     assert shown.count() == 1
 
 
+def test_every_text_of_a_child_is_behind_a_link(page: Any, data: RunData) -> None:
+    shown = page.locator("#child")
+    known = [child for child in data.log.children if child.reply and child.program]
+    for child in (known[0], known[-1]):
+        page.evaluate("(to) => { location.hash = to; }", f"{child.generation}-{child.index}")
+        place = (child.generation, child.index)
+        title = name(place)
+        lab.expect(shown.locator("h2")).to_have_text(title[:1].upper() + title[1:])
+        assert page.evaluate(SHOWN) == list(place)
+        for head, text in (("Reply", child.reply), ("Program", child.program)):
+            fold = shown.locator("details", has=page.locator("summary", has_text=head))
+            if fold.get_attribute("open") is None:
+                fold.locator("summary").click()
+            assert text.split("\n")[0].strip() in fold.inner_text()
+    link = page.url
+    for where in ("about:blank", link):
+        page.goto(where)
+    lab.expect(shown.locator("h2")).to_have_text(title[:1].upper() + title[1:])
+    page.wait_for_selector(".replay-run svg")
+    lab.click(page, f"{name(data.best)}:")
+    lab.expect(shown.locator("h2")).to_have_text(name(data.best)[:1].upper() + name(data.best)[1:])
+
+
 def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> None:
     for width in (420, 900, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
-            "(w) => Math.abs(document.querySelector('.replay-run').clientWidth - w) < 40", arg=width
+            """(w) => {
+              const root = document.querySelector(".replay-run"), { plan } = root.view.shown();
+              const drawn = [...root.querySelectorAll(".stage svg")].at(-1).getBoundingClientRect();
+              return innerWidth === w && root.getBoundingClientRect().right - drawn.right < 60
+                && drawn.right <= root.getBoundingClientRect().right + 1 && Boolean(plan);
+            }""",
+            arg=width,
         )
         clipped = page.evaluate(
             """() => [...document.querySelectorAll('.stage svg text')].filter((each) => {
