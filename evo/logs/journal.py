@@ -311,6 +311,7 @@ class Writer:
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
+        self._place = path.absolute()  # wherever the process works later
         self._descriptor = descriptor
         self._length = os.fstat(descriptor).st_size  # bytes of what was written whole
         self._sound = True  # whether nothing stands behind them
@@ -377,7 +378,7 @@ class Writer:
         with self._lock:
             own = os.fstat(self._descriptor)
             with suppress(OSError):
-                if os.path.samestat(own, self.path.stat()):
+                if os.path.samestat(own, self._place.stat()):
                     return
             lines = self._lines_elsewhere(own)
         raise LogError(
@@ -391,8 +392,8 @@ class Writer:
             moved = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
             if os.path.samestat(own, moved.stat()):
                 return moved
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        target = unused(self.path.parent, f"{self.path.stem}-kept", ".jsonl")
+        self._place.parent.mkdir(parents=True, exist_ok=True)
+        target = unused(self._place.parent, f"{self._place.stem}-kept", ".jsonl")
         write_new(target, os.pread(self._descriptor, self._length, 0))
         return target
 

@@ -66,7 +66,7 @@ class StopRequests(AbstractContextManager["StopRequests", None]):
 
     def watch(self, path: Path) -> None:
         """Looks for requests beside a log as well, from now on."""
-        file = stop_file(path, self._wish)
+        file = stop_file(path.absolute(), self._wish)
         file.unlink(missing_ok=True)
         self._files[file] = None
 

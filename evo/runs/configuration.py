@@ -308,7 +308,7 @@ def run_stem(header: Header) -> str:
 
 def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:
     """Returns a path for a run's log that is unused, and promised to no other run."""
-    folder, stem = LOCAL if folder is None else as_path("log_dir", folder), run_stem(header)
+    folder, stem = as_path("log_dir", LOCAL if folder is None else folder), run_stem(header)
     with _promising:
         for count in itertools.count(1):
             path = folder / (f"{stem}.jsonl" if count == 1 else f"{stem}-{count}.jsonl")
@@ -330,7 +330,7 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
 
     Only logs of its own name are looked at, and of these one that cannot be read is passed over.
     """
-    folder, stem = LOCAL if folder is None else as_path("log_dir", folder), run_stem(header)
+    folder, stem = as_path("log_dir", LOCAL if folder is None else folder), run_stem(header)
     named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
     names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
     names.reverse()  # the one with the highest number was begun last

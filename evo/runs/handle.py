@@ -17,6 +17,7 @@ from evo.logs.journal import open_regular
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
+from evo.logs.types import absolute_paths
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
@@ -276,7 +277,8 @@ def verb(
 
     @functools.wraps(prepare)
     def called(*arguments: P.args, **options: P.kwargs) -> Returned:
-        return act(prepare(*arguments, **options))
+        with absolute_paths() if act is begin else contextlib.nullcontext():
+            return act(prepare(*arguments, **options))
 
     called.__name__ = called.__qualname__ = name
     signature = inspect.signature(prepare).replace(return_annotation=returns)

@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 
 from evo.logs.log import Best, Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
+from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
 from evo.plugins import MistakenType
 from evo.prompt import parse_reply
@@ -185,9 +186,10 @@ class Searcher:
             if options.get("max_concurrent") == 1:
                 del options["max_concurrent"]
         self._hand = Hand()
-        prepared = prepare_run(
-            loaded, log=log, resume=resume, budget=budget, hand=self._hand, **options
-        )
+        with absolute_paths():
+            prepared = prepare_run(
+                loaded, log=log, resume=resume, budget=budget, hand=self._hand, **options
+            )
         (self._header, _), (self.path,) = prepared.runs[0], prepared.paths
         take_over(prepared.paths)
         before = read_begun(self.path)

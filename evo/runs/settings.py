@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from evo.logs.given import MOST_INT, as_float
 from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
+from evo.logs.types import as_path
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 
@@ -122,6 +123,8 @@ class Settings:
                 "listeners: expected a list of functions of one event, such as "
                 f"[evo.listeners.WandB()], got {self.listeners!r:.80}"
             )
+        if self.cache is not None:  # it may be opened when the process works in another folder
+            object.__setattr__(self, "cache", as_path("cache", self.cache).absolute())
         preset = None if self.preset is None else find_preset(self.preset)
         if self.max_concurrent is None:
             object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)

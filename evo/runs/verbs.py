@@ -13,7 +13,7 @@ from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
-from evo.logs.types import as_path
+from evo.logs.types import absolute_paths, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.budget import BudgetError, Ledger, check_budget
@@ -244,16 +244,17 @@ def start(
         budget: Limits by unit, as for `run` and `run_many`.
         **options: Listed below.
     """
-    if seeds is None:
-        return begin(prepare_run(task, log=log, resume=resume, budget=budget, **options))
-    if "seed" in options:
-        raise MistakenType("seed: several runs have seeds=[...] instead")
-    check_options(RunOptions, options)
-    shared = options_in(ManyOptions, options)
-    prepared = prepare_many(
-        task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared
-    )
-    return begin(prepared)
+    with absolute_paths():
+        if seeds is None:
+            return begin(prepare_run(task, log=log, resume=resume, budget=budget, **options))
+        if "seed" in options:
+            raise MistakenType("seed: several runs have seeds=[...] instead")
+        check_options(RunOptions, options)
+        shared = options_in(ManyOptions, options)
+        prepared = prepare_many(
+            task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared
+        )
+        return begin(prepared)
 
 
 @lists_options(ResumeOptions, optional=["generations"])

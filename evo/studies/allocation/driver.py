@@ -159,7 +159,7 @@ def prepare_allocation(
     common = {"children": children, **configuration}
     sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
-    folder = as_path("log_dir", log_dir) if log_dir is not None else unused(LOCAL, stem)
+    folder = as_path("log_dir", unused(LOCAL, stem) if log_dir is None else log_dir)
     limits = check_budget(budget, [header_of(source) for source in sources])
     # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
     first, *others = sorted(map(header_of, sources), key=lambda each: -each.children)

@@ -162,7 +162,7 @@ def prepare_selection(
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
     new = unused(LOCAL, f"{found.name}-select-{name}")
-    folder = new if log_dir is None else as_path("log_dir", log_dir)
+    folder = as_path("log_dir", new if log_dir is None else log_dir)
     held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
     identity |= {"failure_value": failure_value, **held}

@@ -375,12 +375,12 @@ def prepare_sweep(
             design = msgspec.structs.replace(read_design(place), trials=trials)
             return _plan(place, design, budget, settings, on_event, own=False)
         known = read_toml(place)
-        folder = folder or LOCAL / f"sweep-{place.stem}"
+        folder = folder or as_path("log_dir", LOCAL / f"sweep-{place.stem}")
     limits = known.pop("budget", None)
     known |= {**given, "base": {**known.get("base", {}), **fields}}
     known["strategy"] = _in_batches(known.get("strategy", "grid"), settings.preset, folder)
     design = make_design(**known)
-    folder = folder or unused(LOCAL, f"sweep-{design.strategy}")
+    folder = folder or as_path("log_dir", unused(LOCAL, f"sweep-{design.strategy}"))
     return _plan(folder, design, limits if budget is None else budget, settings, on_event)
 
 

@@ -1,5 +1,8 @@
 import asyncio
+import os
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +115,65 @@ def test_a_handle_can_be_awaited(tmp_path) -> None:
         return await evo.start("mmd", generations=1, log=tmp_path / "a.jsonl", **QUIET)
 
     assert len(asyncio.run(work()).generations) == 1
+
+
+REPLY = "```python\ndef solve():\n    return 1\n```"
+
+
+class Wanders:
+    """A model in whose first call the process changes its folder."""
+
+    def __init__(self) -> None:
+        self.folder = Path.cwd() / "elsewhere"
+        self.folder.mkdir()
+
+    def __call__(self, messages: object) -> str:
+        os.chdir(self.folder)
+        return REPLY
+
+
+def leave(model: Wanders) -> None:
+    """As a cell that is run meanwhile may do, before anything was opened."""
+    os.chdir(model.folder)
+
+
+HOW: dict[str, Any] = {"children": 2, "workers": 1, "progress": False, "cache": "replies.sqlite"}
+
+
+@pytest.mark.parametrize("how", ["start", "start in a folder", "allocation", "searcher"])
+def test_a_folder_that_is_changed_meanwhile_moves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = Wanders()
+    if how == "start":
+        handle = evo.start("mmd", model=model, generations=2, log="a.jsonl", **HOW)
+        leave(model)
+        assert handle.wait(60).finished
+        files = ["a.jsonl"]
+    elif how == "start in a folder":
+        many = evo.start("mmd", model=model, generations=2, seeds=[1, 2], log_dir="logs", **HOW)
+        leave(model)
+        assert all(log.finished for log in many.wait(60))
+        files = sorted(f"logs/{path.name}" for path in many.paths)
+    elif how == "allocation":
+        going = evo.start_allocation(
+            "mmd", "random", arms=2, rounds=3, model=model, log_dir="all", **HOW
+        )
+        leave(model)
+        assert len(going.wait(60).pulls) == 3
+        files = ["all/allocation.jsonl", "all/arm-00.jsonl", "all/arm-01.jsonl"]
+    else:
+        with evo.Searcher("mmd", children=2, generations=1, log="a.jsonl") as search:
+            (prompt, other) = search.ask()
+            leave(model)
+            search.tell(prompt, REPLY)
+            search.tell(other, REPLY)
+            assert search.log.path == tmp_path / "a.jsonl"
+        files = ["a.jsonl"]
+    os.chdir(tmp_path)
+    assert os.listdir("elsewhere") == []
+    assert set(files) <= {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    for file in files:
+        if "allocation.jsonl" not in file:
+            assert evo.read_log(file).initial
