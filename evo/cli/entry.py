@@ -58,6 +58,7 @@ COMMANDS = {
     },
     "Serve": {
         "serve": "evo.cli.serving:serve",
+        "watch": "evo.cli.watching:watch",
         "drive": "evo.cli.studies:drive",
         "compare": "evo.cli.studies:compare",
         "bench": "evo.cli.serving:bench",

@@ -55,7 +55,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             _show_child(read_log(path), child)
             continue
         if is_gate_log(Path(path)):
-            _show_gate(Path(path))
+            show_gate(Path(path))
             continue
         log = read_log(path)
         print(f"{path}\n{summarise(log)}")
@@ -132,8 +132,8 @@ def _in_a_line(error: str) -> str:
     return f"{who}{lines[0] if lines else ''}".strip()
 
 
-def _show_gate(path: Path) -> None:
-    """Shows the log of a gate."""
+def show_gate(path: Path) -> None:
+    """Shows the log of a gate, by client."""
     from evo.gate.log import read_gate_log
 
     log = read_gate_log(path)

@@ -89,8 +89,8 @@ class Gate(Server):
         budget: Limits by unit: calls, tokens, dollars or flops.
         requests_per_minute: Limit beyond which a request gets a 429 with the time to retry.
         tokens_per_minute: Likewise, each request counted at its worst until it is answered.
-        log: File of every call; one that exists goes on, with what was spent. None: without a
-            budget none, else a new one below logs/local.
+        log: File of every call; one that exists goes on, with what was spent. None: a new one below
+            logs/local, if there is a budget or it is to be `logged`.
         cache: File of answers; the same body is answered from it, the k-th time that a client
             sends it with the k-th answer.
         timeout: Seconds for the whole of a forwarded request.
@@ -98,6 +98,7 @@ class Gate(Server):
             the request's number, in place of the client's. Many tools send the same seed with every
             request, and a model that heeds it answers equal requests alike. None: the client's
             seed is forwarded.
+        logged: Begin a log below logs/local even without a budget.
         turnstile: Where requests wait until they are granted; None: they do not wait.
         on_passage: Called with each request once it is settled, before its client has the whole
             answer.
@@ -119,6 +120,7 @@ class Gate(Server):
         cache: Path | None = None,
         timeout: float = 600.0,
         seed: int | None = None,
+        logged: bool = False,
         turnstile: Turnstile | None = None,
         on_passage: Callable[[Passage], None] | None = None,
     ) -> None:
@@ -132,7 +134,7 @@ class Gate(Server):
         limits = check_budget(budget, [self])
         self.account = Account(self.model, limits, requests_per_minute, tokens_per_minute)
         self.log = log
-        self._counted = bool(limits)
+        self._counted = bool(limits) or logged
         self._endpoint = find_endpoint(self.model)
         self._cache_path = cache
         self._cache: ResponseCache | None = None

@@ -1,0 +1,79 @@
+"""Another program behind a gate, in one command."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evo.cli import main
+from evo.gate.log import read_gate_log
+
+TOOL = """
+import json, os, sys, urllib.error, urllib.request
+for k in range(int(sys.argv[1])):
+    message = {"role": "user", "content": f"```python\\nx = {k}\\n```"}
+    body = {"model": "gpt-4o", "messages": [message]}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    asked = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    try:
+        print(json.load(urllib.request.urlopen(asked))["model"])
+    except urllib.error.HTTPError as error:
+        print(error.code)
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tool.py").write_text(TOOL)
+    return [sys.executable, "tool.py"]
+
+
+def test_its_calls_are_limited_and_logged_and_its_exit_code_is_kept(tool, capfd) -> None:
+    assert main(["watch", "--budget", "calls=2", "--log", "a.jsonl", "--", *tool, "3", "5"]) == 5
+    shown = capfd.readouterr().out
+    assert shown.split()[:3] == ["offline", "offline", "429"]
+    assert "2 calls were sent" in shown
+    assert len(read_gate_log(Path("a.jsonl")).passed) == 2
+    assert main(["watch", "--budget", "calls=3", "--log", "a.jsonl", "--", *tool, "3", "0"]) == 0
+    assert capfd.readouterr().out.split()[:3] == ["offline", "429", "429"]
+
+
+def test_without_a_budget_there_is_a_log_all_the_same(tool, tmp_path, capfd) -> None:
+    assert main(["watch", "--", *tool, "1", "0"]) == 0
+    [log] = tmp_path.glob("logs/local/*.jsonl")
+    assert len(read_gate_log(log).passed) == 1
+    assert str(log.relative_to(tmp_path)) in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["no-such-program"]])
+def test_a_mistake_is_one_line_and_leaves_nothing(command, tool, tmp_path, capfd) -> None:
+    assert main(["watch", "--", *command]) == 2
+    assert len(capfd.readouterr().err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["tool.py"]
+
+
+def test_an_interrupt_is_the_programs_own(tmp_path) -> None:
+    (tmp_path / "tool.py").write_text(
+        "import sys, time\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    sys.exit(7)\n"
+    )
+    command = [sys.executable, "-m", "evo", "watch", "--", sys.executable, "tool.py"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        shown, _ = process.communicate(timeout=30)
+    assert process.returncode == 7
+    assert "0 calls were sent" in shown
