@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evo.logs.records import Model
     from evo.models.client import Messages
     from evo.models.limits import Slots
+    from evo.models.open_files import fitting
 
 MOST_WORKERS = 4  # by default; fewer if there are fewer items
 Prompts = Sequence["str | Messages"]  # texts, or lists of messages
@@ -356,7 +357,7 @@ def generate_candidates(
     known = find_model(model)
     queries = [query] if query is None or isinstance(query, str) else list(query)
     conversations = [_conversation(prompt, asked) for prompt in prompts for asked in queries]
-    slots = how.pop("slots", None) or Slots(_workers(max_workers, len(conversations)))
+    slots = how.pop("slots", None) or Slots(fitting(_workers(max_workers, len(conversations))))
     client = ModelClient(known, resolve_sampling(known), slots=slots)
 
     def ask(place: int, messages: Messages) -> str | None:

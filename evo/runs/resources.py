@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -21,6 +22,7 @@ from evo.models.client import (
 )
 from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
+from evo.models.open_files import fitting
 from evo.runs.delivery import Delivery
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally, say
@@ -169,12 +171,12 @@ def open_resources(
     """Yields slots, sandbox and models, see `Resources`, and closes them all."""
     from evo.sandbox.cluster import open_evaluator
 
+    workers = 1 if settings.max_concurrent == 1 else settings.workers
     slots = Slots(
-        settings.max_concurrent,
+        fitting(settings.max_concurrent, workers or os.cpu_count() or 1),
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
     )
-    workers = 1 if settings.max_concurrent == 1 else settings.workers
     evaluator, control = open_evaluator(workers, settings.scheduler), control or Control()
     resources = Resources(settings, slots, evaluator, control, only, isolated, hand)
     control.heed(control.stopping, slots.cancel)
