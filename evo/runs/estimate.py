@@ -94,7 +94,9 @@ def estimate(
         ValueError: An option is out of range, or `like` holds no call with usage.
 
     Example:
-        >>> print(evo.estimate("cp", model="gpt-4.1-mini", generations=8, children=16))
+        >>> known = evo.estimate("cp", model="gpt-4.1-mini", generations=8, children=16)
+        >>> known.calls
+        128
     """
     check_options(ManyOptions, options)
     loaded, numbers = load_task(task), seeds_of(seeds)

@@ -28,8 +28,9 @@ def new_task(folder: str | os.PathLike[str], kind: Kind = "program") -> list[Pat
         FileExistsError: There is something at this place, which is left as it is.
 
     Example:
-        >>> paths = new_task("knapsack", "instances")
-        >>> evo.run("knapsack")
+        >>> paths = evo.new_task(new(""), "instances")
+        >>> evo.evaluate(paths[0].parent, evo.load_task(paths[0].parent).initial_program).status
+        'ok'
     """
     if kind not in get_args(Kind):
         known = ", ".join(get_args(Kind))

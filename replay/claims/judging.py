@@ -9,6 +9,7 @@ be looked at after every run (`replay.statistics.sequential`). The rule of the v
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import NamedTuple, TypeGuard
@@ -82,7 +83,8 @@ def judge(
 
     Args:
         frame: Rows of `replay.load`, of one task.
-        a: A policy, by name or class; or {column: value} such as {"model": "x"} or {"children": 8},
+        a: A policy, by name or class, which is best compared with `single`, one run that gets the
+            whole budget; or {column: value} such as {"model": "x"} or {"children": 8},
             `generations` being the depth at which runs are compared. Runs of equal seeds are
             pairs, and so are copies (forks) of one run. Where only some runs have a partner, all
             are compared as groups in which the pairs stay together; none is discarded.
@@ -116,7 +118,8 @@ def judge(
                 "All policies are replayed on the same runs, so a further replay is none"
             )
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier)
-        return judge_pools(frame, pools, a, b, margin, level=level)
+        found = judge_pools(frame, pools, a, b, margin, level=level)
+        return dataclasses.replace(found, null_p=pools.null_p(a, b))
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         raise not_sides(a, b)
     sides = sides_of(frame, a, b, calls)

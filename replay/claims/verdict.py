@@ -55,6 +55,9 @@ class Verdict:
         bounded: Interval that covers rare jumps, too, where the range of scores was given.
         unlike: How far the two groups differ in spread or shape, where that may mislead; else
             empty.
+        null_p: Of policies the probability of at least this effect of a over b in worlds in which
+            the increments of the runs are exchanged, so that nothing can be chosen: that choosing
+            helped rests on it. NaN of groups.
         held_back: Why there is no verdict although the interval of an effect of policies excludes
             0; else empty.
     """
@@ -85,6 +88,7 @@ class Verdict:
     bounded: Interval | None = None
     unlike: str = ""
     exaggeration: float = math.nan
+    null_p: float = math.nan
     held_back: str = ""
 
     @property
@@ -97,6 +101,7 @@ class Verdict:
             f"The verdict is: {self.verdict}.",
             self.held_back,
             self._evidence,
+            self._choosing,
             self._design,
             self._covered,
         ]
@@ -130,6 +135,16 @@ class Verdict:
                 "stated 5 %; compare medians, too, or a share of successes."
             )
         return text
+
+    @property
+    def _choosing(self) -> str:
+        """Whether it takes a choice to have this effect."""
+        if math.isnan(self.null_p):
+            return ""
+        return (
+            "Where nothing can be chosen, the increments of the runs being exchanged, at least "
+            f"this effect has probability {self.null_p:.3g}."
+        )
 
     @property
     def _design(self) -> str:

@@ -1,0 +1,67 @@
+"""Pools of logged runs, and worlds in which nothing can be chosen."""
+
+import numpy as np
+import pytest
+from benchmarks.worlds import paths
+from scipy.stats import binom
+from synthetic_runs import as_frame
+
+import replay
+from replay.simulation.pools import ENOUGH, MOST, Pools, _exchanged
+
+
+def pools(world, seed, *, n=20, rounds=16, K=4):
+    fitness = paths(world, np.random.default_rng([seed, n]), n, rounds)
+    return Pools.of(fitness, np.full(n, rounds), arms=K, rounds=rounds, replicates=2000)
+
+
+def test_increments_are_exchanged_within_their_generation_and_nothing_else_changes():
+    fitness = np.random.default_rng(0).random((7, 5))
+    best = np.fmax.accumulate(fitness, axis=1)
+    worlds = _exchanged(fitness, 30, np.random.default_rng(1))
+    assert worlds.shape == (30, 7, 5)
+    own = np.sort(np.diff(best, axis=1, prepend=0.0), axis=0)
+    for world in worlds:
+        steps = np.sort(np.diff(world, axis=1, prepend=0.0), axis=0)
+        np.testing.assert_allclose(steps, own, atol=1e-12)
+    np.testing.assert_allclose(worlds.mean(axis=1), np.tile(best.mean(axis=0), (30, 1)))
+    assert not np.allclose(worlds[0], worlds[1])
+
+
+def test_where_nothing_can_be_chosen_null_p_is_seldom_small():
+    found = np.array([pools("null", k).null_p("thompson", "single") for k in range(40)])
+    assert (found <= 0.1).sum() <= binom.ppf(0.999, 40, 0.1)
+    assert (found <= 0.5).sum() <= binom.ppf(0.999, 40, 0.5)
+    assert ((found > 0) & (found <= 1)).all()
+
+
+def test_where_some_runs_climb_for_ever_choosing_is_seen():
+    """What an arm gained predicts what it gains: the half that climbs goes on doing so."""
+    climb = np.linspace(0.1, 0.9, 25) * (np.arange(20) % 2)[:, None]
+    fitness = np.maximum(climb, 0.1) + 0.001 * np.random.default_rng(0).random((20, 1))
+    made = Pools.of(fitness, np.full(20, 24), arms=4, rounds=24, replicates=2000)
+    for policy in ("thompson", "successive_halving"):
+        for baseline in ("single", "random"):
+            assert made.null_p(policy, baseline) <= 0.05
+    assert made.null_p("round_robin", "random") > 0.1  # it does not choose
+
+
+def test_no_gain_is_no_evidence_of_a_choice():
+    made = pools("ceilings", 0)
+    assert made.null_p("thompson", "thompson") == 1
+    assert made.null_p("single", "thompson") > 0.5
+    assert len(made.permuted_effects("thompson", "thompson", 0.0)) < MOST
+    assert (made.permuted_effects("thompson", "thompson", 0.0) >= 0).sum() >= ENOUGH
+
+
+def test_judge_reports_and_contests_state_one_null_p():
+    best = paths("ceilings", np.random.default_rng(3), 12, 8)
+    frame = as_frame(best, children=1, seeds=range(12))
+    judged = replay.judge(frame, "thompson", "single")
+    contest = replay.compete(frame, ["thompson"]).effects
+    [row] = contest[contest["effect"] == "policy"].itertuples()
+    assert (judged.effect, judged.null_p) == pytest.approx((row.value, row.null_p))
+    assert f"has probability {judged.null_p:.3g}" in judged.paragraph
+    sides = replay.judge(frame.assign(side=frame["seed"] % 2), {"side": 0}, {"side": 1})
+    assert np.isnan(sides.null_p)
+    assert "exchanged, at least" not in sides.paragraph
