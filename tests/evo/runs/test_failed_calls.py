@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from endpoints import Endpoint, say
 import evo
 import replay
 from evo.logs.records import Model
-from evo.models.client import EndpointDown
+from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.verification import verify
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
@@ -51,3 +52,37 @@ def test_what_an_endpoint_got_before_it_counts_as_down_is_logged_and_paid_once(
     assert not verify(path).faults
     assert evo.rerun(path).same
     assert replay.load(path)["n_calls"].sum() == 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_failing_drafts_of_a_child_all_stay_in_the_ledger(tmp_path: Path, seed: int) -> None:
+    """Threads take turns at every chance, so that a number that two drafts share would show."""
+    path = tmp_path / "a.jsonl"
+
+    def handle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        good = {"choices": [CHOICE], "usage": USAGE}
+        say(handler, 200, json.dumps(good if number % 5 == 0 else {"usage": USAGE}).encode())
+
+    interval = sys.getswitchinterval()
+    with Endpoint(handle) as server:
+        model = Model(name="m", base_url=server.url)
+        settings = evo.Settings(retries=0, progress=False, max_concurrent=64, workers=1)
+        again = functools.partial(evo.resume, path, model=model, settings=settings)
+        work = functools.partial(
+            evo.run, "mmd", generations=1, children=4, drafts=12, critic="offline-2", seed=seed,
+            log=path, model=model, settings=settings,
+        )  # fmt: skip
+        for _ in range(4):
+            sys.setswitchinterval(1e-6)
+            try:
+                work()
+            except (EndpointDown, EndpointRefused):
+                pass
+            finally:
+                sys.setswitchinterval(interval)
+            log = evo.read_log(path)
+            attempts = sum(len(call.attempts) for call in log.calls)
+            attempts -= sum(len(call.attempts) for call in log.critic_calls)
+            assert attempts == len(server.requests)
+            work = again
+    assert not verify(path).faults
