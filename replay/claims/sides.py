@@ -19,6 +19,12 @@ from replay.logs.frames import (
 )
 from replay.statistics.intervals import NOTHING, FloatArray
 
+SEVERAL_TASKS = (
+    "select one with frame[frame.task == ...], or compare over all of them with "
+    "replay.compare(frame, by=...)"
+)
+"""What to do with several tasks."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
@@ -78,7 +84,7 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         runs = left + sum(part["run"].nunique() for part, *_ in parts)
         warnings.warn(repeats_note(left, runs), ReplayWarning, stacklevel=3)
     if len({part["task"].iloc[0] for part, *_ in parts}) > 1:
-        raise ValueError("expected runs of one task on both sides, got two")
+        raise ValueError(f"expected runs of one task on both sides, got two; {SEVERAL_TASKS}")
     sizes = [int(part["children"].iloc[0]) for part, *_ in parts]
     budget = calls or min(
         int(run_lengths(part).min()) * N for (part, *_), N in zip(parts, sizes, strict=True)
@@ -105,7 +111,10 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
     for column in FAMILY:
         if column in part and part[column].nunique(dropna=False) > 1:
             found = sorted(map(str, part[column].unique()))
-            raise ValueError(f"expected runs of one {column} in {dict(side)!r}, got {found}")
+            advice = f"; {SEVERAL_TASKS}" if column == "task" else ""
+            raise ValueError(
+                f"expected runs of one {column} in {dict(side)!r}, got {found}{advice}"
+            )
     part, repeats = split_repeats(part)
     return part, None if depth is None else int(depth), repeats
 
