@@ -292,7 +292,7 @@ FLAGS = {
 
 TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
-    "cache": Path | None,
+    "cache": str | None,
     "filters": list[str] | None,
     "models": list[str] | None,
     "instances": one(instance_range, metavar="COUNT"),

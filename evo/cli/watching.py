@@ -24,7 +24,7 @@ def watch(
     requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
     tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
     log: Path | None = None,
-    cache: Path | None = None,
+    cache: str | None = None,
     timeout: float = 600.0,
     seed: Seed = None,
 ) -> int:
@@ -41,7 +41,8 @@ def watch(
         requests_per_minute: Requests per minute before a 429.
         tokens_per_minute: Tokens per minute before a 429.
         log: File of all calls, which goes on if it exists (default: a new one below logs/local).
-        cache: File of answers: the k-th time that the program sends a body it gets the k-th answer.
+        cache: File of answers, or redis://host: the k-th time that the program sends a body it gets
+            the k-th answer.
         timeout: Seconds for a whole request to the model's endpoint.
         seed: Gives every request a seed of its own, made of this one, in place of the program's.
     """

@@ -50,6 +50,7 @@ from evo.runs.budget import check_budget
 
 if TYPE_CHECKING:
     from evo.models.cache import ResponseCache
+    from evo.models.shared_cache import SharedCache
 
 LONGEST_NAME = 32  # characters of a key that may be a client's name
 _EXTRA = 64  # tokens that an endpoint's template may add, and as many for each message
@@ -117,7 +118,7 @@ class Gate(Server):
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         log: Path | None = None,
-        cache: Path | None = None,
+        cache: Path | str | None = None,
         timeout: float = 600.0,
         seed: int | None = None,
         logged: bool = False,
@@ -137,7 +138,7 @@ class Gate(Server):
         self._counted = bool(limits) or logged
         self._endpoint = find_endpoint(self.model)
         self._cache_path = cache
-        self._cache: ResponseCache | None = None
+        self._cache: ResponseCache | SharedCache | None = None
         self._timeout = timeout
         self._seed = seed
         self._turnstile, self._on_passage = turnstile, on_passage
@@ -150,9 +151,9 @@ class Gate(Server):
         elif self._counted:
             self.log = self.account.begin_log(opened)
         if self._cache_path is not None:
-            from evo.models.cache import ResponseCache
+            from evo.models.cache import open_cache
 
-            cache = ResponseCache.open(self._cache_path)
+            cache = open_cache(self._cache_path)
             self._cache = opened.enter_context(contextlib.closing(cache))
         self._upstream: Upstream = opened.enter_context(
             contextlib.closing(open_upstream(self._endpoint))

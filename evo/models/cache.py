@@ -1,9 +1,9 @@
 """A response cache: a request that was answered, seed included, is not paid for again.
 
-One SQLite file serves any number of runs, threads and processes of one machine. Where two processes
-make the same request at the same moment, both pay. The file holds replies and usage, by a hash of
-the request; no prompt, no address and no key. Its journal is never mapped into memory, where a
-damaged one would end the process.
+One SQLite file serves any number of runs, threads and processes of one machine, and a Redis server
+those of several (`evo.models.shared_cache`). Where two processes make the same request at the same
+moment, both pay. The file holds replies and usage, by a hash of the request; no prompt, no address
+and no key. Its journal is never mapped into memory, where a damaged one would end the process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt
 from evo.models.answer import fit_reason, fit_reply
 from evo.models.client import Call, CallCancelled, Messages, ModelClient
+from evo.models.shared_cache import SharedCache, is_shared
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
@@ -130,6 +131,11 @@ class ResponseCache:
                 return None
 
 
+def open_cache(place: Path | str) -> ResponseCache | SharedCache:
+    """Opens the cache at a place: a file, or the address of a Redis server."""
+    return SharedCache.open(str(place)) if is_shared(place) else ResponseCache.open(Path(place))
+
+
 def _is_busy(error: Exception) -> bool:
     """Whether an error of SQLite means that another connection has locked the file."""
     code = getattr(error, "sqlite_errorcode", None)  # the lowest byte is the primary code
@@ -166,16 +172,16 @@ class CachedClient:
     A hit asks for no slot. Of equal calls at the same time one is made and the others wait for it.
     """
 
-    def __init__(self, client: ModelClient, cache: ResponseCache) -> None:
+    def __init__(self, client: ModelClient, cache: ResponseCache | SharedCache) -> None:
         self.model, self.sampling = client.model, client.sampling
         self._client, self._cache = client, cache
         self._under_way: dict[bytes, threading.Event] = {}
         self._cancelled = False
 
     @classmethod
-    def at(cls, path: Path, client: ModelClient) -> CachedClient:
-        """Returns a client whose replies are kept in a file, which is opened now."""
-        return cls(client, ResponseCache.open(path))
+    def at(cls, place: Path | str, client: ModelClient) -> CachedClient:
+        """Returns a client whose replies are kept at a place, which is opened now."""
+        return cls(client, open_cache(place))
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
         """Asks for one reply, of the cache first; see `ModelClient.call`."""

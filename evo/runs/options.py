@@ -246,7 +246,10 @@ class WorkOptions(TypedDict, total=False):
         str | None,
         Option("Address of a Dask scheduler whose workers evaluate, such as tcp://host:8786."),
     ]
-    cache: Annotated[Path | None, Option("File of cached replies that several runs can share.")]
+    cache: Annotated[
+        Path | str | None,
+        Option("File of replies that several runs share, or redis://host for several machines."),
+    ]
     progress: Annotated[bool, Option("Show a progress bar.", True)]
     preset: Annotated[
         str | None,
@@ -427,10 +430,12 @@ def check_options(kind: type, options: Mapping[str, object], advice: str = "") -
             hint = meant(name, kind.__annotations__) or (advice and f"; {advice}")
             raise MistakenType(f"unknown argument {name!r}{hint} (known: {known})")
         annotation = get_args(kind.__annotations__[name])[0]
-        for accepted in {annotation, *get_args(annotation)} & _ACCEPTED.keys():
-            types, words = _ACCEPTED[accepted]
-            if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
-                raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
+        known_types = (annotation, *get_args(annotation))
+        accepted = [_ACCEPTED[each] for each in known_types if each in _ACCEPTED]
+        fits = any(isinstance(value, types) for types, _ in accepted)
+        if accepted and value is not None and (isinstance(value, bool) or not fits):
+            words = " or ".join(dict.fromkeys(words for _, words in accepted))
+            raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
 
 
 _ACCEPTED: dict[object, tuple[type | tuple[type, ...], str]] = {

@@ -109,7 +109,7 @@ class Resources:
         client = ModelClient(
             of.model, of.sampling, slots=self.slots, timeout=how.timeout, retries=how.retries
         )
-        return client if how.cache is None else CachedClient.at(Path(how.cache), client)
+        return client if how.cache is None else CachedClient.at(how.cache, client)
 
     def tell(self, event: Event) -> None:
         """Delivers an event to the session's listener, if there is one."""

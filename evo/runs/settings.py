@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 from evo.logs.given import MOST_INT, as_float
 from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
 from evo.logs.types import as_path
+from evo.models.shared_cache import is_shared
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 
@@ -86,7 +87,8 @@ class Settings:
             workers.
         scheduler: Address of a Dask scheduler whose workers evaluate, such as `tcp://host:8786`;
             None: this machine, or the cluster of `joblib.parallel_config(backend="dask")`.
-        cache: File of replies shared by runs, see `evo.models.cache`; None: every call is made.
+        cache: File of replies shared by runs, or redis://host for those of several machines; see
+            `evo.models.cache`. None: every call is made.
         progress: Show a progress bar.
         preset: Name out of `evo.runs.concurrency.PRESETS`: stands in for what is None here.
         requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
@@ -102,7 +104,7 @@ class Settings:
     retries: int = 5
     workers: int | None = None
     scheduler: str | None = None
-    cache: Path | None = None
+    cache: Path | str | None = None
     progress: bool = True
     preset: str | None = None
     requests_per_minute: int | None = None
@@ -123,7 +125,9 @@ class Settings:
                 "listeners: expected a list of functions of one event, such as "
                 f"[evo.listeners.WandB()], got {self.listeners!r:.80}"
             )
-        if self.cache is not None:  # it may be opened when the process works in another folder
+        if self.cache is not None and not is_shared(
+            self.cache
+        ):  # it may be opened when the process works in another folder
             object.__setattr__(self, "cache", as_path("cache", self.cache).absolute())
         preset = None if self.preset is None else find_preset(self.preset)
         if self.max_concurrent is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar, Unpack
 
 import msgspec
@@ -365,9 +364,9 @@ def _prepare(
     for folder in {job.path.parent for job in jobs if not job.path.exists()}:
         check_folder(folder)
     if settings.cache is not None:
-        from evo.models.cache import ResponseCache
+        from evo.models.cache import open_cache
 
-        ResponseCache.open(Path(settings.cache)).close()
+        open_cache(settings.cache).close()
 
     def work(control: Control) -> Result:
         try:
