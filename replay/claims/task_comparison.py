@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Measure = Literal["final", "area", "calls"]
 
+NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "calls saved"}
+"""Measures in words, on an axis."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskComparison:
@@ -81,6 +84,10 @@ class TaskComparison:
         profile.set(xlabel="normalised value", ylabel="share of runs at or above", ylim=(0, 1.02))
         profile.legend(frameon=False, fontsize="small")
         _draw_effects(effects, self.verdicts, self.effects)
+        titles = ("Interquartile means", "Profiles of the runs", "Differences")
+        for ax, title in zip((summary, profile, effects), titles, strict=True):
+            ax.set_title(title, loc="left", fontweight="bold")
+            ax.spines[["top", "right"]].set_visible(False)
         return made
 
 
@@ -101,12 +108,12 @@ def _sentence(row: Mapping[Hashable, Any]) -> str:
     return f"{text}."
 
 
-def _draw_summary(ax: Axes, table: pd.DataFrame, measure: str) -> None:
+def _draw_summary(ax: Axes, table: pd.DataFrame, measure: Measure) -> None:
     at = np.arange(len(table))[::-1]
     ax.hlines(at, table["low"], table["high"], linewidth=3, color="C0", alpha=0.6)
     ax.plot(table["value"], at, "o", color="C0")
     ax.set_yticks(at, [f"{row.configuration} (n = {row.runs})" for row in table.itertuples()])
-    ax.set(xlabel=f"interquartile mean, {measure}, normalised", ylim=(-0.6, len(table) - 0.4))
+    ax.set(xlabel=f"{NAMES[measure]}, normalised", ylim=(-0.6, len(table) - 0.4))
 
 
 def _draw_effects(ax: Axes, verdicts: pd.DataFrame, effects: pd.DataFrame) -> None:
@@ -122,4 +129,4 @@ def _draw_effects(ax: Axes, verdicts: pd.DataFrame, effects: pd.DataFrame) -> No
         ax.plot(own["effect"], np.full(len(own), height + 0.2), "|", color="0.5")
     ax.set_yticks(at, [f"{row.a} less {row.b}: {row.verdict}" for row in verdicts.itertuples()])
     ax.set(xlabel="effect in standard deviations (ticks: tasks)", ylim=(-0.7, len(verdicts) - 0.3))
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
