@@ -52,6 +52,19 @@ def page(title: str, body: str, *, script: str = "", connect: bool = False) -> s
     )
 
 
+def middle_cut(text: str, most: int) -> str:
+    """A name of at most so many characters, cut in its middle: names differ at their ends.
+
+    Example:
+        >>> middle_cut("circle_packing-offline-N1-s43", 15)
+        'circle_…-N1-s43'
+    """
+    if len(text) <= most:
+        return text
+    kept = max(most - 1, 2)
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+
+
 def clean(text: str) -> str:
     """Escaped, with signs that act on the text around them shown by their number."""
     shown = _ACTING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from textwrap import shorten, wrap
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replay.markup import middle_cut
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import Bars, Label, Line, Mark, Points, Rule, Spans
@@ -294,7 +295,7 @@ def outcome(selection: Selection, width: int) -> str:
     if selection.winner is None:
         return "no configuration is left"
     labels, _ = distinct(selection.labels)
-    name = shorten(labels[selection.winner], width, placeholder=" …")
+    name = middle_cut(labels[selection.winner], width)
     if selection.end == "certain":
         return f"winner {name}"
     return f"not certain, as {ENDS[selection.end]}; {name} was ahead"
@@ -334,7 +335,7 @@ def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task"
         ),
         y=Axis(
             domain=(len(rows) - 0.5, -0.5),
-            ticks=[(float(k), shorten(e, 60, placeholder=" …")) for k, e in enumerate(rows)],
+            ticks=[(float(k), middle_cut(e, 60)) for k, e in enumerate(rows)],
         ),
         width=400.0 + 130.0 * len(across),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from replay.statistics.intervals import curve_band
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from evo import Allocation
 
@@ -226,8 +226,11 @@ def pulls(allocation: Allocation, *, of: str = "") -> Chart:
         allocation: The allocation, from `evo.allocate_live`.
         of: Name of the allocation, for the title.
     """
-    made = allocation.pulls[allocation.pulls >= 0]
-    arms = len(allocation.arms)
+    return pulled(allocation.pulls[allocation.pulls >= 0], len(allocation.arms), of=of)
+
+
+def pulled(made: NDArray[np.integer[Any]], arms: int, *, of: str = "") -> Chart:
+    """The chart of `pulls`, of the arm (from 0) pulled in each round."""
     points = Points(
         x=np.arange(1, len(made) + 1), y=made + 1, color=[look(int(arm))[0] for arm in made],
         size=3.5, texts=[f"round {k}: arm {arm + 1}" for k, arm in enumerate(made.tolist(), 1)],

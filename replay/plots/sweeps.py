@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replay.markup import middle_cut
 from replay.planning.sweeps import COST_LABELS, swept_fields
 from replay.plots.chart import Chart
 from replay.plots.colours import shades
@@ -139,13 +140,20 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
     )  # fmt: skip
     for at, field in enumerate(shown.fields[1:], start=1):
         marks += [
-            Label(x=at, y=height, text=brief(text), anchor="end", dx=-6, dy=4 + _outward(height))
+            Label(
+                x=at,
+                y=height,
+                text=middle_cut(text, LONGEST),
+                anchor="end",
+                dx=-6,
+                dy=4 + _outward(height),
+            )
             for height, text in field.ticks
         ]
     marks += [Label(x=end + BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks]
     titles = [*names, f"mean {FITNESS}"]
     ticks = [(float(at), name) for at, name in enumerate(titles)]
-    first = [(height, brief(text)) for height, text in shown.fields[0].ticks]
+    first = [(height, middle_cut(text, LONGEST)) for height, text in shown.fields[0].ticks]
     panel = Panel(
         title=shown.title, about=shown.about,
         x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.08, 1.08), ticks=first),
@@ -327,11 +335,6 @@ def _room(values: Iterable[float]) -> tuple[float, float]:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     room = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
     return (max(0.0, low - room) if low >= 0 else low - room), high + room
-
-
-def brief(text: str, most: int = LONGEST) -> str:
-    """The beginning of a long text."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def wrapped(text: str, width: int = LONGEST) -> str:

@@ -11,12 +11,12 @@ let gone = false, figures = 0, drawn = "", reread = 0;
 async function look() {
   try {
     const answer = await fetch("state");
-    const { runs } = await answer.json();
+    const { runs, studies } = await answer.json();
     if (gone) $("#news").textContent = "";
     gone = false;
     runs.forEach(follow);
     sum(runs);
-    draw(runs);
+    draw(runs, studies);
   } catch {
     gone = true;
     $("#news").textContent = "The server is gone: `replay view` was stopped. What is shown is what it said last.";
@@ -74,8 +74,8 @@ function sum(runs) {
 }
 
 // Figures and tables, unless somebody looks at one closely.
-async function draw(runs) {
-  const stamp = runs.map((run) => run.stamp).join(" "), parts = $("#parts");
+async function draw(runs, studies) {
+  const stamp = runs.map((run) => run.stamp).join(" ") + studies, parts = $("#parts");
   if (stamp === drawn || Date.now() - figures < FIGURES || parts.matches(":hover") || $("#all").hidden) return;
   [drawn, figures] = [stamp, Date.now()];
   const answer = await fetch("parts");

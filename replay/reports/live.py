@@ -39,6 +39,8 @@ from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.report import groups
 from replay.reports.site import NUMBERS, SCRIPT, part_of, run_cells, run_heads, run_of, site_body
+from replay.reports.studies import stamp as study_stamp
+from replay.reports.studies import studies
 from replay.reports.tables import html_table
 
 if TYPE_CHECKING:
@@ -158,6 +160,11 @@ class Folder:
                 run.refresh()
             return [self._line(run) for run in self.runs]
 
+    def state(self) -> dict[str, Any]:
+        """The lines of all runs, and what changes when an allocation or a sweep goes on."""
+        marks = "".join(f" {size}" for _, _, size in study_stamp(self.path))
+        return {"runs": self.look(), "studies": marks}
+
     def run(self, number: str) -> Run:
         """The run with a number.
 
@@ -233,15 +240,16 @@ class Folder:
         return f"{self.name(run)} was asked to {wish}"
 
     def parts(self) -> str:
-        """Figures and tables of every task and model, as they are now."""
+        """Allocations and sweeps, and figures and tables of every task and model, as they are."""
         with self._lock:
             readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
-            stamp = [(run.number, run.log.reader.lines) for run in readable if run.log]
+            lines = [(run.number, run.log.reader.lines) for run in readable if run.log]
+        stamp = lines, study_stamp(self.path)
         if self._parts[0] != stamp:
-            found = ""
+            found = "".join(studies(self.path))
             if readable:
                 tables = load_tables([run.path for run in readable], strict=False, progress=False)
-                found = "".join(part_of(k, part) for k, part in enumerate(groups(tables)))
+                found += "".join(part_of(k, part) for k, part in enumerate(groups(tables)))
             self._parts = stamp, found
         return self._parts[1]
 
@@ -319,7 +327,7 @@ class View(Server):
             case [""]:
                 return Response(200, self._page().encode(), kind=HTML)
             case ["state"]:
-                return Response(200, msgspec.json.encode({"runs": self.folder.look()}))
+                return Response(200, msgspec.json.encode(self.folder.state()))
             case ["parts"]:
                 return Response(200, self.folder.parts().encode(), kind=HTML)
             case ["runs", name] if name.endswith(".js"):

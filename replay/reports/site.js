@@ -34,7 +34,8 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
 }
 $("#find").oninput = (event) => {
   const words = event.target.value.toLowerCase().split(/\s+/), rows = [...body.rows];
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const whole = (row) => `${row.cells[0].dataset.key} ${row.textContent}`;
+  const texts = rows.map((row) => whole(row).toLowerCase());
   rows.forEach((row, k) => { row.hidden = !words.every((word) => texts[k].includes(word)); });
   const left = rows.filter((row) => !row.hidden).length;
   $("#found").textContent = left === rows.length ? `${left} runs` : `${left} of ${rows.length} runs`;

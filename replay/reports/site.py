@@ -29,7 +29,7 @@ from replay.explorers.scripts import script
 from replay.logs.decode import Source
 from replay.logs.lineage import Place, program_of
 from replay.logs.tables import Tables, load_tables
-from replay.markup import clean, difference, page, program
+from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.chart import Chart, pack
 from replay.plots.output import in_dark
 from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
@@ -52,6 +52,9 @@ Texts = dict[Place | None, str | None]
 SCRIPT = Path(__file__).with_name("site.js")
 DPI = 100
 """Pixels of an inch on the screen."""
+
+LONGEST_NAME = 40
+"""Characters of a run's name in the table."""
 
 MOST_STEPS = 60
 """Improving children of a run whose differences are shown, the last ones."""
@@ -195,7 +198,10 @@ def run_cells(
     curve: Sequence[float],
 ) -> str:
     """The cells of a run's line in the table; NaN leaves one empty."""
-    cells = [f'<td class="word"><a href="#run-{number}">{clean(name)}</a></td>']
+    shown = middle_cut(name, LONGEST_NAME)
+    whole = "" if shown == name else f' title="{clean(name)}"'
+    link = f'<a href="#run-{number}"{whole}>{clean(shown)}</a>'
+    cells = [f'<td class="word" data-key="{clean(name)}">{link}</td>']
     cells += [f'<td class="word">{clean(text)}</td>' for text in named]
     cells += [_number(values[name], *form) for name, form in NUMBERS.items()]
     return "".join([*cells, f"<td>{sparkline(list(curve), 96, 20) if len(curve) else ''}</td>"])

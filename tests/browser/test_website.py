@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +44,21 @@ def test_the_table_sorts_and_finds(page: Any) -> None:
     assert names(page) == ["run-11"]
     assert page.locator("#found").inner_text() == "1 of 4 runs"
     page.get_by_label("find runs").fill("")
+
+
+def test_long_names_keep_their_ends_and_are_found_by_all_of_them(page: Any, tmp_path: Path) -> None:
+    before = page.url
+    stem = "a-task-with-a-long-name-by-a-model-with-a-long-name-N16"
+    logs = [write_sample(tmp_path / f"{stem}-s{seed}.jsonl", seed=seed) for seed in (1, 2)]
+    page.goto(replay.site(logs, tmp_path / "page").as_uri())
+    shown = names(page)
+    assert [name[-4:] for name in shown] == ["6-s1", "6-s2"]
+    assert all("…" in name for name in shown)
+    cell = page.locator("#runs tbody td:first-child").first
+    assert cell.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    page.get_by_label("find runs").fill("model-with-a-long")
+    assert len(names(page)) == 2
+    page.goto(before)
 
 
 def test_a_run_opens_says_what_lies_under_the_mouse_and_shows_its_differences(page: Any) -> None:

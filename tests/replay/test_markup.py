@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from replay.markup import LONGEST, clean, counted, difference, program
+from replay.markup import LONGEST, clean, counted, difference, middle_cut, program
 
 BEFORE = 'def f(x):\n    """Say <b>\n    more."""\n    return x + 1  # one\n'
 AFTER = BEFORE.replace("x + 1", "x * 2")
@@ -70,3 +70,14 @@ def test_a_program_is_cut_behind_the_longest_that_is_shown(size, words):
 def test_one_line_is_singular():
     assert counted(1, 3) == "1 line added, 3 removed"
     assert counted(0, 1) == "0 lines added, 1 removed"
+
+
+@given(st.text(max_size=60), st.integers(3, 40))
+def test_a_name_is_cut_in_its_middle(text, most):
+    shown = middle_cut(text, most)
+    assert len(shown) == min(len(text), most)
+    if len(text) > most:
+        head, tail = shown[: most - 1 - (most - 1) // 2], shown[len(shown) - (most - 1) // 2 :]
+        assert (text.startswith(head), text.endswith(tail)) == (True, True)
+    else:
+        assert shown == text

@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
 from samples import make_log_bytes, write_sample
 
@@ -169,3 +170,39 @@ def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):
         [run] = runs_of(view)
         assert run["state"] == "unreadable"
         assert "a.jsonl" in run["words"]
+
+
+def test_allocations_and_sweeps_are_followed_by_arm_and_by_configuration(tmp_path):
+    made = evo.allocate_live(
+        "mmd", "ucb1", arms=3, rounds=7, children=1, model="offline", progress=False,
+        log_dir=tmp_path / "logs" / "race",
+    )  # fmt: skip
+    evo.sweep(
+        {"children": [1, 2]}, task="mmd", generations=1, seeds=[1, 2], progress=False,
+        budget={"calls": 4}, max_concurrent=1, log_dir=tmp_path / "logs" / "grid",
+    )  # fmt: skip
+    with View(tmp_path / "logs") as view:
+        state = json.loads(ask(view, "state")[1])
+        parts = ask(view, "parts")[1]
+        race, grid = (
+            re.search(f"<section class='study'><h2>{head}</h2>.*?</section>", parts, re.DOTALL)[0]
+            for head in ("Allocation race", "Sweep grid")
+        )
+        assert "7 of 7 rounds by ucb1" in race
+        cells = [
+            re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", race)
+        ]
+        counts = [int(cell[2]) for cell in cells if cell]
+        assert counts == np.bincount(made.pulls, minlength=3).tolist()
+        assert len(re.findall("data-chart", race)) == 2
+        frame = replay.load_sweep(tmp_path / "logs" / "grid")
+        for status, count in frame["status"].value_counts().items():
+            assert f"{count} {status}" in grid
+        assert f"{frame['fitness'].dropna().groupby(frame['children']).mean().max():.6g}" in grid
+        journal = tmp_path / "logs" / "race" / "allocation.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join(lines[:-1]))  # as it was a pull before
+        assert json.loads(ask(view, "state")[1])["studies"] != state["studies"]
+        assert "6 of 7 rounds by ucb1, reward best_fitness; 1 under way" in ask(view, "parts")[1]
+        journal.write_bytes(b"nothing\n")
+        assert "Study race" in ask(view, "parts")[1]
