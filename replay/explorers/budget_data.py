@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.explorers.budget_values import Behind, ChosenRun, SplitValue
 from replay.logs.frames import COST_COLUMNS, is_stand_in
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
-from replay.plots.style import number, ranged
 from replay.statistics.intervals import (
     LEAST,
     Interval,
@@ -97,63 +97,6 @@ class Split:
     def logged(self) -> bool:
         """Whether runs of N children were logged as deep as this."""
         return self.fitness.logged == self.generations
-
-
-@dataclass(frozen=True)
-class SplitValue:
-    """Mean best fitness of a split, its interval, the runs it rests on, and whether it was run."""
-
-    value: float
-    low: float
-    high: float
-    n: float
-    logged: bool
-
-    def words(self, generations: int, children: int) -> str:
-        """The text of a tooltip."""
-        source = "" if self.logged else ", never run: predicted"
-        return (
-            f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
-            f"best fitness {ranged(self.value, self.low, self.high)}\nn = {self.n:g} runs{source}"
-        )
-
-
-@dataclass(frozen=True)
-class Behind:
-    """By how much a split lies behind the best one of its budget: 0 for that one itself."""
-
-    value: float
-    low: float
-    high: float
-    best: tuple[int, int]  # T and N of the best split
-    note: str = ""  # why there is no interval
-
-    def words(self) -> str:
-        """The difference as a sentence."""
-        if self.value == 0:
-            return "It has the highest mean of all splits of its budget."
-        T, N = self.best
-        missing = f" (no interval, as {self.note})" if self.note else ""
-        return (
-            f"It lies {ranged(-self.value, -self.high, -self.low)}{missing} behind T = {T}, "
-            f"N = {N}, which has the highest mean of all splits of its budget."
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChosenRun:
-    """One run of a task and model, drawn beside the means."""
-
-    run: str  # identifier
-    x: FloatArray  # cost so far, generations 1, 2, ..., as deep as the run
-    value: FloatArray  # best fitness so far, same shape
-
-    def words(self, generations: int) -> str:
-        """How far the run was after so many generations, or at its end."""
-        T = min(generations, len(self.value))
-        reached = self.value[T - 1]
-        found = "nothing ok" if math.isnan(reached) else f"{reached:.4g}"
-        return f"{self.run}, {found} after T = {T}"
 
 
 class Outlook:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay.explorers.budget_data import NAMES, ChosenRun, CostAxis, Outlook, Split
+from replay.explorers.budget_data import NAMES, CostAxis, Outlook, Split
+from replay.explorers.budget_values import ChosenRun
 from replay.plots.style import number
 from replay.statistics.intervals import Interval
 

@@ -1,0 +1,66 @@
+"""Single values of the budget explorer: a split, a difference from the best, a chosen run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from replay.planning.grid import FloatArray
+from replay.plots.style import number, ranged
+
+
+@dataclass(frozen=True)
+class SplitValue:
+    """Mean best fitness of a split, its interval, the runs it rests on, and whether it was run."""
+
+    value: float
+    low: float
+    high: float
+    n: float
+    logged: bool
+
+    def words(self, generations: int, children: int) -> str:
+        """The text of a tooltip."""
+        source = "" if self.logged else ", never run: predicted"
+        return (
+            f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
+            f"best fitness {ranged(self.value, self.low, self.high)}\nn = {self.n:g} runs{source}"
+        )
+
+
+@dataclass(frozen=True)
+class Behind:
+    """By how much a split lies behind the best one of its budget: 0 for that one itself."""
+
+    value: float
+    low: float
+    high: float
+    best: tuple[int, int]  # T and N of the best split
+    note: str = ""  # why there is no interval
+
+    def words(self) -> str:
+        """The difference as a sentence."""
+        if self.value == 0:
+            return "It has the highest mean of all splits of its budget."
+        T, N = self.best
+        missing = f" (no interval, as {self.note})" if self.note else ""
+        return (
+            f"It lies {ranged(-self.value, -self.high, -self.low)}{missing} behind T = {T}, "
+            f"N = {N}, which has the highest mean of all splits of its budget."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenRun:
+    """One run of a task and model, drawn beside the means."""
+
+    run: str  # identifier
+    x: FloatArray  # cost so far, generations 1, 2, ..., as deep as the run
+    value: FloatArray  # best fitness so far, same shape
+
+    def words(self, generations: int) -> str:
+        """How far the run was after so many generations, or at its end."""
+        T = min(generations, len(self.value))
+        reached = self.value[T - 1]
+        found = "nothing ok" if math.isnan(reached) else f"{reached:.4g}"
+        return f"{self.run}, {found} after T = {T}"
