@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import gc
 import importlib
 import io
 import re
@@ -81,6 +83,9 @@ GOES_ON = {
 
 BUG = "this is a bug: please report it, with the lines above and the command"
 """The message of an error that is nobody's mistake but ours."""
+
+# Nothing is collected of a process that ends: looking for it takes longer than most commands.
+atexit.register(gc.freeze)
 
 NOTHING_YET = "stopped before anything was started or written; give the same command again"
 """The message of such a command that was stopped before that."""

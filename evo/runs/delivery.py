@@ -44,9 +44,13 @@ class Delivery(Generic[E]):
         for line in self._lines:
             line.put(event)
 
-    def close(self) -> None:
-        """Waits for two seconds; what is not delivered by then is delivered in the background."""
-        deadline = time.monotonic() + PATIENCE
+    def close(self, patience: float = PATIENCE) -> None:
+        """Waits for so many seconds; what is not delivered by then is delivered in the background.
+
+        Args:
+            patience: Seconds, for all listeners together.
+        """
+        deadline = time.monotonic() + patience
         for line in self._lines:
             line.end()
         for line in self._lines:

@@ -21,6 +21,7 @@ from evo.logs.types import absolute_paths
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
+LAST = 0.5  # seconds that what was ended then has to be logged
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

@@ -23,8 +23,8 @@ from evo.models.client import (
 from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
 from evo.models.open_files import fitting
-from evo.runs.delivery import Delivery
-from evo.runs.handle import GRACE, Control
+from evo.runs.delivery import PATIENCE, Delivery
+from evo.runs.handle import LAST, Control
 from evo.runs.progress import Tally, say
 from evo.runs.settings import Event, Settings
 from evo.runs.threads import Threads
@@ -143,10 +143,19 @@ class Resources:
         interrupted = isinstance(error, KeyboardInterrupt)
         if interrupted or (self.is_fatal(error) and not self.control.stopping.is_set()):
             self.control.stop()
+        try:
+            self._wait_for(path)
+        except KeyboardInterrupt:  # a second one
+            self.control.end()
+            self._wait_for(path)  # for what is ended then to be logged
+            raise
+
+    def _wait_for(self, path: Path) -> None:
+        """Waits until a run has nothing under way, or until that was ended and had a moment."""
         deadline = float("inf")
         while any(log == path for log, _ in list(self.active)) and time.monotonic() < deadline:
             if self.control.ended.wait(0.02):
-                deadline = min(deadline, time.monotonic() + GRACE)
+                deadline = min(deadline, time.monotonic() + LAST)
                 time.sleep(0.02)
 
     def close(self) -> None:
@@ -156,7 +165,7 @@ class Resources:
             caller.close()
         self.threads.close()
         self.evaluator.close()
-        self._delivery.close()
+        self._delivery.close(0.0 if self.control.ended.is_set() else PATIENCE)
 
 
 @contextlib.contextmanager
