@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import msgspec
 
-from evo.logs.records import Asked, Child, Header, Made, Outcome, ReplyLine
+from evo.logs.records import Asked, Child, Header, Made, Outcome, Plan, ReplyLine
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -22,11 +23,12 @@ def joined(outcome: OutcomeT, call: Asked | None) -> OutcomeT:
     return msgspec.structs.replace(outcome, **more)
 
 
-def parted(child: Child) -> tuple[ReplyLine, Child]:
-    """Returns the two lines that a child and its call are in a log."""
+def parted(child: Child, children: int) -> tuple[ReplyLine, Child]:
+    """Returns the two lines that a child and its call are in a log of N children."""
+    generation, index, draft = child.reply_key(children)
     reply = ReplyLine(
-        inherited=child.inherited, generation=child.generation, index=child.index,
-        attempts=child.attempts, draft=child.draft, model=child.model,
+        inherited=child.inherited, generation=generation, index=index,
+        attempts=child.attempts, draft=draft, model=child.model,
         reply=child.reply, reasoning=child.reasoning,
     )  # fmt: skip
     return reply, without_call(child)
@@ -36,7 +38,7 @@ def as_written(lines: Iterable[Made], header: Header) -> Iterator[Made]:
     """Yields lines as a log with this header holds them: from schema 3 on, children and calls."""
     for line in lines:
         if header.schema >= 3 and isinstance(line, Child) and line.attempts:
-            yield from parted(line)
+            yield from parted(line, header.children)
         else:
             yield line
 
@@ -44,3 +46,28 @@ def as_written(lines: Iterable[Made], header: Header) -> Iterator[Made]:
 def without_call(child: Child) -> Child:
     """Returns a child as its own line holds it beside the line of its call."""
     return msgspec.structs.replace(child, attempts=(), reply=None, reasoning=None, model="")
+
+
+def generations_of_calls(
+    header: Header, children: Iterable[Outcome], under_way: int
+) -> Callable[[Any], int]:
+    """Returns what says to which generation a line belongs.
+
+    Without a barrier a plan or a call of a child is of the generation in which the child was
+    complete, or of the one under way.
+    """
+    if not header.asynchronous:
+        return operator.attrgetter("generation")
+    width = header.children
+    complete = {child.reply_key(width)[:2]: child.generation for child in children}
+
+    def generation_of(record: Any) -> int:
+        if isinstance(record, Asked):
+            return complete.get((record.generation, record.index), under_way)
+        if isinstance(record, Plan) and record.request is not None:
+            number = record.request
+            return complete.get((1 + number // width, number % width), under_way)
+        generation: int = record.generation
+        return generation
+
+    return generation_of

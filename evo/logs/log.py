@@ -92,6 +92,7 @@ class Log:
         sessions: One per process that wrote it.
         initial: Evaluation of the initial program; None before it was logged.
         plans: By generation, where its search planned more than greedy's.
+        requests: By number, the plans of single children in a run without a barrier.
         confirmations: By generation, of rivals that were tried on fresh draws.
         outcomes: Children without their texts, by generation and index, including those of a
             generation under way.
@@ -113,6 +114,7 @@ class Log:
         self.sessions: list[Session] = []
         self.initial: Initial | None = None
         self.plans: dict[int, Plan] = {}
+        self.requests: dict[int, Plan] = {}
         self.confirmations: dict[int, Confirmation] = {}
         self.generations: list[Generation] = []
         self.ends: list[End] = []
@@ -138,7 +140,10 @@ class Log:
                 case Confirmation():
                     self.confirmations[record.generation] = record
                 case Plan():
-                    self.plans[record.generation] = record
+                    if record.request is None:
+                        self.plans[record.generation] = record
+                    else:
+                        self.requests[record.request] = record
                 case CriticCall():
                     self.critic_calls.append(record)
                 case InstanceCall():

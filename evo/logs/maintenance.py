@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.logs.calls import as_written
+from evo.logs.calls import as_written, generations_of_calls
 from evo.logs.caps import above, cap
 from evo.logs.hashes import hash_of_lines, hash_of_task
 from evo.logs.journal import (
@@ -150,8 +150,11 @@ def _wrong_plans(log: Log) -> Iterator[str]:
         if len(plan.requests) != log.header.children:
             yield f"the plan of generation {number} has {len(plan.requests)} requests"
     for child in log.outcomes:
-        at = log.plans.get(child.generation)
-        asked = at.requests[child.index : child.index + 1] if at else ()
+        if child.request is not None:
+            at, index = log.requests.get(child.request), 0
+        else:
+            at, index = log.plans.get(child.generation), child.index
+        asked = at.requests[index : index + 1] if at else ()
         made = (child.parents, child.operator, child.model)
         if any((a.parents, a.operator, a.model) != made for a in asked):
             yield f"child {child.index} of generation {child.generation} is not what was planned"
@@ -264,15 +267,14 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
     """Returns what a log holds of the generations through `at`, in order; children as given."""
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
-    records: Iterable[
-        Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation
-    ]
+    generation_of = generations_of_calls(log.header, children, len(log.generations) + 1)
+    records: Iterable[Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation]
     records = itertools.chain(
-        log.plans.values(), log.instance_calls, log.critic_calls, initial,
+        log.plans.values(), log.requests.values(), log.instance_calls, log.critic_calls, initial,
         log.replies.values(), children, log.confirmations.values(), log.generations,
     )  # fmt: skip
     for record in records:
-        generation = 0 if isinstance(record, Initial) else record.generation
+        generation = 0 if isinstance(record, Initial) else generation_of(record)
         if generation <= at:
             lines[generation].append(record)
     return [line for group in lines.values() for line in group]

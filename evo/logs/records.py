@@ -132,6 +132,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         filters: What refuses programs without an evaluation, in the order in which it is asked.
         asks: The model that is asked instances under a text; None: the run's own.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
+        asynchronous: Whether each child is planned from the children that are complete by then,
+            without a barrier between generations, which are the next N complete ones each.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
         source: The tool that wrote the original of an imported log; `lost` names what is missing.
@@ -160,6 +162,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     critic: CriticRecord | None = None
     asks: AskedModel | None = None
     batches: Int = 0
+    asynchronous: bool = False
     draws: Int = 1
     confirm: Int = 0
     spending: bool = False
@@ -260,8 +263,8 @@ class Planned(Record, frozen=True, kw_only=True):
 class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     """What a generation's children are asked to be, by index; logged before its first call.
 
-    Without a barrier it is of one child: the `request` of that number, planned `after` so many
-    children were complete.
+    Without a barrier it is of one child: the `request` of that number, from 0, which was planned
+    `after` so many children were complete.
     """
 
     generation: Int

@@ -13,13 +13,27 @@ class ReplyMissing(Exception):  # noqa: N818
 
 
 class RecordedModel:
-    """Answers each call with what the children of one log hold; `compact`: it has no replies."""
+    """Answers each call with what the children of one log hold.
+
+    Args:
+        children: The children of the log.
+        model: Its model.
+        sampling: How that was sampled.
+        width: The children of a generation, N.
+        compact: Whether the log has no replies.
+    """
 
     def __init__(
-        self, children: Iterable[Child], *, model: Model, sampling: Sampling, compact: bool = False
+        self,
+        children: Iterable[Child],
+        *,
+        model: Model,
+        sampling: Sampling,
+        width: int = 1,
+        compact: bool = False,
     ) -> None:
         self.model, self.sampling, self._compact = model, sampling, compact
-        self._children = {(child.generation, child.index): child for child in children}
+        self._children = {child.reply_key(width)[:2]: child for child in children}
         self._differing: set[tuple[int, int]] = set()
         self._cancelled = False
 

@@ -57,6 +57,7 @@ from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
 from evo.runs.state import State, lines_of, program_digest
+from evo.runs.steady import SteadyMachine
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.instances import calls_of_evaluation, checks_of
@@ -98,6 +99,12 @@ class Arm:
         hand = resources.hand
         self._changed = threading.Condition(threading.RLock()) if hand is None else hand.changed
         self._machine = Machine(self.state, self._with_rates)
+        if header.asynchronous:
+            width = header.children
+            if resources.hand is None:
+                width = min(width, resources.settings.max_concurrent)
+            self._machine = SteadyMachine(self.state, self._with_rates, window=width)
+        self._further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
@@ -160,7 +167,9 @@ class Arm:
 
     def play(self, log: Log) -> None:
         """Takes plans and calls from a log, failed ones included."""
-        self.planner.logged = log.plans
+        self.planner.logged, self.planner.requests = log.plans, log.requests
+        done = [child for child in log.outcomes if child.generation <= len(log.generations)]
+        self.planner.order = [each.request for each in done if each.request is not None]
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
         self.state.replies.update(log.replies)
         if self.header.task.isolation == "here" and log.initial is not None:
@@ -177,11 +186,17 @@ class Arm:
         missing = Evaluation(status="error", error="the log holds no evaluation of this program")
         return self._played.get(program_digest(program), missing)
 
-    def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> None:
-        """Makes the next generation and logs it.
+    def advance(
+        self,
+        on_child: Callable[[Child], None] = lambda child: None,
+        further: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Makes the next generation and logs it; without a barrier it may make more than that.
 
         Args:
             on_child: Called with each child once it is logged.
+            further: Without a barrier, asked while others are under way whether the children of one
+                more generation may begin.
 
         Raises:
             Stopped: A stop was asked for; what is done is in the log, as in the next two cases.
@@ -190,7 +205,7 @@ class Arm:
         """
         number = self.generation + 1
         self._enter(number, on_child)
-        machine = self._machine
+        machine, self._further = self._machine, further
         if self._resources.control.stopping.is_set():
             raise Stopped
         with self._changed:
@@ -211,6 +226,12 @@ class Arm:
         if self._resources.settings.max_concurrent == 1:
             return 1
         return min(header.children * header.drafts, MAX_THREADS)
+
+    @property
+    def begun(self) -> int:
+        """How many generations have begun."""
+        machine = self._machine
+        return machine.begun if isinstance(machine, SteadyMachine) else self.generation
 
     def _work(self, _: int) -> None:
         """Asks the machine for work, does it and tells, until nothing of the generation is left."""
@@ -241,6 +262,8 @@ class Arm:
                 elapsed = time.monotonic() - self._began
                 lines = machine.tell(item, result, evaluation=evaluation, seconds=elapsed)
                 self._write(lines)
+                if isinstance(machine, SteadyMachine) and machine.hungry and self._further():
+                    self._write(machine.begin(self._steps))
             except BaseException:
                 machine.drain()
                 self._changed.notify_all()
@@ -289,8 +312,9 @@ class Arm:
         """Appends lines to the log at once, folds them into the state, and calls who listens."""
         with self._changed:
             for each in (line, *more):
-                if isinstance(each, Child) and each.reply_key(0) not in self.state.replies:
-                    self._machine.log(parted(each)[0])
+                width = self.header.children
+                if isinstance(each, Child) and each.reply_key(width) not in self.state.replies:
+                    self._machine.log(parted(each, width)[0])
                 self._machine.log(each)
             self._write(self._machine.take_lines())
 
@@ -320,6 +344,10 @@ class Arm:
             case Generation():
                 self._evaluate.known.clear()
                 self._writer.sync()
+                if self.header.asynchronous:  # the next one is under way already
+                    self._began = time.monotonic()
+                    if self.instances is not None:
+                        self.instances.generation = line.generation + 1
                 self._tell("generation", line)
             case End() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)

@@ -219,6 +219,11 @@ class Turns:
                 self._changed.wait(POLL)
         return False
 
+    def may_begin_now(self, place: int) -> bool:
+        """Whether a run's next generation may begin already; does not wait."""
+        with self._changed:
+            return time.monotonic() < self._deadline and self._leaves_room(place, worst=True)
+
     def settle(self, place: int, costs: Sequence[Mapping[str, float]]) -> None:
         """Counts a run's generations that were not counted yet."""
         name, worst = self._runs[place]

@@ -96,6 +96,10 @@ class Flow:
             if not branch.missing:
                 self._go_on(branch, branch.results)
 
+    def fail(self, error: Exception) -> None:
+        """Notes what went wrong, unless something did before; no further call begins."""
+        self.failure, self.draining = self.failure or error, True
+
     def _go_on(self, branch: _Branch, result: object) -> None:
         """Sends a result to a step, and to those that wait for it once it is done."""
         before, self._ready = self._ready, deque()
@@ -110,7 +114,7 @@ class Flow:
             except StopIteration as done:
                 going.extendleft(reversed(self._finish(branch, done.value)))
             except Exception as error:
-                self.failure, self.draining = self.failure or error, True
+                self.fail(error)
             else:
                 going.extendleft(reversed(self._want(branch, wanted)))
         self._ready.extend(before)

@@ -25,11 +25,14 @@ class Prompt:
     """What one child is asked for.
 
     Attributes:
-        place: Generation and index of the child.
+        place: Generation and index of the child. They key its seed and its call; a child without
+            a barrier gets another place once it is complete.
         planned: Its parents, operator and inspirations, as planned.
         messages: The messages that say so.
         hash: SHA-256 (hex) of the messages.
         program: The program to rewrite.
+        request: Its number from 0, in a run without a barrier.
+        after: How many children were complete when it was planned, in such a run.
     """
 
     place: Place
@@ -37,6 +40,8 @@ class Prompt:
     messages: list[Message]
     hash: str
     program: str
+    request: int | None = None
+    after: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

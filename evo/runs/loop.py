@@ -21,6 +21,8 @@ without it does not pass through it:
     evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
     accept    whether a better child replaces the best program   evo.runs.accept
 
+A run without a barrier between its generations has a machine of its own, `evo.runs.steady`.
+
 Steps are not state: each line is folded into the state, `evo.runs.state`, before it is handed
 over. After a kill the generation begins anew, and what is logged of it is not asked for again.
 """
@@ -40,6 +42,7 @@ from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
 from evo.runs.flow import Flow
 from evo.runs.items import Item, Prompt, Screen, Step
+from evo.runs.planning import Planner
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Member, Place, choose
 
@@ -57,7 +60,7 @@ class Steps:
     """The steps of a generation.
 
     Attributes:
-        plan: Returns what each child of the next generation is asked for.
+        plan: Says what each child is asked for.
         ask: Asks a model for a child.
         evaluate: Evaluates a program.
         filters: Refuse programs without an evaluation.
@@ -67,7 +70,7 @@ class Steps:
             always does.
     """
 
-    plan: Callable[[State], list[Prompt]]
+    plan: Planner
     ask: Asks
     evaluate: Evaluates
     filters: Sequence[Filter] = ()
@@ -126,11 +129,15 @@ class Machine:
         """
         if not self.idle:
             raise RuntimeError("begin: expected a run of which nothing is under way")
+        self._reset()
+        self._flow.start(self._generation(steps))
+        return self.take_lines()
+
+    def _reset(self) -> None:
+        """Forgets what an earlier generation left."""
         self._flow = Flow()
         self.denied.clear()
         self._evaluations.clear()
-        self._flow.start(self._generation(steps))
-        return self.take_lines()
 
     def ask(self, count: int = 1, kind: type[Item] | None = None) -> list[Item]:
         """Returns at most so many items of work that are ready, all of one kind if it is named."""
@@ -157,7 +164,11 @@ class Machine:
             self._evaluations[item.prompt.place] = evaluation
         self.seconds = self.seconds if seconds is None else seconds
         self._flow.tell(item, result)
+        self._plan_more()
         return self.take_lines()
+
+    def _plan_more(self) -> None:
+        """Plans children for which there is room now; a whole generation is planned at once."""
 
     def log(self, line: Line) -> None:
         """Folds a line into the state, and keeps it to be handed over."""
@@ -186,7 +197,7 @@ class Machine:
         if steps.race is not None:
             yield from steps.race(prompts, state, steps.filters)
         left = [prompt for prompt in prompts if prompt.place[1] not in state.children]
-        archive = state.programs if steps.filters else ()
+        archive = state.programs() if steps.filters else ()
         yield [self._child(prompt, steps, archive) for prompt in left]
         self._log_denied(of=len(prompts))
 
@@ -214,10 +225,15 @@ class Machine:
             evaluation = told
         else:
             evaluation = yield from steps.evaluate(program, state)
-        child = child_line(prompt, call, program, evaluation, state)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.
-        if call.rejected is not None or (program and evaluation.status == "no_reply"):
+        refused = call.rejected is not None or (program and evaluation.status == "no_reply")
+        self._finish(MadeChild(prompt, call, program, evaluation, bool(refused)))
+
+    def _finish(self, made: MadeChild) -> None:
+        """Logs a child, or puts it by if the endpoint refused it for good."""
+        child = child_line(made, self.state)
+        if made.refused:
             self.denied.append(child)
         else:
             self.log(child)
@@ -240,17 +256,38 @@ def fitness_of(child: Outcome) -> float | None:
     return child.evaluation.fitness
 
 
-def child_line(
-    prompt: Prompt, call: Call, program: str | None, evaluation: Evaluation, state: State
-) -> Child:
+@dataclass(frozen=True)
+class MadeChild:
+    """What came of a child.
+
+    Attributes:
+        prompt: What it was asked for.
+        call: The call for it.
+        program: The program in the reply, if there is one.
+        evaluation: How good that is, or why there is none.
+        refused: Whether the endpoint refused all calls for it.
+    """
+
+    prompt: Prompt
+    call: Call
+    program: str | None
+    evaluation: Evaluation
+    refused: bool = False
+
+
+def child_line(made: MadeChild, state: State) -> Child:
     """Returns the line of a child; of one better than the best so far with its construction."""
+    prompt, call, evaluation = made.prompt, made.call, made.evaluation
     header, (generation, index) = state.header.under(prompt.place[0]), prompt.place
+    seed = child_seed(header.seed, header.children, generation, index)
+    if prompt.request is not None:  # its place is the order in which it is complete
+        generation, index = 1 + state.complete // header.children, state.complete % header.children
     fitness, best = evaluation.fitness, state.best_fitness
     better = fitness is not None and (best is None or fitness > best)
     return Child(
         generation=generation,
         index=index,
-        seed=child_seed(header.seed, header.children, generation, index),
+        seed=seed,
         prompt_hash=prompt.hash,
         attempts=call.attempts,
         evaluation=plain(evaluation),
@@ -260,8 +297,10 @@ def child_line(
         model=prompt.planned.model,
         reply=call.reply,
         reasoning=call.reasoning,
-        program=program,
+        program=made.program,
         value=evaluation.value if better else None,
+        request=prompt.request,
+        after=prompt.after,
     )
 
 

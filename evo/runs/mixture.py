@@ -13,7 +13,7 @@ that were not chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -94,11 +94,25 @@ MODEL_POLICIES: dict[str, Callable[[Sequence[Returns], KeyedStream], int]] = {
 
 
 def with_models(
-    planned: Sequence[Planned], header: Header, number: int, returns: Mapping[str, Returns]
+    planned: Sequence[Planned],
+    header: Header,
+    number: int,
+    returns: Mapping[str, Returns],
+    waiting: Iterable[str] = (),
 ) -> tuple[Planned, ...]:
-    """Returns the requests of a generation, each with the model that it is asked of."""
+    """Returns the requests of a generation, each with the model that it is asked of.
+
+    Args:
+        planned: The requests.
+        header: The run's configuration.
+        number: The generation, or the request, which keys the draws.
+        returns: What each model has returned so far, by its name.
+        waiting: The models of children that are under way.
+    """
     names = [each.model.name for each in header.models]
     known = comparable([returns.get(name, Returns()) for name in names])
+    for name in waiting:
+        known[names.index(name)] = known[names.index(name)].awaited
     rng = KeyedStream("model", header.seed, header.children, number)
     chosen = []
     for request in planned:

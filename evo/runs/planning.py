@@ -26,7 +26,7 @@ from evo.runs.dataset import text_key
 from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
 from evo.runs.state import Entry, State, state_of
-from evo.searches.base import Place
+from evo.searches.base import Place, Search, plan_one
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
@@ -46,12 +46,16 @@ class Planner:
         played: Whether a log is played again. Its plans are followed even where its search is not
             known here.
         differing: Generations that the search would plan otherwise than they were logged.
+        requests: Without a barrier, the plans of a log that is played again, by number.
+        order: The numbers of that log's children, in the order in which they were complete.
     """
 
     name: str = "the run"
     logged: Mapping[int, Plan] = field(default_factory=dict)
     played: bool = False
     differing: list[int] = field(default_factory=list)
+    requests: Mapping[int, Plan] = field(default_factory=dict)
+    order: Sequence[int] = ()
 
     def __call__(self, state: State) -> list[Prompt]:
         """Returns the prompt of each child of the next generation, in order.
@@ -69,7 +73,7 @@ class Planner:
             planned = line.requests
         if planned is None:
             raise LogError(f"no plan of generation {number} is logged, and its search is not known")
-        _check(planned, header)
+        _check(planned, header, header.children)
         texts = _Texts(state, header)
         messages = {each: texts.messages(each) for each in dict.fromkeys(planned)}
         hashes = {each: prompt_hash(messages[each]) for each in messages}
@@ -77,6 +81,69 @@ class Planner:
             Prompt((number, index), each, messages[each], hashes[each], texts.program(each))
             for index, each in enumerate(planned)
         ]
+
+    def request(self, state: State, number: int) -> Plan:
+        """Returns the plan of one child of a run without a barrier, as it is logged.
+
+        A log that is played again says what was planned.
+
+        Raises:
+            ValueError: The search asks for what cannot be.
+            LogError: The search is not known here, and the log does not say what it planned.
+        """
+        header, width = state.header, state.header.children
+        planned, logged = self._planned_one(state, number), self.requests.get(number)
+        if logged is not None:
+            if planned not in (None, logged.requests):
+                self.differing.append(1 + number // width)
+            planned = logged.requests
+        if planned is None:
+            raise LogError(f"no plan of request {number} is logged, and its search is not known")
+        _check(planned, header, 1)
+        return Plan(
+            generation=1 + number // width, requests=planned, request=number, after=state.complete
+        )
+
+    def prompt(self, state: State, plan: Plan) -> Prompt:
+        """Returns the prompt of one child of a run without a barrier, now or later."""
+        assert plan.request is not None
+        width, (planned,) = state.header.children, plan.requests
+        texts = _Texts(state, state.header, plan.after)
+        messages = texts.messages(planned)
+        return Prompt(
+            (1 + plan.request // width, plan.request % width), planned, messages,
+            prompt_hash(messages), texts.program(planned), plan.request, plan.after,
+        )  # fmt: skip
+
+    def _planned_one(self, state: State, number: int) -> tuple[Planned, ...] | None:
+        """Returns what the search plans; None where a played log's search is not known."""
+        header = state.header
+        waiting = [plan.requests[0] for _, plan in sorted(state.requested.items())]
+        if header.search is None:  # greedy
+            asked: Requests = [((state.best.place,), "rewrite")]
+        else:
+            search = self._search(header)
+            if search is None:
+                return None
+            rng = KeyedStream("request", header.seed, header.children, number)
+            known = state.searched(search, header.min_improvement)
+            parents = [each.parents for each in waiting]
+            found = plan_one(search, known, number, header.children, parents, rng)
+            asked = [(tuple(found.parents), found.operator)]
+        planned = _inspired(state, header, asked)
+        if header.models:
+            models = [each.model for each in waiting]
+            return with_models(planned, header, number, state.returns, models)
+        return planned
+
+    def _search(self, header: Header) -> Search | None:
+        """Returns the search of a run; None where a played log's search is not known."""
+        try:
+            return search_of(header.search)
+        except UnknownValue:
+            if self.played:
+                return None
+            raise
 
     def _note(self, number: int) -> None:
         self.differing.append(number)
@@ -92,27 +159,23 @@ class Planner:
         if header.search is None:  # greedy
             asked: Requests = [((state.best.place,), "rewrite")] * header.children
         else:
-            try:
-                search = search_of(header.search)
-            except UnknownValue:
-                if self.played:
-                    return None
-                raise
+            search = self._search(header)
+            if search is None:
+                return None
             rng = KeyedStream("search", header.seed, header.children, state.generation + 1)
             known = state.searched(search, header.min_improvement)
             requests = search.plan(known, header.children, rng)
             asked = [(tuple(each.parents), each.operator) for each in requests]
-        if header.inspirations:
-            planned = _inspired(state, header, asked)
-        else:
-            planned = tuple(Planned(parents=parents, operator=done) for parents, done in asked)
+        planned = _inspired(state, header, asked)
         if header.models:
             return with_models(planned, header, state.generation + 1, state.returns)
         return planned
 
 
 def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, ...]:
-    """Adds to each request the best programs besides its parents."""
+    """Returns the requests, each with the best programs besides its parents if these are wanted."""
+    if not header.inspirations:
+        return tuple(Planned(parents=parents, operator=done) for parents, done in asked)
     entries = [entry for generation in state.archive for entry in generation]
     if header.prompt_version >= EXACT_VERSION:  # the best one counts as it was confirmed last
         entries = [state.best if each.place == state.best.place else each for each in entries]
@@ -145,12 +208,12 @@ def _parent(state: State, place: Place) -> Entry:
     return entry
 
 
-def _check(planned: Sequence[Planned], header: Header) -> None:
+def _check(planned: Sequence[Planned], header: Header, children: int) -> None:
     """Raises ValueError where a search does not plan what it has to."""
     name = "greedy" if header.search is None else header.search.name
-    if len(planned) != header.children:
+    if len(planned) != children:
         raise ValueError(
-            f"search {name!r}: expected a request for each of {header.children} children, "
+            f"search {name!r}: expected a request for each of {children} children, "
             f"got {len(planned)}"
         )
     for each in planned:
@@ -166,7 +229,7 @@ def _check(planned: Sequence[Planned], header: Header) -> None:
 class _Texts:
     """Makes prompts from the programs of a run."""
 
-    def __init__(self, state: State, header: Header) -> None:
+    def __init__(self, state: State, header: Header, after: int | None = None) -> None:
         self._state, self._header = state, header
         self._instances = []
         self._latest: list[Tried] = []
@@ -175,7 +238,7 @@ class _Texts:
                 self._instances = read_instances(header.task)
             self._latest = [
                 Tried(entry.evaluation, self._replies_under(entry.program))
-                for entry in state.archive[-1]
+                for entry in state.latest(after)
             ]
 
     def messages(self, planned: Planned) -> list[Message]:
@@ -227,7 +290,11 @@ def asked_in(log: Log, generation: int) -> list[Prompt]:
     """
     if log.initial is None:
         raise LogError(f"{log.path}: generation {generation} has no parent")
-    state = state_of(log, through=generation - 1)
+    last = generation if log.header.asynchronous else generation - 1
+    state, planner = state_of(log, through=last), Planner(str(log.path), log.plans, played=True)
     if state.best.program is None:
         raise LogError(f"{log.path}: it does not hold the program that was to be rewritten")
-    return Planner(str(log.path), log.plans, played=True)(state)
+    if log.header.asynchronous:
+        made = [child for child in log.outcomes if child.generation == generation]
+        return [planner.prompt(state, log.requests[child.request or 0]) for child in made]
+    return planner(state)

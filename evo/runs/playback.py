@@ -119,8 +119,9 @@ def rerun(
     if logged.header.source != "evo":
         raise LogError(f"{path}: written by {logged.header.source}; only runs of evo are played")
     model = RecordedModel(
-        logged.children, model=logged.header.model, sampling=logged.header.sampling
-    )
+        logged.children, model=logged.header.model, sampling=logged.header.sampling,
+        width=logged.header.children,
+    )  # fmt: skip
     settings = Settings(max_concurrent=64, workers=workers, progress=False)
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"

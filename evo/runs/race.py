@@ -49,7 +49,7 @@ class Race:
                 program = program_in(call, prompt, self.header)
             if not program or program_digest(program) in state.first:
                 continue
-            if filters and (yield Screen(program, filters, state.programs)):
+            if filters and (yield Screen(program, filters, state.programs())):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it

@@ -77,6 +77,7 @@ class Hand:
 
     Attributes:
         changed: Is held around all else, and notified of it.
+        children: How many of them make a generation.
         calls: What is to be made, by seed, until it is told.
         handed: The seeds of those that were handed out.
         results: The evaluations of children that are done.
@@ -84,7 +85,7 @@ class Hand:
     """
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self.changed, self.children = threading.Condition(), 1
         self.calls = dict[int, _Open]()
         self.handed = set[int]()
         self.results = dict[Place, Evaluation]()
@@ -118,7 +119,8 @@ class Hand:
     def learn(self, children: Sequence[Child]) -> None:
         """Takes children that are done."""
         for child in children:
-            self.results[child.generation, child.index] = child.evaluation
+            generation, index, _ = child.reply_key(self.children)
+            self.results[generation, index] = child.evaluation
         self.changed.notify_all()
 
     def cancel(self) -> None:
@@ -191,6 +193,7 @@ class Searcher:
                 loaded, log=log, resume=resume, budget=budget, hand=self._hand, **options
             )
         (self._header, _), (self.path,) = prepared.runs[0], prepared.paths
+        self._hand.children = self._header.children
         take_over(prepared.paths)
         before = read_begun(self.path)
         # The generation that an earlier search left; what it asks for may have been asked before.

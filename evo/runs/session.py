@@ -170,6 +170,7 @@ class _Run:
     alone: bool  # whether its log is expected, and so begun even after a request to stop
     on_generation: Callable[[Job, Arm], None]
     end: EndReason | Literal["busy"] = "interrupted"
+    reported: int = 0  # generations that were made known
 
     def bring(self) -> Brought:
         """Brings the log to its goal, as far as wishes and the budget let it."""
@@ -223,7 +224,7 @@ class _Run:
             while (reached := goal.reached(state)) is None:
                 if not self._may_begin():
                     return
-                arm.advance(self.progress.child)
+                arm.advance(self.progress.child, lambda: self._may_go_further(arm))
                 self._report_generation(arm)
             self.end = reached
         except Stopped:
@@ -245,11 +246,24 @@ class _Run:
             arm.end(End(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
-        best, goal = arm.state.best_fitness, self.job.goal.generations
+        best, goal, self.reported = (
+            arm.state.best_fitness,
+            self.job.goal.generations,
+            arm.generation,
+        )
         self._settle(arm.state)
         self.progress.generation(arm.generation, goal, best)
         self.resources.control.note = f"{arm.path.name}: {self.progress}"
         self.on_generation(self.job, arm)
+
+    def _may_go_further(self, arm: Arm) -> bool:
+        """Whether an arm without a barrier may begin a generation while others are under way."""
+        if arm.generation > self.reported:
+            self._report_generation(arm)
+        goal, stopped = self.job.goal, self.resources.control.stopping.is_set()
+        if stopped or arm.begun >= goal.generations or goal.reached(arm.state) is not None:
+            return False
+        return self.turns is None or self.turns.may_begin_now(self.place)
 
     def _settle(self, state: State) -> None:
         if self.turns is not None:

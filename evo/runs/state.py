@@ -43,7 +43,7 @@ from evo.logs.records import (
 from evo.models.critics import Known, known_of
 from evo.prompt import public_metrics
 from evo.runs.mixture import Returns, added
-from evo.searches.base import Member, Place, Search
+from evo.searches.base import Member, Place, Search, fold_one
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,14 @@ class Entry:
         program: Its text; None where the reply held none, or the log is compact.
         evaluation: Its evaluation, without the construction.
         parents: The places of the programs that it was made from.
+        request: The number of its request, in a run without a barrier.
     """
 
     place: Place
     program: str | None
     evaluation: Evaluation
     parents: tuple[Place, ...] = ()
+    request: int | None = None
 
 
 class State:
@@ -69,8 +71,10 @@ class State:
     Attributes:
         header: The run's configuration.
         generation: The number of complete generations.
-        archive: The programs of all complete generations, by generation from 0 on.
-        best: The best program so far. Its fitness is that of its latest confirmation, if any.
+        archive: The programs that children can rewrite, as lists of those that became known at
+            once: those of each complete generation from 0 on; without a barrier every single one.
+        best: The best program of the archive. Its fitness is that of its latest confirmation, if
+            any.
         improved: The generation that last replaced the best program; 0 while none has.
         trajectory: Best fitness by generation from 0 on; NaN while nothing is ok.
         costs: What each generation cost by unit, from 0 on; NaN where unknown.
@@ -80,6 +84,7 @@ class State:
         known: Calls of evaluations and of the critic that got a reply, and need not be repeated.
         checks: How many sessions have tested the final program on instances held out for that.
         plan: The plan of the generation under way, if it is logged.
+        requested: Without a barrier, the plans of children that are not complete, by number.
         children: The logged children of the generation under way, by index.
         replies: Logged replies without a child, by generation, index and draft: those that are
             still to be evaluated, and drafts that were not chosen.
@@ -102,6 +107,7 @@ class State:
         self.first: dict[bytes, Place] = {}
         self.known: Known = {}
         self.plan: Plan | None = None
+        self.requested: dict[int, Plan] = {}
         self.children: dict[int, Outcome] = {}
         self.replies: dict[tuple[int, int, int], ReplyLine] = {}
         self.confirmation: Confirmation | None = None
@@ -109,6 +115,7 @@ class State:
         self.seconds = 0.0
         self.returns: dict[str, Returns] = {}
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
+        self._places: dict[Place, Entry] = {}
         self._members: list[list[Member]] = []
         self._folded: tuple[Search, int, object] | None = None
 
@@ -117,8 +124,10 @@ class State:
         match line:
             case Initial():
                 self._begin(line)
-            case Plan():
+            case Plan(request=None):
                 self.plan = line
+            case Plan(request=number) if number is not None:
+                self.requested[number] = line
             case InstanceCall():
                 self._call(line)
             case ReplyLine():
@@ -129,6 +138,8 @@ class State:
                 self.children[line.index] = line
                 self.replies.pop(line.reply_key(self.header.children), None)
                 self._evaluated(program_of(line), line.evaluation)
+                if line.request is not None:
+                    self._add(line)
             case Confirmation():
                 self.confirmation = line
             case Tick():
@@ -167,16 +178,35 @@ class State:
             before = self.costs[line.generation]
             self.costs[line.generation] = {unit: before[unit] + more[unit] for unit in before}
 
+    def _add(self, child: Outcome) -> None:
+        """Takes a child of a run without a barrier, which can be rewritten from now on."""
+        assert child.request is not None
+        self.requested.pop(child.request, None)
+        self._know([child], self.header)
+        fitness, before = child.evaluation.fitness, self.best_fitness
+        if fitness is not None and (
+            before is None or fitness > before + self.header.min_improvement
+        ):
+            self.best = self.archive[-1][0]
+
+    def _know(self, children: Sequence[Outcome], header: Header) -> None:
+        """Adds children to the archive, and what the models that they are of have returned."""
+        if header.models:
+            drafts = self._unchosen(children)
+            self.returns = added(self.returns, children, header, self.best_fitness, drafts)
+        self._enter(
+            Entry(
+                (each.generation, each.index), program_of(each), each.evaluation, each.parents,
+                each.request,
+            )
+            for each in children
+        )  # fmt: skip
+
     def _complete(self, line: Generation) -> None:
         number = line.generation
         children = [self.children[index] for index in sorted(self.children)]
-        if (header := self.header.under(number)).models:
-            drafts = self._unchosen(number)
-            self.returns = added(self.returns, children, header, self.best_fitness, drafts)
-        self._enter(
-            Entry((number, each.index), program_of(each), each.evaluation, each.parents)
-            for each in children
-        )
+        if not self.header.asynchronous:
+            self._know(children, self.header.under(number))
         self.generation = number
         self._pay(number, children, line.seconds, line)
         self.best = self._found(line.best) or self.best
@@ -186,15 +216,23 @@ class State:
             self.best = replace(self.best, evaluation=evaluation)
         self.improved = number if line.improved else self.improved
         self.trajectory.append(_number(line.best_fitness))
-        self.replies = {key: reply for key, reply in self.replies.items() if key[0] > number}
+        if self.header.asynchronous:
+            done = {child.reply_key(self.header.children)[:2] for child in children}
+            self.replies = {k: reply for k, reply in self.replies.items() if k[:2] not in done}
+            self.failed = {
+                place: least for place, least in self.failed.items() if place not in done
+            }
+        else:
+            self.replies = {k: reply for k, reply in self.replies.items() if k[0] > number}
+            self.failed = {}
         self.plan = self.confirmation = None
-        self.failed = {}
         self.children, self.seconds = {}, 0.0
 
     def _enter(self, entries: Iterable[Entry]) -> None:
-        """Adds the programs of a complete generation to the archive."""
+        """Adds programs to the archive that became known at once."""
         self.archive.append(list(entries))
         for entry in self.archive[-1]:
+            self._places[entry.place] = entry
             if entry.program is not None:
                 self.first.setdefault(program_digest(entry.program), entry.place)
 
@@ -207,20 +245,33 @@ class State:
         """
         calls = self._calls.pop(number, [])
         calls.sort(key=lambda each: (isinstance(each, CriticCall), each.program, each.index))
-        drafts = self._unchosen(number)
+        drafts = self._unchosen(children)
         every: list[Outcome | InstanceCall | ReplyLine] = [*children, *calls, *drafts]
         made: list[Attempted] = [each for each in every if not each.inherited]
         cost = cost_of_calls(made, self.header.under(number))
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
 
-    def _unchosen(self, number: int) -> list[ReplyLine]:
-        """Returns the drafts of a generation's children that were not evaluated, in order."""
-        return [reply for key, reply in sorted(self.replies.items()) if key[0] == number]
+    def _unchosen(self, children: Sequence[Outcome]) -> list[ReplyLine]:
+        """Returns the drafts of children that were not evaluated, in order."""
+        of = {child.reply_key(self.header.children)[:2] for child in children}
+        return [reply for key, reply in sorted(self.replies.items()) if key[:2] in of]
 
     @property
     def best_fitness(self) -> float | None:
         """Best fitness so far; None while nothing is ok."""
         return self.best.evaluation.fitness
+
+    @property
+    def complete(self) -> int:
+        """How many children of a run without a barrier are complete."""
+        return len(self.archive) - 1
+
+    def latest(self, after: int | None) -> list[Entry]:
+        """Returns the programs of the last generation; of the last N after so many children."""
+        if after is None:
+            return self.archive[-1]
+        first = max(0, 1 + after - self.header.children)
+        return [entry for step in self.archive[first : 1 + after] for entry in step]
 
     @property
     def barren(self) -> int:
@@ -229,15 +280,15 @@ class State:
 
     @property
     def members(self) -> list[list[Member]]:
-        """The archive as searches and filters see it, by generation."""
+        """The archive as searches and filters see it."""
         for generation in self.archive[len(self._members) :]:
             self._members.append([self._member(entry) for entry in generation])
         return self._members
 
-    @property
-    def programs(self) -> list[Member]:
-        """The members of the archive that have a program, as filters see them."""
-        return [each for members in self.members for each in members if each.program is not None]
+    def programs(self, after: int | None = None) -> list[Member]:
+        """Returns the members that have a program, as filters see them, after so many children."""
+        known = self.members if after is None else self.members[: 1 + after]
+        return [each for members in known for each in members if each.program is not None]
 
     def _member(self, entry: Entry) -> Member:
         evaluation = entry.evaluation
@@ -257,18 +308,21 @@ class State:
         return self._found(place)
 
     def _found(self, place: Place) -> Entry | None:
-        known = self.archive[place[0]] if 0 <= place[0] < len(self.archive) else ()
-        return next((entry for entry in known if entry.place == place), None)
+        return self._places.get(place)
 
     def searched(self, search: Search, min_improvement: float) -> object:
-        """Returns the state of a search after all complete generations."""
+        """Returns the state of a search after all that is in the archive."""
         if self._folded is None or self._folded[0] != search:
             start = search.start(self.members[0][0], min_improvement)
             self._folded = search, 0, start
         _, folded, state = self._folded
-        for generation in self.members[folded + 1 :]:
-            state = search.fold(state, generation)
-        self._folded = search, self.generation, state
+        width = self.header.children
+        for number, members in enumerate(self.members[folded + 1 :], start=folded + 1):
+            if (request := self.archive[number][0].request) is not None:
+                state = fold_one(search, state, members[0], request, width)
+            else:
+                state = search.fold(state, members)
+        self._folded = search, len(self.members) - 1, state
         return state
 
 

@@ -95,6 +95,41 @@ class Search(Protocol):
         ...
 
 
+def plan_one(
+    search: Search,
+    state: Any,
+    number: int,
+    children: int,
+    waiting: Sequence[tuple[Place, ...]],
+    rng: KeyedStream,
+) -> Request:
+    """Returns one request of a run without a barrier, in which children are complete one by one.
+
+    It is planned as a generation of one child, unless the search has a method `plan_one`.
+
+    Args:
+        search: The search.
+        state: Its state after all children that are complete.
+        number: The number of the request, from 0.
+        children: How many children make a generation.
+        waiting: The parents of the children under way.
+        rng: A stream for this request.
+    """
+    own = getattr(search, "plan_one", None)
+    if own is not None:
+        found: Request = own(state, number, children, waiting, rng)
+        return found
+    return search.plan(state, 1, rng)[0]
+
+
+def fold_one(search: Search, state: Any, member: Member, number: int, children: int) -> Any:
+    """Returns the state after one more child of a run without a barrier; see `plan_one`."""
+    own = getattr(search, "fold_one", None)
+    if own is not None:
+        return own(state, member, number, children)
+    return search.fold(state, [member])
+
+
 def choose(
     children: Iterable[C],
     best_fitness: float | None,

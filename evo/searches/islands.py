@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evo.keyed import KeyedStream
-from evo.searches.base import Member, Request, check_whole, ranked
+from evo.searches.base import Member, Place, Request, check_whole, ranked
 from evo.searches.population import LoggedPopulation, People, Population
 
 
 @dataclass(frozen=True)
 class Archipelago:
-    """Islands under way: complete generations, and each island's population."""
+    """Islands under way: complete generations, and each island's population.
+
+    Without a barrier, `generation` is the number of complete children.
+    """
 
     generation: int
     islands: tuple[People, ...]
@@ -60,6 +63,29 @@ class Islands:
     def _island(self, before: int, children: int, index: int) -> int:
         """Returns the island of a request, after so many complete generations."""
         return (before * children + index) % self.islands
+
+    def plan_one(
+        self,
+        state: Archipelago,
+        number: int,
+        children: int,
+        waiting: Sequence[tuple[Place, ...]],
+        rng: KeyedStream,
+    ) -> Request:
+        """Returns the request of that number, in a run without a barrier."""
+        return self.population.ask(state.islands[number % self.islands], rng)
+
+    def fold_one(
+        self, state: Archipelago, member: Member, number: int, children: int
+    ) -> Archipelago:
+        """Returns the state after one more child of a run without a barrier."""
+        islands = list(state.islands)
+        at = number % self.islands
+        islands[at] = self.population.fold(islands[at], [member])
+        done = state.generation + 1
+        if done % (self.interval * children) == 0:
+            islands = self._migrate(islands)
+        return Archipelago(done, tuple(islands))
 
     def fold(self, state: Archipelago, generation: Sequence[Member]) -> Archipelago:
         """Returns the state after a complete generation."""

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from evo.gate.log import without_engines
-from evo.logs.calls import joined
+from evo.logs.calls import generations_of_calls, joined
 from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
@@ -265,6 +265,13 @@ def read_run(path: Path, name: str) -> LeanRun:
     if asked:
         width = records[0].children
         children = [joined(each, asked.pop(each.reply_key(width), None)) for each in children]
+        if records[0].asynchronous:
+            under_way = len(kinds.get(Generation, [])) + 1
+            generation_of = generations_of_calls(records[0], children, under_way)
+            asked = {
+                key: msgspec.structs.replace(reply, generation=generation_of(reply))
+                for key, reply in asked.items()
+            }
     run = LeanRun(
         path=path,
         name=name,
