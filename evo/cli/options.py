@@ -31,6 +31,7 @@ from evo.runs.options import (
     GoalOptions,
     ModelOptions,
     Option,
+    OrderOptions,
     PromptOptions,
     SeedOptions,
     SizeOptions,
@@ -253,6 +254,7 @@ class ShellOptions(TypedDict, total=False):
 TITLES: dict[type, str] = {
     GoalOptions: "Goal",
     SizeOptions: "Goal",
+    OrderOptions: "Search and prompt",
     SeedOptions: "Goal",
     TaskOptions: "Task",
     InstanceOptions: "Task",

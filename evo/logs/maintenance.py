@@ -268,7 +268,9 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
     generation_of = generations_of_calls(log.header, children, len(log.generations) + 1)
-    records: Iterable[Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation]
+    records: Iterable[
+        Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation
+    ]
     records = itertools.chain(
         log.plans.values(), log.requests.values(), log.instance_calls, log.critic_calls, initial,
         log.replies.values(), children, log.confirmations.values(), log.generations,

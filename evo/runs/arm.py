@@ -76,6 +76,8 @@ class Arm:
         draws: Evaluates programs as the generation under way does.
         instances: Evaluates on the task's data set, if it has one.
         kept: What the test at the end is expected to cost, by unit.
+        further: Says without a barrier, while children are under way, whether those of one more
+            generation may begin.
         over: Why no further generation can be made; empty while one can.
         abandoned: Whether what made its children ended with an earlier session.
     """
@@ -104,7 +106,7 @@ class Arm:
             if resources.hand is None:
                 width = min(width, resources.settings.max_concurrent)
             self._machine = SteadyMachine(self.state, self._with_rates, window=width)
-        self._further: Callable[[], bool] = lambda: False
+        self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
@@ -186,17 +188,11 @@ class Arm:
         missing = Evaluation(status="error", error="the log holds no evaluation of this program")
         return self._played.get(program_digest(program), missing)
 
-    def advance(
-        self,
-        on_child: Callable[[Child], None] = lambda child: None,
-        further: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> None:
         """Makes the next generation and logs it; without a barrier it may make more than that.
 
         Args:
             on_child: Called with each child once it is logged.
-            further: Without a barrier, asked while others are under way whether the children of one
-                more generation may begin.
 
         Raises:
             Stopped: A stop was asked for; what is done is in the log, as in the next two cases.
@@ -205,7 +201,7 @@ class Arm:
         """
         number = self.generation + 1
         self._enter(number, on_child)
-        machine, self._further = self._machine, further
+        machine = self._machine
         if self._resources.control.stopping.is_set():
             raise Stopped
         with self._changed:
@@ -262,7 +258,7 @@ class Arm:
                 elapsed = time.monotonic() - self._began
                 lines = machine.tell(item, result, evaluation=evaluation, seconds=elapsed)
                 self._write(lines)
-                if isinstance(machine, SteadyMachine) and machine.hungry and self._further():
+                if isinstance(machine, SteadyMachine) and machine.wants_more and self.further():
                     self._write(machine.begin(self._steps))
             except BaseException:
                 machine.drain()

@@ -219,10 +219,16 @@ class Turns:
                 self._changed.wait(POLL)
         return False
 
-    def may_begin_now(self, place: int) -> bool:
-        """Whether a run's next generation may begin already; does not wait."""
+    def may_begin_now(self, place: int, under_way: Mapping[str, float]) -> bool:
+        """Whether a run's next generation may begin already; does not wait.
+
+        Args:
+            place: The run.
+            under_way: What has been spent on its generation under way.
+        """
         with self._changed:
-            return time.monotonic() < self._deadline and self._leaves_room(place, worst=True)
+            room = self._leaves_room(place, worst=True, more=under_way)
+            return room and time.monotonic() < self._deadline
 
     def settle(self, place: int, costs: Sequence[Mapping[str, float]]) -> None:
         """Counts a run's generations that were not counted yet."""
@@ -265,11 +271,13 @@ class Turns:
         unlimited = dict.fromkeys(self._limits, 0.0)
         self._ledger.settle({**unlimited, "seconds": time.monotonic() - self._began})
 
-    def _leaves_room(self, place: int, *, worst: bool) -> bool:
+    def _leaves_room(
+        self, place: int, *, worst: bool, more: Mapping[str, float] | None = None
+    ) -> bool:
         for unit, limit in self._limits.items():
             amount = self._before.get(unit, 0.0)
             amount += math.fsum(each[unit] for each in self._spent[: place + 1])
-            amount += self._kept[place][unit]
+            amount += self._kept[place][unit] + (more or {}).get(unit, 0.0)
             if worst:
                 amount += sum(each[unit] for each in self._left[:place])
             if amount >= limit:

@@ -126,6 +126,7 @@ def make_header(
         ),
         asks=_asked_model(loaded, sampling),
         batches=batches,
+        asynchronous=_checked_order(given),
         drafts=drafts,
         critic=critic if drafts > 1 or scored else None,
         draws=draws,
@@ -239,6 +240,17 @@ def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, 
     if batches and not task.record.asks_model:
         raise ValueError(f"batches: texts on a data set have instances, {task.name} has none")
     return draws, confirm, batches
+
+
+def _checked_order(given: ConfigurationOptions) -> bool:
+    """Returns whether a run has no barrier; raises ValueError where it needs one."""
+    for name in ("confirm", "batches"):
+        if given["asynchronous"] and given[name]:
+            raise ValueError(
+                f"{name}: needs whole generations, which asynchronous=True does without; leave one "
+                "of them out"
+            )
+    return bool(given["asynchronous"])
 
 
 def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -> Header:

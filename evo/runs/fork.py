@@ -109,6 +109,11 @@ def prepare_fork(
     if parent.header.compact:
         raise LogError(f"{parent.path}: a compact log holds no programs and cannot go on")
     require_whole(parent)
+    if parent.header.asynchronous:
+        raise ValueError(
+            f"{parent.path}: a run without a barrier (asynchronous) has no state between "
+            "generations from which a fork could go on"
+        )
     if at > len(parent.generations):
         raise LogError(
             f"{parent.path}: holds {len(parent.generations)} complete generations, cannot be "

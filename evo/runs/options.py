@@ -189,6 +189,20 @@ class EvaluationOptions(TypedDict, total=False):
     ]
 
 
+class OrderOptions(TypedDict, total=False):
+    """Whether a generation waits for the one before it."""
+
+    asynchronous: Annotated[
+        bool,
+        Option(
+            "Plan each child from those that are complete as soon as another one is, instead of "
+            "waiting for the last of a generation. No slot is idle; but the children depend on the "
+            "order of the answers, not on the seed alone (not with confirm or batches).",
+            False,
+        ),
+    ]
+
+
 class SizeOptions(TypedDict, total=False):
     """Number of children per generation."""
 
@@ -215,11 +229,13 @@ class ChangeOptions(ModelOptions, PromptOptions, FilterOptions, DraftOptions, to
     """What identifies a run and may differ in a fork of it."""
 
 
-class VariedOptions(ChangeOptions, EvaluationOptions, SizeOptions, total=False):
+class VariedOptions(ChangeOptions, EvaluationOptions, OrderOptions, SizeOptions, total=False):
     """What identifies a run and may differ between the runs of a study."""
 
 
-class GridConfiguration(ChangeOptions, EvaluationOptions, ProtocolOptions, total=False):
+class GridConfiguration(
+    ChangeOptions, EvaluationOptions, OrderOptions, ProtocolOptions, total=False
+):
     """What the runs of a grid have in common."""
 
 
@@ -350,7 +366,7 @@ class SweepOptions(
 
 
 class AllocationOptions(
-    ChangeOptions, EvaluationOptions, ProtocolOptions, SessionOptions, total=False
+    ChangeOptions, EvaluationOptions, OrderOptions, ProtocolOptions, SessionOptions, total=False
 ):
     """The options that all arms of an allocation share."""
 

@@ -295,6 +295,7 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
             fitness, place = chosen.evaluation.fitness, (number, chosen.index)
         now = {"best_fitness": fitness, "best": place, "improved": chosen is not None}
         plan = [logged.plans[number]] if number in logged.plans else []
+        plan += [logged.requests[each.request] for each in group if each.request is not None]
         lines += [*plan, *group, msgspec.structs.replace(generation, **now)]
     return lines
 

@@ -196,8 +196,7 @@ class Searcher:
         self._hand.children = self._header.children
         take_over(prepared.paths)
         before = read_begun(self.path)
-        # The generation that an earlier search left; what it asks for may have been asked before.
-        self._earlier = None if before is None else len(before.generations) + 1
+        self._earlier = set[Place]() if before is None else _under_way(before)
         self._handle = begin(replace(prepared, work=self._noting_the_end(prepared.work)))
 
     def _noting_the_end(self, work: Callable[..., Log]) -> Callable[..., Log]:
@@ -241,7 +240,7 @@ class Searcher:
             return [
                 each
                 for each in hand.asked
-                if each.seed in hand.handed or each.place[0] == self._earlier
+                if each.seed in hand.handed or each.place in self._earlier
             ]
 
     def tell(
@@ -362,6 +361,15 @@ class Searcher:
         """Raises what ended the search, if that was an error."""
         if self._hand.ended:
             self._handle.wait(60)
+
+
+def _under_way(log: Log) -> set[Place]:
+    """Returns the children that an earlier search may have asked for, and that are not complete."""
+    width, number = log.header.children, len(log.generations) + 1
+    if not log.header.asynchronous:
+        return {(number, index) for index in range(width)}
+    complete = {child.request for child in log.outcomes}
+    return {(1 + k // width, k % width) for k in log.requests if k not in complete}
 
 
 def _as_reply(program: str, parent: str, header: Header) -> str:

@@ -219,12 +219,13 @@ class _Run:
         """Advances an arm to its goal and logs how that ended."""
         goal, state, before = self.job.goal, arm.state, arm.generation
         failure: Exception | None = None
+        arm.further = lambda: self._may_go_further(arm)
         try:
             self._report_generation(arm)
             while (reached := goal.reached(state)) is None:
                 if not self._may_begin():
                     return
-                arm.advance(self.progress.child, lambda: self._may_go_further(arm))
+                arm.advance(self.progress.child)
                 self._report_generation(arm)
             self.end = reached
         except Stopped:
@@ -263,7 +264,7 @@ class _Run:
         goal, stopped = self.job.goal, self.resources.control.stopping.is_set()
         if stopped or arm.begun >= goal.generations or goal.reached(arm.state) is not None:
             return False
-        return self.turns is None or self.turns.may_begin_now(self.place)
+        return self.turns is None or self.turns.may_begin_now(self.place, arm.state.under_way_cost)
 
     def _settle(self, state: State) -> None:
         if self.turns is not None:

@@ -262,6 +262,14 @@ class State:
         return self.best.evaluation.fitness
 
     @property
+    def under_way_cost(self) -> dict[str, float]:
+        """What the complete children of the generation under way have cost, by unit."""
+        number = self.generation + 1
+        every: list[Outcome | InstanceCall] = [*self.children.values()]
+        every += self._calls.get(number, [])
+        return cost_of_calls(every, self.header.under(number)).by_unit(0.0)
+
+    @property
     def complete(self) -> int:
         """How many children of a run without a barrier are complete."""
         return len(self.archive) - 1

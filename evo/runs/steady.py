@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from evo.logs.journal import LogError
 from evo.logs.records import Line
-from evo.runs.loop import MadeChild, Machine, Steps, child_line, generation_line
+from evo.runs.loop import Machine, MadeChild, Steps, child_line, generation_line
 from evo.runs.state import State
 
 
@@ -48,7 +48,7 @@ class SteadyMachine(Machine):
         self._refused: list[int] = []
 
     @property
-    def hungry(self) -> bool:
+    def wants_more(self) -> bool:
         """Whether a further child could be under way, if only it were let begin."""
         going = not self._flow.draining and self._steps is not None
         return going and not self._played and self._answerable < self.window
@@ -85,7 +85,9 @@ class SteadyMachine(Machine):
             # What earlier sessions have planned comes first.
             waiting = self.state.requested.keys() - self._under_way
             if not waiting and not self._may_plan:
-                return
+                if not self._log_next():
+                    return
+                continue
             try:
                 self._begin_child(min(waiting) if waiting else self._next)
             except (ValueError, LogError) as error:  # the search asks for what cannot be
@@ -125,10 +127,7 @@ class SteadyMachine(Machine):
         assert number is not None
         assert self._steps is not None
         self._done[number] = made
-        if self._played:
-            order = self._steps.plan.order
-            while state.complete < len(order) and order[state.complete] in self._done:
-                self._log_child(order[state.complete])
+        if self._played:  # each is logged when its turn comes
             return
         if made.refused:
             self._refused.append(number)
@@ -142,6 +141,15 @@ class SteadyMachine(Machine):
         while self._refused:
             self._log_child(self._refused.pop(0))
         self.denied.clear()
+
+    def _log_next(self) -> bool:
+        """Logs the child whose turn it is in a log that is played again, if it is complete."""
+        assert self._steps is not None
+        due = self._steps.plan.order[self.state.complete :][:1]
+        if not (self._played and due and due[0] in self._done):
+            return False
+        self._log_child(due[0])
+        return True
 
     def _log_child(self, number: int) -> None:
         """Logs a child that is complete, and the generation if it is the last one of that."""

@@ -1,0 +1,151 @@
+"""Runs without a barrier: what is planned follows from the order of the log, kill or no kill."""
+
+import random
+
+import pytest
+from evo_runs import QUIET, write_task
+
+import evo
+from evo.logs.maintenance import require_whole
+from evo.models.client import EndpointRefused
+from evo.runs.ask import child_seed
+from evo.runs.planning import asked_in
+from evo.runs.state import costs_of_log
+
+OPTIONS = {"children": 3, "generations": 3, "seed": 7, "asynchronous": True}
+
+PROGRAM = evo.load_task("mmd").initial_program
+
+CONDITIONS = {
+    "greedy": {"feedback": True, "edits": "diff"},
+    "population": {"search": "population", "inspirations": 2},
+    "islands": {"search": {"name": "islands", "islands": 2, "interval": 1}},
+    "tree": {"search": "tree", "filters": ["same_program", "near_duplicates"]},
+    "models": {"models": ["offline", "offline-2"], "search": "map_elites"},
+    "drafts": {"drafts": 2, "critic": "offline-2", "draws": 2},
+}
+
+
+def check_order(log: evo.Log, window: int) -> None:
+    """Every child was planned from what was complete, and as soon as there was room."""
+    width = log.header.children
+    assert sorted(child.request for child in log.outcomes) == list(range(len(log.outcomes)))
+    for child in log.outcomes:
+        assert child.after == max(0, child.request - window + 1)
+        for generation, index in child.parents:
+            assert generation == 0 or (generation - 1) * width + index < child.after
+        key = child.reply_key(width)
+        assert child.seed == child_seed(7, width, *key[:2])
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_log_plays_itself_again(tmp_path, condition) -> None:
+    log = evo.run("mmd", log=tmp_path / "a.jsonl", **OPTIONS, **CONDITIONS[condition], **QUIET)
+    assert [generation.generation for generation in log.generations] == [1, 2, 3]
+    check_order(log, window=3)
+    again = evo.rerun(log.path, log=tmp_path / "again.jsonl")
+    assert again.same, str(again)
+    twin = evo.read_log(tmp_path / "again.jsonl")
+    assert [c.request for c in twin.outcomes] == [c.request for c in log.outcomes]
+    assert twin.trajectory.tolist() == log.trajectory.tolist()
+    for number in range(1, 4):
+        hashes = [c.prompt_hash for c in log.outcomes if c.generation == number]
+        assert [prompt.hash for prompt in asked_in(log, number)] == hashes
+    calls = sum(cost["calls"] for cost in costs_of_log(log))
+    assert calls == 9 * log.header.drafts + len(log.critic_calls)
+    require_whole(log)
+
+
+def test_one_call_at_a_time_goes_in_order_and_gives_the_same_again(tmp_path) -> None:
+    one, other = (
+        evo.run("mmd", log=tmp_path / f"{name}.jsonl", max_concurrent=1, **OPTIONS, **QUIET)
+        for name in "ab"
+    )
+    assert [child.request for child in one.outcomes] == list(range(9))
+    check_order(one, window=1)
+    assert [c.program for c in one.children] == [c.program for c in other.children]
+
+
+def by_hand(path, told: int | None = None, **options: object) -> evo.Log:
+    """Tells replies in a random order, until so many are told."""
+    order = random.Random(told or 0)
+    with evo.Searcher("mmd", log=path, **{**OPTIONS, **options}) as searcher:
+        prompts = searcher.waiting
+        while not searcher.done and told != 0:
+            prompts += [each for each in searcher.ask() if each not in prompts]
+            prompt = prompts.pop(order.randrange(len(prompts)))
+            program = f"{PROGRAM}\n# {prompt.seed}\n"
+            searcher.tell(prompt, program=program)
+            told = None if told is None else told - 1
+    return evo.read_log(path)
+
+
+@pytest.mark.parametrize("told", [1, 4, 8])
+def test_what_was_under_way_is_asked_again_after_a_stop(tmp_path, told) -> None:
+    path = tmp_path / "a.jsonl"
+    left = by_hand(path, told, search="population")
+    assert len(left.outcomes) == told
+    under_way = {n: plan for n, plan in left.requests.items() if n >= 0}
+    log = by_hand(path, search="population")
+    assert len(log.outcomes) == 9
+    assert log.outcomes[:told] == left.outcomes
+    assert {n: log.requests[n] for n in under_way} == under_way
+    check_order(log, window=3)
+    again = evo.rerun(path)
+    assert again.same, str(again)
+
+
+def test_a_run_that_is_extended_goes_on_from_all_that_is_complete(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    evo.run("mmd", log=path, **{**OPTIONS, "generations": 1}, **QUIET)
+    log = evo.run("mmd", log=path, **OPTIONS, **QUIET)
+    assert len(log.outcomes) == 9
+    assert {c.after for c in log.outcomes if c.request in (3, 4, 5)} == {3}
+    assert evo.rerun(path).same
+    with pytest.raises(evo.LogError, match="asynchronous True there, False here"):
+        evo.run("mmd", log=path, **{**OPTIONS, "asynchronous": False}, **QUIET)
+
+
+def test_a_budget_and_a_target_end_it(tmp_path) -> None:
+    log = evo.run("mmd", log=tmp_path / "a.jsonl", budget={"calls": 4}, **OPTIONS, **QUIET)
+    assert log.ends[-1].reason == "budget"
+    assert len(log.outcomes) == 6  # what was under way is finished and counted
+    log = evo.run("mmd", log=tmp_path / "b.jsonl", target=0.0, **OPTIONS, **QUIET)
+    assert log.ends[-1].reason == "target"
+
+
+def test_runs_of_an_allocation_need_no_barrier_between_their_children(tmp_path) -> None:
+    evo.allocate_live(
+        "mmd", "ucb1", arms=2, rounds=4, children=2, asynchronous=True, log_dir=tmp_path / "a",
+        **QUIET,
+    )  # fmt: skip
+    logs = [evo.read_log(path) for path in sorted((tmp_path / "a").glob("arm-*.jsonl"))]
+    assert sum(len(log.generations) for log in logs) == 4
+    assert all(log.header.asynchronous for log in logs)
+
+
+def test_refusals_are_logged_unless_there_is_nothing_else(tmp_path) -> None:
+    judge = "def evaluate(path):\n    return {'combined_score': 1.0}\n"
+    folder = write_task(tmp_path / "long", "x = 1\n" + "# long\n" * 40_000, judge)
+    with pytest.raises(EndpointRefused, match="refused every child"):
+        evo.run(folder, log=tmp_path / "a.jsonl", **OPTIONS, **QUIET)
+    log = evo.read_log(tmp_path / "a.jsonl")
+    assert not log.outcomes
+    assert log.ends[-1].reason == "refused"
+
+
+def test_what_needs_whole_generations_is_refused(tmp_path) -> None:
+    for name, value in {"confirm": 2, "batches": 2}.items():
+        with pytest.raises(ValueError, match=name):
+            evo.run("mmd", log=tmp_path / "a.jsonl", **{name: value}, **OPTIONS, **QUIET)
+    log = evo.run("mmd", log=tmp_path / "b.jsonl", **{**OPTIONS, "generations": 1}, **QUIET)
+    with pytest.raises(ValueError, match="without a barrier"):
+        evo.fork(log, at=1, generations=2, **QUIET)
+
+
+def test_a_table_of_the_run_agrees_with_the_log(tmp_path) -> None:
+    replay = pytest.importorskip("replay")
+    log = evo.run("mmd", log=tmp_path / "a.jsonl", **OPTIONS, **QUIET)
+    tables = replay.load_tables(log.path)
+    assert tables.generations["n_calls"].tolist() == [0, 3, 3, 3]
+    assert tables.generations["best_fitness"].tolist() == log.trajectory.tolist()
