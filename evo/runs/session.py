@@ -247,11 +247,8 @@ class _Run:
             arm.end(End(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
-        best, goal, self.reported = (
-            arm.state.best_fitness,
-            self.job.goal.generations,
-            arm.generation,
-        )
+        best, goal = arm.state.best_fitness, self.job.goal.generations
+        self.reported = arm.generation
         self._settle(arm.state)
         self.progress.generation(arm.generation, goal, best)
         self.resources.control.note = f"{arm.path.name}: {self.progress}"

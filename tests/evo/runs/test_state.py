@@ -84,7 +84,7 @@ def test_the_archive_holds_complete_generations_only() -> None:
             assert state.children[line.index] is line
     assert [len(each) for each in state.archive] == [1, 3, 3]
     assert not state.children
-    assert [member.place for member in state.programs][:3] == [(0, 0), (1, 0), (1, 1)]
+    assert [member.place for member in state.programs()][:3] == [(0, 0), (1, 0), (1, 1)]
     assert state.members[1][0].program == "program 1 0"
 
 
