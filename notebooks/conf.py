@@ -93,6 +93,7 @@ OPTIONS = (
     ("Several replies for one child", "DraftOptions"),
     ("How programs are evaluated", "EvaluationOptions"),
     ("The size of a generation", "SizeOptions"),
+    ("Whether a generation waits for the one before it", "OrderOptions"),
     ("The seed", "SeedOptions"),
     ("Where a run belongs to a protocol, and all limits as one value", "ProtocolOptions"),
     ("How the work is done, which changes no child", "SessionOptions"),

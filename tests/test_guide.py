@@ -25,6 +25,8 @@ from evo.cli.entry import COMMANDS as EVO
 from evo.filters import FILTERS
 from evo.logs.cost import UNITS
 from evo.policies import POLICIES
+from evo.runs import options
+from evo.runs.options import entries
 from evo.searches import SEARCHES
 from replay import plots
 from replay.cli.entry import COMMANDS as REPLAY
@@ -141,6 +143,15 @@ def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120] == []
+
+
+def test_the_page_of_options_has_a_heading_for_each() -> None:
+    """The page is made when the documentation is, which would end with this as an error."""
+    tree = ast.parse((ROOT / "notebooks" / "conf.py").read_text())
+    stated = {ast.unparse(n.targets[0]): n.value for n in tree.body if isinstance(n, ast.Assign)}
+    listed = ast.literal_eval(stated["OPTIONS"])
+    shown = {each.name for _, kind in listed for each in entries(getattr(options, kind))}
+    assert {each.name for each in entries(options.RunOptions)} <= shown
 
 
 def test_every_page_of_the_guide_is_in_the_index() -> None:
