@@ -116,7 +116,8 @@ class Account:
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.
 
-        `Refused`: there is no room for its worst case; `OSError`: what cannot be logged.
+        `Refused`: there is no room for its worst case; `OSError`: what cannot be logged, also where
+        another file has taken the log's place, from which a later session would count anew.
         """
         with self._lock:
             self._check_budget(worst)
@@ -127,8 +128,7 @@ class Account:
                 wait = wait if math.isfinite(wait) else MOMENT
                 raise Refused(f"over this gate's limit a minute; retry in {wait:.2f} s", wait)
             sent = Sent(number=self._next, at=time.time(), client=client, body=body, worst=known)
-            if self._writer is not None:
-                self._writer.append(sent)
+            self._log(sent)
             self._next += 1
             self._under_way[sent.number] = (sent, lease)
             for unit, amount in known.items():
@@ -154,8 +154,15 @@ class Account:
 
     def keep(self, client: str, body: str) -> None:
         """Logs a request that was answered from the cache."""
+        self._log(Kept(at=time.time(), client=client, body=body))
+
+    def _log(self, record: Sent | Kept) -> None:
         if self._writer is not None:
-            self._writer.append(Kept(at=time.time(), client=client, body=body))
+            try:
+                self._writer.check_in_place()
+            except LogError as error:
+                raise OSError(str(error)) from None
+            self._writer.append(record)
 
     def repeat(self, client: str, body: str, by: int = 1) -> int:
         """Returns how often a client sent a body before, and counts this time, or takes it back."""

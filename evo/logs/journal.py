@@ -315,6 +315,7 @@ class Writer:
         self._descriptor = descriptor
         self._length = os.fstat(descriptor).st_size  # bytes of what was written whole
         self._sound = True  # whether nothing stands behind them
+        self._kept: Path | None = None  # the copy of a file that has no path any more
         self._lock = threading.Lock()
 
     @classmethod
@@ -388,14 +389,17 @@ class Writer:
 
     def _lines_elsewhere(self, own: os.stat_result) -> Path:
         """Returns the path where the file is now; if it has none, its lines are written to one."""
-        with suppress(OSError):
-            moved = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
-            if os.path.samestat(own, moved.stat()):
-                return moved
-        self._place.parent.mkdir(parents=True, exist_ok=True)
-        target = unused(self._place.parent, f"{self._place.stem}-kept", ".jsonl")
-        write_new(target, os.pread(self._descriptor, self._length, 0))
-        return target
+        with suppress(OSError):  # a file that was made here has had another name before
+            named = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
+            for path in (named, *self._place.parent.iterdir()):
+                with suppress(OSError):
+                    if os.path.samestat(own, path.stat()):
+                        return path
+        if self._kept is None:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._kept = unused(self._place.parent, f"{self._place.stem}-kept", ".jsonl")
+            write_new(self._kept, os.pread(self._descriptor, self._length, 0))
+        return self._kept
 
     def sync(self) -> None:
         """Asks the operating system to put everything on the disk."""

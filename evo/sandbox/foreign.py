@@ -55,14 +55,14 @@ def execute(
     """Run a program to its end, whatever it does: its value as bytes, or how it ended.
 
     The task's isolation decides whether its evaluator runs here as well; `key` is that of the
-    randomness of interpreters which that starts.
+    randomness of interpreters which it or the program starts.
     """
     path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
     with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(program)
     try:
+        _key_subprocesses(key, folder)
         if task.isolation == "shared":
-            _key_subprocesses(key, folder)
             return _run_evaluator(task, path)
         return _call(task, program, path, limits)
     except BaseException as error:  # the wall: nothing a program raises passes it
@@ -94,7 +94,7 @@ def as_value(value: object, limits: Limits) -> bytes | Evaluation:
 
 
 def _key_subprocesses(key: bytes, folder: str) -> None:
-    """Let the interpreters that an evaluator starts draw keyed random numbers too."""
+    """Let the interpreters that a program or an evaluator starts draw keyed random numbers too."""
     place = os.path.join(folder, "keyed")
     os.mkdir(place)
     with open(os.path.join(place, "sitecustomize.py"), "w", encoding="utf-8") as file:

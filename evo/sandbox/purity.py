@@ -1,4 +1,4 @@
-"""Makes a program's value a function of its content: every source of randomness is keyed.
+"""Keys the randomness of a program, so that its value is a function of its content.
 
 Uses the standard library only, because interpreters that a program starts run this file's text
 before anything else (`for_subprocesses`).
@@ -26,7 +26,9 @@ def seed_everything(key: bytes) -> None:
     """Key the global generators and the operating system's entropy of the calling process.
 
     Reaches `random`, NumPy's global state, `numpy.random.default_rng()`, `os.urandom`, `secrets`
-    and `uuid.uuid4`. Hash seed and time zone are fixed by the process's environment.
+    and `uuid.uuid4`. Hash seed and time zone are fixed by the process's environment. Clocks,
+    `uuid.uuid1`, addresses of objects, the files `/dev/random` and `/dev/urandom`, turns of threads
+    and programs that are not Python are not keyed.
     """
     _seed_method(_entropy, key)
     if os.urandom is not _urandom:

@@ -492,6 +492,36 @@ def test_a_full_disk_stops_the_gate_and_not_the_count(monkeypatch: pytest.Monkey
     assert len(upstream.seen) == len(logged(Path("g.jsonl"))["settled"]) == 2
 
 
+@pytest.mark.parametrize("how", ["moved", "deleted", "replaced"])
+def test_a_gate_whose_log_is_gone_forwards_nothing_until_it_is_back(how: str) -> None:
+    path, other = Path("g.jsonl"), Path("moved.jsonl")
+    with Upstream() as upstream:
+        with Gate(upstream.model, log=path) as gate, posting(gate) as post:
+            assert post(seed=1)[0] == 200
+            if how == "deleted":
+                path.unlink()
+            else:
+                path.rename(other)
+            if how == "replaced":
+                path.write_bytes(other.read_bytes())
+            for seed in (2, 3):
+                status, body, _ = post(seed=seed)
+                assert status == 507
+                assert b"was moved, deleted or replaced" in body
+            assert len(upstream.seen) == 1
+            if how == "deleted":
+                other = Path("g-kept.jsonl")
+                assert not Path("g-kept-2.jsonl").exists()
+            assert other.name.encode() in body
+            if how == "moved":
+                other.rename(path)
+                assert post(seed=2)[0] == 200
+        if how != "moved":
+            other.replace(path)
+            with Gate(upstream.model, log=path) as again:
+                assert again.account.spent["calls"] == 1
+
+
 # --- the cache
 
 

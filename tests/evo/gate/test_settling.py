@@ -190,10 +190,13 @@ def test_half_requests_hold_no_threads_and_are_cut_off(monkeypatch: pytest.Monke
                 assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize(("age", "waits"), [(0.0, 60.0), (20.0, 40.0), (90.0, None)])
+@pytest.mark.parametrize(
+    ("age", "waits"), [(0.0, 60.0), (20.0, 40.0), (90.0, None), (-3600.0, 60.0)]
+)
 def test_a_gate_that_goes_on_knows_when_the_requests_of_its_log_were_sent(
     tmp_path: Path, age: float, waits: float | None
 ) -> None:
+    """Also where the clock was set back meanwhile, so that they seem to be still to come."""
     path, at = tmp_path / "g.jsonl", time.time() - age
     with Upstream() as upstream:
         model = upstream.model

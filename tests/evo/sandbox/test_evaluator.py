@@ -26,12 +26,14 @@ from evo.sandbox.outcome import Ended, read_returned, without_folders
 GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
 SLEEP = "import time\ndef construct():\n    time.sleep(600)"
 RANDOM = """
-import random, os, secrets, uuid
+import random, os, secrets, subprocess, sys, uuid
 import numpy as np
 def construct():
     draws = [random.random(), np.random.rand(), np.random.default_rng().random(),
              random.Random().random(), secrets.randbelow(1000) / 1000,
              os.urandom(1)[0] / 256, uuid.uuid4().int / 2**128, hash("text") % 1000 / 1000]
+    code = "import random; print(random.random())"
+    draws[-1] += float(subprocess.check_output([sys.executable, "-c", code]))
     random.seed()
     return np.array(draws).reshape(4, 2) + random.random()
 """
