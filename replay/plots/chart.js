@@ -25,6 +25,8 @@ const CHART_STYLE = `
 .replay-chart .takes button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 999px; padding: 0 10px; margin: 4px 6px 4px 0; cursor: pointer; }
 .replay-chart .takes .numbers:empty { display: none; } .replay-chart .takes .numbers { max-height: 260px; overflow: auto; }
 .replay-chart .takes td, .replay-chart .takes th { padding: 1px 10px 1px 0; text-align: left; border: 0; font-size: 12px; }
+.replay-chart .waits { position: absolute; right: 2px; top: -3px; font-size: 12px; font-style: italic; }
+.replay-chart .waits { background: var(--ground, var(--jp-layout-color0, Canvas)); padding: 0 4px; }
 .replay-chart .message { padding: 18px 4px; max-width: 80ch; }
 .replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
 .replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
@@ -430,6 +432,7 @@ export function mount(el, given, tell = () => {}) {
   const stage = html("div", { class: "stage" }, root);
   const heading = html("b", { class: "head" }, stage);
   const panels = html("div", { class: "panels", "data-lm-suppress-shortcuts": "true" }, stage);
+  const waits = html("div", { class: "waits" }, stage, "rough: the full view is being computed …");
   const tip = html("div", { class: "tip", role: "status" }, stage);
   const takes = offer(root, () => chart, () => plans);
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
@@ -458,6 +461,7 @@ export function mount(el, given, tell = () => {}) {
       plans = [];
     }
     takes.hidden = !chart.panels.length;
+    waits.hidden = !chart.coarse;
     root.dataset.source = chart.source || "";
     root.dataset.description = chart.label || "";
     root.dataset.serial = chart.coarse ? "" : chart.serial;

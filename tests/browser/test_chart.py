@@ -280,3 +280,15 @@ def test_escape_shows_all_again(page: Any) -> None:
     assert domains(page) != before
     page.locator(".panels").press("Escape")
     assert domains(page) == before
+
+
+def test_a_view_that_a_fuller_one_follows_says_so(page: Any) -> None:
+    sign = page.get_by_text("the full view is being computed")
+    lab.expect(sign).to_be_hidden()
+    for coarse in (True, False):
+        page.evaluate(
+            "(coarse) => { const { view } = document.querySelector('.replay-view');"
+            " view.load({ ...view.shown().chart, coarse }); }",
+            coarse,
+        )
+        lab.expect(sign).to_be_visible(visible=coarse)
