@@ -20,7 +20,9 @@ def timeless(calls: Sequence[Child | InstanceCall]) -> list[bytes]:
         attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in call.attempts)
         same: dict[str, Any] = {"attempts": attempts, "inherited": False}
         if isinstance(call, Child):
-            same["evaluation"] = msgspec.structs.replace(call.evaluation, seconds=0.0)
+            audit = call.evaluation.audit
+            audit = audit and msgspec.structs.replace(audit, seconds=0.0)
+            same["evaluation"] = msgspec.structs.replace(call.evaluation, seconds=0.0, audit=audit)
         kept.append(msgspec.json.encode(msgspec.structs.replace(call, **same)))
     return kept
 

@@ -341,6 +341,7 @@ def rescore(
     metric: str | None = None,
     evaluation_timeout: Number = None,
     draws: Annotated[Count, Parameter(name=FLAGS["draws"])] = None,
+    all_stages: bool = False,
     workers: Count = None,
     output: Output = None,
 ) -> int:
@@ -351,6 +352,7 @@ def rescore(
         metric: Metric to take as the fitness, such as strict_fitness (default: the fitness).
         evaluation_timeout: Seconds per evaluation (default: as in the log).
         draws: Evaluations of each program, whose mean is its fitness (default: as in the log).
+        all_stages: Evaluate programs that a stage refused in full, too.
         workers: Evaluations at a time (default: one per core).
         output: Path of the new log of a single log (default: beside it, .rescored.jsonl).
     """
@@ -364,6 +366,7 @@ def rescore(
             metric=metric,
             evaluation_timeout=evaluation_timeout,
             draws=draws,
+            all_stages=all_stages,
             workers=workers,
             log=output,
         )

@@ -61,6 +61,22 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
 
 
+Bar = float | Literal["parent"]
+"""What a stage's score must reach: a number, or to be better than the parent's in that stage."""
+
+
+class StageRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stage of an evaluation.
+
+    `function` is its name in the evaluator, `threshold` what admits to the next stage, None of the
+    last, and `limits` its own; None: those of the evaluation.
+    """
+
+    function: str
+    threshold: Bar | None = None
+    limits: Limits | None = None
+
+
 class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
@@ -93,18 +109,29 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     missing: float | None = None
     column: str = ""
     given_text: bool = False  # whether an evaluator in this process is given what evolves
+    stages: tuple[StageRecord, ...] = ()
+
+    @property
+    def functions(self) -> tuple[Callable[..., object], ...]:
+        """What evaluates in this process, one function for each stage; empty: it is not here."""
+        found: tuple[Callable[..., object], ...] = self.__dict__.get("functions", ())
+        return found
 
     @property
     def function(self) -> Callable[..., object] | None:
         """The function that evaluates in this process; None: there is none, or it is not here."""
-        found: Callable[..., object] | None = self.__dict__.get("function")
+        return next(iter(self.functions), None)
+
+    def evaluated_by(self, *functions: Callable[..., object]) -> TaskRecord:
+        """Returns this task with what evaluates in this process."""
+        found = msgspec.structs.replace(self)
+        found.__dict__["functions"] = functions
         return found
 
-    def evaluated_by(self, function: Callable[..., object]) -> TaskRecord:
-        """Returns this task with the function that evaluates in this process."""
-        found = msgspec.structs.replace(self)
-        found.__dict__["function"] = function
-        return found
+    @property
+    def judging(self) -> str:
+        """The evaluator's function, where it is not called as usual: that of the last stage."""
+        return self.stages[-1].function if self.stages else ""
 
     @property
     def judged(self) -> TaskRecord:

@@ -370,7 +370,8 @@ def summarise(log: Log) -> str:
     state = "" if log.finished else ", unfinished"
     asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
     dropped = log.status_counts.get("partial", 0)
-    left = f" ({dropped} dropped on a batch: no fitness, in no analysis of it)" if dropped else ""
+    by = "refused by a stage" if header.task.stages else "dropped on a batch"
+    left = f" ({dropped} {by}: no fitness, in no analysis of it)" if dropped else ""
     stats = log.ends[-1].stats if log.ends else {}
     checked = ""
     if "check_low" in stats:

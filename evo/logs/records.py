@@ -20,6 +20,7 @@ Status = words.Status
 STATUSES = words.STATUSES
 EndReason = words.EndReason
 AskedModel = given.AskedModel
+Bar = given.Bar
 CriticRecord = given.CriticRecord
 Evolves = given.Evolves
 FilterRecord = given.FilterRecord
@@ -30,6 +31,7 @@ Model = given.Model
 Record = given.Record
 Sampling = given.Sampling
 SearchRecord = given.SearchRecord
+StageRecord = given.StageRecord
 TaskRecord = given.TaskRecord
 ValueRecord = given.ValueRecord
 
@@ -77,6 +79,9 @@ class Evaluation(Record, frozen=True, kw_only=True):
         value: What the program returned, as nested lists, on request for pictures; never in a log.
         notes: The evaluator's remarks on the program, for the model to read; see
             `evo.prompt.feedback`.
+        stages: The score in each stage that was run, of an evaluation in stages.
+        audit: What a program that a stage refused would have had, where that was tried; no search
+            sees it.
     """
 
     status: Status | None
@@ -89,6 +94,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     fitness_sd: float | None = None
     value: object = None
     notes: str = ""
+    stages: tuple[float, ...] = ()
+    audit: Evaluation | None = None
 
     def __post_init__(self) -> None:
         if (self.status == "ok") != (self.fitness is not None):
@@ -134,6 +141,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         asynchronous: Whether each child is planned from the children that are complete by then,
             without a barrier between generations, which are the next N complete ones each.
+        audit: One in so many children that a stage refused is evaluated in full; 0: none is.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
         source: The tool that wrote the original of an imported log; `lost` names what is missing.
@@ -166,6 +174,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     draws: Int = 1
     confirm: Int = 0
     spending: bool = False
+    audit: Int = 0
     protocol: str = ""
     condition: str = ""
     fork: Fork | None = None

@@ -10,7 +10,8 @@ Status = Literal[
 """How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
 `no_program`: the reply holds no complete program; `rejected`: a filter refused it, unevaluated;
 `invalid`: it returned no legal construction; `error`: it raised, crashed or broke a limit other
-than `timeout`, that of time; `partial`: it was tried on some instances only, and dropped."""
+than `timeout`, that of time; `partial`: it was tried on some instances only, and dropped, or
+a stage of its evaluation refused it."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 

@@ -56,11 +56,13 @@ from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
+from evo.runs.stages import EvaluateInStages
 from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import SteadyMachine
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.instances import calls_of_evaluation, checks_of
+from evo.tasks.stages import untaken
 
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
 
@@ -164,6 +166,8 @@ class Arm:
                 f"{task.name}: its evaluations bring notes; feedback=True (--feedback) shows them "
                 "to the model"
             )
+        if words := "" if played else untaken(task.files):
+            self._resources.tell_once(f"{task.name}: {words}")
         second = None if played else check_noise(self.draws, program, initial)
         self.log(Initial(evaluation=plain(initial), value=initial.value, second=second))
 
@@ -182,7 +186,7 @@ class Arm:
             self._played = {program_digest(text): found for text, found in made if text}
 
     def _play_evaluation(
-        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+        self, task: TaskRecord, program: str, limits: Limits, **_: object
     ) -> Evaluation:
         """Returns the logged evaluation of a program that was evaluated in the user's process."""
         missing = Evaluation(status="error", error="the log holds no evaluation of this program")
@@ -405,7 +409,8 @@ class Arm:
         if self.instances is not None:
             self.instances.generation = generation
         self.draws = Draws(header, draw)
-        self._evaluate = Evaluate(self.draws)
+        in_stages = bool(header.task.stages)
+        self._evaluate = EvaluateInStages(self.draws) if in_stages else Evaluate(self.draws)
         one = OneCall(header, self._machine.log)
         ask: Asks = one
         if header.drafts > 1:

@@ -132,6 +132,7 @@ def make_header(
         draws=draws,
         confirm=confirm,
         spending=bool(given["spending"]),
+        audit=_checked_audit(given, loaded),
         protocol=given["protocol"],
         condition=given["condition"],
         versions=software_versions(),
@@ -251,6 +252,17 @@ def _checked_order(given: ConfigurationOptions) -> bool:
                 "of them out"
             )
     return bool(given["asynchronous"])
+
+
+def _checked_audit(given: ConfigurationOptions, task: Task) -> int:
+    """Returns the share of refused children that are audited; raises where there are no stages."""
+    audit = at_least("audit", given["audit"], 0)
+    if audit and not task.record.stages:
+        raise ValueError(
+            f"audit: {task.name} has no stages that could refuse a child: evaluate=[cheap, "
+            "thorough], thresholds=[...]"
+        )
+    return audit
 
 
 def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -> Header:

@@ -19,7 +19,7 @@ import msgspec
 from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance
 from evo.prompt import last_line
-from evo.runs.items import Draw, Item, Once, Step, complete
+from evo.runs.items import Draw, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
 from evo.tasks.folder import TaskError
@@ -57,11 +57,17 @@ class Draws:
         """Evaluates draws 0 to R - 1 of a program, which is ok only if it is in all of them."""
         return complete(self.evaluation(program), self.perform)
 
-    def evaluation(self, program: str) -> Step[Evaluation]:
-        """Returns what `mean` does, as a step."""
+    def evaluation(self, program: str, bars: tuple[float, ...] | None = None) -> Step[Evaluation]:
+        """Returns what `mean` does, as a step.
+
+        Args:
+            program: The program.
+            bars: On a task with stages, its parent's score in each; draw 0 decides whether they
+                admit it. None: they all do.
+        """
         found = []
         for draw in range(self.header.draws):
-            one: Evaluation = yield Draw(program, draw)
+            one: Evaluation = yield Draw(program, draw, None if draw else bars)
             if self.header.draws == 1:
                 return one
             if one.status != "ok":
@@ -77,12 +83,13 @@ class Draws:
     def perform(self, item: Item) -> Evaluation:
         """Evaluates a draw that a step asks for."""
         assert isinstance(item, Draw)
-        return self.one(item.program, item.draw)
+        return self.one(item.program, item.draw, item.bars)
 
-    def one(self, program: str, draw: int) -> Evaluation:
+    def one(self, program: str, draw: int, bars: tuple[float, ...] | None = None) -> Evaluation:
         """Evaluates one draw of a program."""
         header = self.header
-        return self.draw(header.task, program, header.limits, draw=draw, seed=header.seed)
+        more = {} if bars is None else {"bars": bars}
+        return self.draw(header.task, program, header.limits, draw=draw, seed=header.seed, **more)
 
 
 class Evaluate:
@@ -98,7 +105,9 @@ class Evaluate:
         self.draws = draws
         self.known: dict[bytes, Evaluation] = {}
 
-    def __call__(self, program: str, state: State) -> Step[Evaluation]:
+    def __call__(
+        self, program: str, state: State, prompt: Prompt | None = None
+    ) -> Step[Evaluation]:
         """Returns the program's evaluation; the state holds those that are logged."""
         digest = program_digest(program)
         found = self.known.get(digest) or state.evaluations.get(digest)
@@ -188,12 +197,17 @@ def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
         draws[0],
         fitness=mean(fitness),
         metrics={name: mean(each.metrics[name] for each in draws) for name in shared},
+        stages=tuple(map(_mean_of_stage, *(each.stages for each in draws))),
         error=next((each.error for each in draws if each.error), None),
         seconds=sum(seconds) if len(seconds) == len(draws) else None,
         instances=tuple(map(_mean_instance, *(each.instances for each in draws))),
         draws=len(draws),
         fitness_sd=spread if math.isfinite(spread) else None,
     )
+
+
+def _mean_of_stage(*scores: float) -> float:
+    return mean(scores)
 
 
 def _mean_instance(*draws: Instance) -> Instance:

@@ -41,7 +41,7 @@ def as_begun(header: Header, log: Log | None) -> Header:
         return header
     logged, task = log.header, log.header.task
     if header.task.function is not None:
-        task = task.evaluated_by(header.task.function)
+        task = task.evaluated_by(*header.task.functions)
     search = header.search and logged.search and SEARCH_KIND.begun(header.search, logged.search)
     filters = tuple(map(FILTER_KIND.begun, header.filters, logged.filters))
     return msgspec.structs.replace(

@@ -81,10 +81,17 @@ class Screen:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One evaluation of a program; its result is an `Evaluation`."""
+    """One evaluation of a program; its result is an `Evaluation`.
+
+    Attributes:
+        program: The program.
+        draw: Which draw of randomness.
+        bars: On a task with stages, what the parent scored in each; None: all stages are run.
+    """
 
     program: str
     draw: int
+    bars: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

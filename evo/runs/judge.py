@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Unpack
 
+import msgspec
+
 from evo.logs.caps import with_seconds
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
@@ -18,6 +20,8 @@ from evo.runs.here import Here, evaluate_here
 from evo.runs.options import EvaluateOptions, check_options, lists_options
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
+from evo.runs.stages import Staged
+from evo.tasks.stages import stage_task
 from evo.tasks.task import Task, load_task
 
 
@@ -35,6 +39,21 @@ def draw_of(
         on_call: Called with each call that an evaluation makes.
         known: Calls that were made before.
     """
+    task = header.task
+    if task.stages:
+        tasks = [stage_task(task, place) for place in range(len(task.stages))]
+        alone = (msgspec.structs.replace(header, task=each) for each in tasks)
+        return Staged(tasks, [_draw_of(each, resources, on_call, known)[0] for each in alone]), None
+    return _draw_of(header, resources, on_call, known)
+
+
+def _draw_of(
+    header: Header,
+    resources: Resources,
+    on_call: Callable[[InstanceCall], None],
+    known: Known | None,
+) -> tuple[DrawFunction, InstanceEvaluator | None]:
+    """Returns what evaluates a task without stages, or one stage alone."""
     task = header.task
     if task.instances_file:
         instances = InstanceEvaluator(header, resources, on_call, known)
@@ -91,11 +110,13 @@ def evaluate(
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)
     record = loaded.record
-    if not (record.instances_file or record.harness_file or record.isolation == "here"):
+    here = record.isolation == "here"
+    if not (record.instances_file or record.harness_file or here or record.stages):
         from evo import sandbox
 
         return sandbox.evaluate(record, program, limits)
     header = make_header(loaded, model=model, critic=critic, limits=limits)
     with open_resources(settings) as resources:
         draw, _ = draw_of(header, resources)
-        return draw(loaded.record, program, limits)
+        bars = {"bars": ()} if record.stages else {}
+        return draw(loaded.record, program, limits, **bars)

@@ -50,8 +50,10 @@ from evo.searches.base import Member, Place, choose
 class Evaluates(Protocol):
     """Evaluates a program."""
 
-    def __call__(self, program: str, state: State) -> Step[Evaluation]:
-        """Returns the evaluation."""
+    def __call__(
+        self, program: str, state: State, prompt: Prompt | None = None
+    ) -> Step[Evaluation]:
+        """Returns the evaluation; the prompt is a child's."""
         ...
 
 
@@ -224,7 +226,7 @@ class Machine:
         elif (told := self._evaluations.pop(prompt.place, None)) is not None:
             evaluation = told
         else:
-            evaluation = yield from steps.evaluate(program, state)
+            evaluation = yield from steps.evaluate(program, state, prompt)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.
         refused = call.rejected is not None or (program and evaluation.status == "no_reply")

@@ -187,6 +187,14 @@ class EvaluationOptions(TypedDict, total=False):
     spending: Annotated[
         bool, Option("Let all those tests of a run share one error level of 5 %.", False)
     ]
+    audit: Annotated[
+        int,
+        Option(
+            "Of a task whose evaluation has stages: evaluate one in this many refused children in "
+            "full all the same; no search sees what comes out (default: 0, none).",
+            0,
+        ),
+    ]
 
 
 class OrderOptions(TypedDict, total=False):

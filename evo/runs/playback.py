@@ -206,6 +206,7 @@ def rescore(
     limits: Limits | None = None,
     evaluation_timeout: float | None = None,
     draws: int | None = None,
+    all_stages: bool = False,
     workers: int | None = None,
     task: Task | None = None,
     log: str | os.PathLike[str] | None = None,
@@ -220,6 +221,7 @@ def rescore(
         limits: Limits of an evaluation; None: the log's.
         evaluation_timeout: Seconds; replaces that limit alone.
         draws: Draws whose mean is a program's fitness; None: the log's.
+        all_stages: Whether programs that a stage refused are evaluated in full, too.
         workers: Evaluations at a time; None: one per core.
         task: The task of the log, if its evaluator is a function of this process.
         log: Path of the new log; None: beside the old one, named `.rescored.jsonl`.
@@ -242,18 +244,27 @@ def rescore(
         header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}",
         task=with_function(header.task, task),
     )  # fmt: skip
-    lines = evaluated_again(logged, header, metric=metric, workers=workers)
+    lines = evaluated_again(logged, header, metric=metric, workers=workers, all_stages=all_stages)
     lines[1:1] = _asked(logged)
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
 
 
 def evaluated_again(
-    logged: Log, header: Header, *, metric: str | None = None, workers: int | None = None
+    logged: Log,
+    header: Header,
+    *,
+    metric: str | None = None,
+    workers: int | None = None,
+    all_stages: bool = False,
 ) -> list[Line]:
     """Returns the lines of a log with its programs evaluated under a header, or by a metric."""
     first = header.task.files[header.task.program_file]
-    whole = [c for c in logged.children if c.program and c.evaluation.status != "partial"]
+
+    def again(evaluation: Evaluation) -> bool:
+        return evaluation.status != "partial" or (all_stages and bool(evaluation.stages))
+
+    whole = [child for child in logged.children if child.program and again(child.evaluation)]
     programs = list(dict.fromkeys([first, *(child.program or "" for child in whole)]))
     model = RecordedModel((), model=header.model, sampling=header.sampling)
     settings = Settings(max_concurrent=8, workers=workers)
@@ -276,7 +287,7 @@ def evaluated_again(
     evaluated = dict(zip(programs, found, strict=True))
     children = [
         msgspec.structs.replace(child, evaluation=evaluated[child.program])
-        if child.program in evaluated and child.evaluation.status != "partial"
+        if child.program in evaluated and again(child.evaluation)
         else child
         for child in logged.children
     ]

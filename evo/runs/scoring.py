@@ -13,7 +13,7 @@ from evo.logs.records import TaskRecord
 
 SCORING = """
 
-def _evo_scores(score=score):
+def _evo_scores(score={score}):
     import json
 
     from evo.sandbox.scores import score_instances
@@ -29,13 +29,13 @@ def _evo_scores(score=score):
     return scores
 
 
-score = _evo_scores()
+{name} = _evo_scores()
 """
 """What the evaluator's source is followed by."""
 
 NOTING = """
 
-def _evo_noted(scores=score):
+def _evo_noted(scores={name}):
     import json
 
     from {module} import notes
@@ -63,7 +63,7 @@ def _evo_noted(scores=score):
     return noted
 
 
-score = _evo_noted()
+{name} = _evo_noted()
 """
 """What that is followed by where the task has notes: they are of the instance that went worst."""
 
@@ -171,20 +171,28 @@ def strict_places(task: TaskRecord, instances: Sequence[Mapping[str, object]]) -
 
 def scoring_task(task: TaskRecord, instances: Sequence[Mapping[str, object]]) -> TaskRecord:
     """Returns the task whose `score` takes what came of all instances."""
-    files = dict(task.files)
+    files, stages = dict(task.files), task.stages
+    name = "evo_scores" if stages else "score"  # a stage may call the others
     if task.isolation == "separate":
         source = task.files[task.evaluator_file].rstrip() + "\n"
         source += SCORING.format(
+            score=task.judging or "score",
+            name=name,
             file=task.instances_file,
             unit=task.scores == "unit",
             strict=strict_places(task, instances),
         )
         if task.notes_file and not task.asks_model:
             module = task.notes_file.removesuffix(".py")
-            source += NOTING.format(file=task.instances_file, module=module)
+            source += NOTING.format(name=name, file=task.instances_file, module=module)
         files[task.evaluator_file] = source
+        stages = tuple(msgspec.structs.replace(each, function=name) for each in stages)
     return msgspec.structs.replace(
-        task, files=files, hash=f"{task.hash} on instances", entry=("evo_on_instances",)
+        task,
+        files=files,
+        stages=stages,
+        hash=f"{task.hash} on instances",
+        entry=("evo_on_instances",),
     )
 
 

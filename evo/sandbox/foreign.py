@@ -46,6 +46,10 @@ _SCORE = msgspec.msgpack.Decoder(Score)
 _MOST_KEPT = 200_000  # bytes of a construction that is kept
 _MOST_PARTS = CAPS["EVO_MAX_VALUE"][0]
 
+NO_COMBINED_SCORE = (
+    "warning: no combined_score; the fitness is the mean of the metrics' finite numbers"
+)
+
 # Programs
 
 
@@ -157,8 +161,9 @@ def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
     score: Callable[[object], object] | None = None
     notes = None
     try:
-        score = getattr(_load_evaluator(task), "score", None)
-        problem = "defines no function score(value)"
+        name = task.judging or "score"
+        score = getattr(_load_evaluator(task), name, None)
+        problem = f"defines no function {name}(value)"
         notes = _notes_of(task)
     except BaseException as error:  # the wall: an evaluator must not take the run down
         problem = f"could not be imported: {describe(error, 'it')}"
@@ -228,7 +233,8 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
     """Import the evaluator, let it evaluate a program's file, and read its metrics."""
     module = _load_evaluator(task)
     results = os.path.join(os.getcwd(), "results")
-    evaluate, main = getattr(module, "evaluate", None), getattr(module, "main", None)
+    evaluate = getattr(module, task.judging or "evaluate", None)
+    main = getattr(module, "main", None)
     if callable(evaluate):
         if not writes_results(list(inspect.signature(evaluate).parameters)):
             return _read_metrics(_finished(evaluate(program_path)))
@@ -312,9 +318,8 @@ def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
     finite = [value for value in numbers.values() if math.isfinite(value)]
     if not finite:
         return failed(f"the metrics hold no finite number: {list(metrics)!r}", "invalid")
-    warning = "warning: no combined_score; the fitness is the mean of the metrics' finite numbers"
     mean = math.fsum(finite) / len(finite)
-    return Evaluation(status="ok", fitness=mean, metrics=numbers, error=warning)
+    return Evaluation(status="ok", fitness=mean, metrics=numbers, error=NO_COMBINED_SCORE)
 
 
 def _is_number(value: object) -> TypeGuard[Real]:

@@ -6,7 +6,7 @@ import html
 
 import msgspec
 
-from evo.logs.records import Limits, TaskRecord
+from evo.logs.records import Bar, Limits, TaskRecord
 
 _MOST_ROWS = 3
 
@@ -27,6 +27,10 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
             f"<details><summary><b>Evaluator</b>, {places[record.isolation]}</summary>"
             f"{code(files[record.evaluator_file])}</details>"
         )
+    if record.stages:
+        each = [f"{stage.function} ({_bar(stage.threshold)})" for stage in record.stages[:-1]]
+        shown = ", ".join([*each, record.stages[-1].function])
+        parts.append(f"<p><b>Stages</b>: {html.escape(shown)}</p>")
     if record.harness_file:
         harness = code(files[record.harness_file])
         parts.append(f"<details><summary><b>Harness</b></summary>{harness}</details>")
@@ -41,6 +45,10 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
     held = ", ".join(f"{k} {v:g}" for k, v in msgspec.structs.asdict(limits).items())
     parts.append(f"<small>Limits: {held}</small>")
     return f"<div>{''.join(parts)}</div>"
+
+
+def _bar(threshold: Bar | None) -> str:
+    return "better than its parent" if threshold == "parent" else f"at least {threshold:g}"
 
 
 def code(text: str, *, python: bool = True) -> str:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from evo.logs import examples
 from evo.logs.keys import holds_key
-from evo.logs.records import Evolves, Isolation, Limits
+from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.plugins import meant
 
@@ -99,6 +99,9 @@ class TaskConfig(
         score: `critic` if a model scores the replies on instances; there is no evaluator then.
         critic: Name of that model, unless a run names another.
         rubric: What it is asked to look at.
+        thresholds: Of an evaluator with `stages = [cheap, thorough]`: what admits to the next one,
+            for each but the last, a number or "parent", to be better there than the parent.
+        stage_limits: Limits of each stage; if missing, `limits`.
         references: Fitness of textbook rules and of the best known, by name, for pictures.
         wordings: Other statements, and programs, by name; `load_task("task:name")` loads one.
         limits: Limits of an evaluation.
@@ -126,6 +129,8 @@ class TaskConfig(
     score: Literal["evaluator", "critic"] = "evaluator"
     critic: str = ""
     rubric: str = ""
+    thresholds: tuple[Bar, ...] = ()
+    stage_limits: tuple[Limits, ...] = ()
     references: dict[str, float] = {}
     wordings: dict[str, Wording] = {}
     limits: Limits = Limits()
@@ -154,21 +159,25 @@ def read_config(folder: Path) -> TaskConfig:
             f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
         )
         raise TaskError(f"{path}: {error} {choices}; {_TASK_TOML}") from None
-    statement, seconds = _foreign(folder)
+    statement, seconds = _foreign(config_in(folder))
     if seconds is not None and "seconds" not in limits:
         config = replace(config, limits=replace(config.limits, seconds=seconds))
     return replace(config, statement=config.statement or statement)
 
 
-def _foreign(folder: Path) -> tuple[str | None, float | None]:
-    """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
+def config_in(folder: Path) -> JsonObject:
+    """Returns the OpenEvolve config.yaml of a folder; empty if there is none."""
     paths = sorted(folder.glob("config*.y*ml"), key=lambda path: (path.stem != "config", path.name))
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        return None, None
+        return {}
     import yaml
 
-    raw = _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
+    return _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
+
+
+def _foreign(raw: JsonObject) -> tuple[str | None, float | None]:
+    """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
     prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
     candidates = [prompt.get("system_message"), raw.get("system_message")]
     statement = next((text for text in candidates if isinstance(text, str) and text), None)

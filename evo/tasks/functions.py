@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from evo.logs.keys import holds_key
-from evo.logs.records import Evolves, Limits, TaskRecord
+from evo.logs.records import Bar, Evolves, Limits, TaskRecord
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_of
 from evo.tasks.rows import as_lines, rows_of
+from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def task(
     asks: object = None,
     held_out: Rows | None = None,
     missing: float | None = None,
-    limits: Limits | Mapping[str, float] | None = None,
+    thresholds: Sequence[Bar] = (),
+    limits: Limits | Mapping[str, float] | Sequence[Limits | Mapping[str, float]] | None = None,
     private: Sequence[str] = (),
     where: Where = "sandbox",
 ) -> Task:
@@ -60,7 +62,8 @@ def task(
             `evaluate(text)`, or `evaluate(reply, row)` with instances. A function whose first
             parameter is `program_path` is given a file, as OpenEvolve's evaluators are. It returns
             a number, a dict with `fitness`, or (number, notes); ValueError says that a value is
-            not legal. Also the source of such a function, or a Path to it.
+            not legal. Also the source of such a function, or a Path to it. A list of functions are
+            stages, from cheap to thorough: a program that one refuses costs no later one.
         statement: What the program is for, for the model (default: the docstrings).
         instances: Rows, as dicts, a DataFrame or a Path to a .jsonl or .csv file. The program is
             called with the `input` of each; under a text that evolves a model is asked the `prompt`
@@ -75,7 +78,11 @@ def task(
         held_out: Further rows that are only for checking; no search sees them.
         missing: What a row without a score counts; without it a program that fails on one of them
             has no fitness.
-        limits: Limits of an evaluation, such as `{"seconds": 10}`.
+        thresholds: What admits a program to the next stage, for each but the last: a number that
+            the stage's score must reach, or "parent", to be better there than the program that was
+            rewritten.
+        limits: Limits of an evaluation, such as `{"seconds": 10}`, or a list of them, one for each
+            stage.
         private: Metrics that no prompt, policy or search may see.
         where: Where `evaluate` runs: in the sandbox, or here, in this process, with whatever it
             uses. Here its first parameter says what it is given: `text` or `program`, that which
@@ -113,6 +120,15 @@ def task(
         )
         what = "program" if program.evolves == "python" else "text"
         said = f"Improve the {what} so that its evaluator gives it a higher score."
+    if thresholds and not judge.stages:
+        raise ValueError(
+            "thresholds: these go with stages, and evaluate is one function: "
+            "evaluate=[cheap, thorough]"
+        )
+    limited = [_limits(each) for each in limits] if isinstance(limits, Sequence) else []
+    if limited and not judge.stages:
+        raise ValueError("limits: a list of them goes with stages, evaluate=[cheap, thorough]")
+    stages = stage_records(name, judge.stages, thresholds, limited) if judge.stages else ()
     files = {program.file: program.text, _EVALUATOR: judge.text}
     if beside:
         files[_HARNESS] = beside
@@ -137,7 +153,9 @@ def task(
         missing=None if missing is None else float(missing),
         prompt=prompt or "",
         asks=asks if isinstance(asks, str) else "",
-        limits=_limits(limits),
+        thresholds=tuple(each.threshold for each in stages if each.threshold is not None),
+        stage_limits=tuple(limited),
+        limits=Limits() if isinstance(limits, Sequence) else _limits(limits),
     )
     files["task.toml"] = as_toml(config)
     _check_files(name, files)
@@ -147,9 +165,9 @@ def task(
         isolation=judge.isolation, entry=program.entry, private=config.private,
         instances_file=config.instances or "", harness_file=config.harness or "",
         scores=config.scores, missing=config.missing, column=config.prompt,
-        given_text=judge.given_text,
+        given_text=judge.given_text, stages=stages,
     )  # fmt: skip
-    return finished(record, config.limits, name, asks=asks, function=judge.function)
+    return finished(record, config.limits, name, asks=asks, functions=judge.functions)
 
 
 def _check_columns(
@@ -180,7 +198,10 @@ def as_toml(config: TaskConfig) -> str:
     """Returns the task.toml of a configuration; texts and lists in TOML are as in JSON."""
     tables: dict[str, object] = msgspec.to_builtins(config)
     limits = cast(dict[str, object], tables.pop("limits", {}))
+    staged = cast(list[dict[str, object]], tables.pop("stage_limits", []))
     lines = [f"{key} = {_toml(value)}\n" for key, value in tables.items()]
+    for each in staged:
+        lines += ["\n[[stage_limits]]\n", *(f"{key} = {_toml(v)}\n" for key, v in each.items())]
     if limits:
         lines += ["\n[limits]\n", *(f"{key} = {_toml(value)}\n" for key, value in limits.items())]
     return "".join(lines)

@@ -16,6 +16,7 @@ from evo.logs.keys import holds_key
 from evo.logs.records import Evolves, Isolation
 from evo.tasks.folder import TaskConfig, isolation_of
 from evo.tasks.rows import read_text
+from evo.tasks.stages import stages_in
 from evo.tasks.task import PROGRAM_NAMES
 
 Where = Literal["sandbox", "here"]
@@ -45,13 +46,14 @@ class Program:
 
 @dataclass(frozen=True)
 class Judge:
-    """What evaluates: the text of its module, and where it runs."""
+    """What evaluates: the text of its module, where it runs, and its stages, if it has some."""
 
     text: str
     isolation: Isolation
     given: str
     docstring: str = ""
-    function: Callable[..., object] | None = field(default=None, compare=False)
+    functions: tuple[Callable[..., object], ...] = field(default=(), compare=False)
+    stages: tuple[str, ...] = ()
 
     @property
     def given_text(self) -> bool:
@@ -66,7 +68,7 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
             raise ValueError("evaluate: a text or file runs in the sandbox; give a function here")
         return _judge_in(evaluate)
     if isinstance(evaluate, Sequence):
-        raise ValueError("evaluate: expected one function, got a list of several")
+        return _judge_in_stages(evaluate, where, with_rows=with_rows)
     if not callable(evaluate):
         raise ValueError(
             f"evaluate: expected a function, its source or a Path, got {evaluate!r:.80}"
@@ -75,7 +77,7 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
     docstring = inspect.getdoc(evaluate) or "" if inspect.isroutine(evaluate) else ""
     if where == "here":
         _check_here(evaluate, first, with_rows=with_rows)
-        return Judge(_logged_source(evaluate), "here", first, docstring, evaluate)
+        return Judge(_logged_source(evaluate), "here", first, docstring, (evaluate,))
     if first == "program_path":
         captured = capture(evaluate, advice=_ADVICE)
         return Judge(_named(captured.text, captured.name, "evaluate"), "shared", first, docstring)
@@ -88,11 +90,39 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
     return Judge(_named(captured.text, captured.name, "score"), "separate", first, docstring)
 
 
+def _judge_in_stages(evaluate: Sequence[object], where: Where, *, with_rows: bool) -> Judge:
+    """Returns what evaluates in stages, one function for each."""
+    if len(evaluate) < 2 or any(isinstance(each, str | Path) for each in evaluate):
+        raise ValueError(
+            "evaluate: expected a list of two or more functions, from cheap to thorough, got "
+            f"{list(evaluate)!r:.80}"
+        )
+    judges = [judge_of(each, where, with_rows=with_rows) for each in evaluate]
+    if len({(judge.isolation, judge.given_text) for judge in judges}) > 1:
+        given = ", ".join(repr(judge.given) for judge in judges)
+        raise ValueError(f"evaluate: expected all stages to be given the same, got {given}")
+    first = judges[0]
+    docstring = "\n\n".join(judge.docstring for judge in judges if judge.docstring)
+    functions = tuple(function for judge in judges for function in judge.functions)
+    if where == "here":
+        names = tuple(first_name(each) for each in functions)
+        text = "\n\n".join(judge.text for judge in judges)
+    else:
+        captured = capture(*evaluate, advice=_ADVICE)
+        names = captured.names
+        text = f"{captured.text.rstrip()}\n\n\nstages = [{', '.join(names)}]\n"
+    return Judge(text, first.isolation, first.given, docstring, functions, names)
+
+
 def _judge_in(evaluate: str | Path) -> Judge:
     """Returns the evaluator in a file or a text."""
     text = read_text(evaluate, "evaluate") if isinstance(evaluate, Path) else evaluate
     place = evaluate if isinstance(evaluate, Path) else Path("evaluate")
     body = _parse(text, str(place)).body
+    if (found := stages_in(str(place), text)) is not None:
+        given = "program_path" if found.isolation == "shared" else "value"
+        docstring = ast.get_docstring(ast.parse(text)) or ""
+        return Judge(text, found.isolation, given, docstring, stages=found.functions)
     functions = [node for node in body if isinstance(node, ast.FunctionDef)]
     names = {each.id for n in body for each in ast.walk(n) if isinstance(each, ast.Name)}
     known = {"score", "evaluate", "main"} & {*names, *(each.name for each in functions)}

@@ -17,12 +17,13 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
-from evo.logs.records import Evaluation, Isolation, Limits, TaskRecord
+from evo.logs.records import Evaluation, Isolation, Limits, StageRecord, TaskRecord
 from evo.plugins import meant, plugged_in
 from evo.tasks.folder import (
     FILE_CAP,
     TaskConfig,
     TaskError,
+    config_in,
     inside,
     isolation_of,
     read_config,
@@ -30,6 +31,7 @@ from evo.tasks.folder import (
     relative,
 )
 from evo.tasks.instances import read_instances
+from evo.tasks.stages import stages_of
 
 if TYPE_CHECKING:
     from evo import Check
@@ -211,8 +213,11 @@ def load_task(
     evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
     what = "program" if evolves == "python" else "text"
     isolation: Isolation = "separate"
+    stages: tuple[StageRecord, ...] = ()
     if "evaluator" in names:
-        isolation = isolation_of(paths["evaluator"], files[names["evaluator"]], config)
+        place, source = paths["evaluator"], files[names["evaluator"]]
+        found = stages_of(str(place), source, config, config_in(folder))
+        stages, isolation = found or ((), isolation_of(place, source, config))
     noted = isolation == "separate" and NOTES_FILE in files
     if noted and wording:
         del files[NOTES_FILE]
@@ -232,6 +237,7 @@ def load_task(
         harness_file=names.get("harness", ""),
         notes_file=NOTES_FILE if noted and not wording else "",
         column=config.prompt,
+        stages=stages,
         **{key: getattr(config, key) for key in _KEPT},
     )
     loaded = finished(
@@ -248,7 +254,7 @@ def finished(
     *,
     references: Mapping[str, float] | None = None,
     asks: object = None,
-    function: Callable[..., object] | None = None,
+    functions: Sequence[Callable[..., object]] = (),
 ) -> Task:
     """Checks what was given of a task, wherever it came from, and returns the task.
 
@@ -258,7 +264,7 @@ def finished(
         where: What error messages begin with.
         references: See `Task`.
         asks: See `Task`.
-        function: What evaluates in this process, isolation `here`.
+        functions: What evaluates in this process, isolation `here`, of each stage.
 
     Raises:
         TaskError: Something is missing or does not fit.
@@ -268,8 +274,8 @@ def finished(
         record = msgspec.structs.replace(record, hash=hash_of_task(record))
     except UnicodeEncodeError as error:
         raise TaskError(f"{where}: expected valid Unicode in every text: {error}") from None
-    if function is not None:
-        record = record.evaluated_by(function)
+    if functions:
+        record = record.evaluated_by(*functions)
     return Task(record, held(limits, where), references or {}, asks)
 
 
@@ -362,6 +368,11 @@ def _check(record: TaskRecord, where: str) -> None:
         record.instances_file and shared,
         "instances need a function score(value, instance), and no isolation 'shared'",
     )
+    refuse(
+        record.stages and record.asks_model,
+        "stages: a text on a data set is tried in growing batches of it, batches=, and not in "
+        "stages",
+    )
     refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
     harness = record.files.get(record.harness_file, "")
     refuse(
@@ -400,7 +411,7 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     record = msgspec.structs.replace(record, files=files)
     return finished(
         record, task.limits, record.name, references=task.references, asks=task.asks,
-        function=task.record.function,
+        functions=task.record.functions,
     )  # fmt: skip
 
 
@@ -417,7 +428,7 @@ def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
             f"task: the log holds {record.name!r} {record.hash[:12]}, got {task.name!r} "
             f"{task.record.hash[:12]}: the function, or what it uses, has changed"
         )
-    return record if task.record.function is None else record.evaluated_by(task.record.function)
+    return record if task.record.function is None else record.evaluated_by(*task.record.functions)
 
 
 def _find_folder(task: str | os.PathLike[str]) -> Path:

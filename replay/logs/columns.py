@@ -35,7 +35,8 @@ MEASURES = frozenset({
     *COUNTED, "best_fitness", "generation_best", "fitness", "parent_fitness",
     "initial_fitness", "fitness_sd", "objective", "strict_fitness", "score", "gain", "fresh_gain",
     "improved", "status", "error", "notes", "finish_reason", "http_status", "latency", "lost",
-    "n_tests", "n_accepted", "false_acceptances", "done",
+    "n_tests", "n_accepted", "false_acceptances", "done", "stages", "audit_status",
+    "audit_fitness",
 })  # fmt: skip
 """Columns that say how a run went."""
 

@@ -37,6 +37,11 @@ FRESH = (
     "gain: final less initial fitness, means over the runs whose final program was measured on "
     "draws that no decision saw; false acceptances: what the error rates of all tests allow"
 )
+STAGES = (
+    "seconds saved: what refused children would have taken beyond what they took, had they taken "
+    "as long as those that passed all stages; audited: refused ones that were evaluated in full; "
+    "would have been the best: those that exceed the best fitness before their generation"
+)
 TIMES = (
     "90 %: the first pull by which 90 % of the replicates reach it (the paper's rule); median: by "
     "which half do; never: not within the budget"
@@ -174,7 +179,8 @@ def status_section(group: Group, tau: float | None) -> Section:
     """The children by status."""
     partial = int((group.tables.children["status"] == "partial").sum())
     message = (
-        f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+        f"partial: {partial} children were dropped on a batch, or refused by a stage; no figure of "
+        "fitness holds them"
     )
     notes = (SHARES, REPEATS, FAILURES, *([message] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)
@@ -184,6 +190,33 @@ def fresh_section(group: Group, tau: float | None) -> Section | None:
     """The gain measured on fresh draws, if rivals were confirmed on some."""
     tested = (group.tables.runs["n_tests"] > 0).any()
     return by_size(group, "Gain on fresh draws", _confirmed, (FRESH,)) if tested else None
+
+
+def stages_section(group: Group, tau: float | None) -> Section | None:
+    """What the stages of an evaluation spared, if it has some."""
+    in_stages = (group.tables.children["stages"] > 0).any()
+    return by_size(group, "Stages", _stages, (STAGES,)) if in_stages else None
+
+
+def _stages(group: Group) -> list[Cell]:
+    """How many children each stage refused, what that saved, and what audits say of it."""
+    n, children = len(group.tables.runs), group.tables.children
+    made = children[~children["inherited"] & (children["stages"] > 0)]
+    refused, whole = made[made["status"] == "partial"], made[made["status"] == "ok"]
+    cells = [exact("evaluated", len(made), n, "count")]
+    for stage, rows in refused.groupby("stages"):
+        cells.append(exact(f"refused by stage {stage}", len(rows), n, "count"))
+    spared = len(refused) * whole["evaluation_seconds"].mean()
+    saved = spared - refused["evaluation_seconds"].sum(skipna=False)
+    cells.append(exact("seconds saved", float(saved), n, "seconds"))
+    if (audited := refused[refused["audit_status"].notna()]).empty:
+        return cells
+    better = audited["audit_fitness"] > audited["best_fitness"]
+    return [
+        *cells,
+        exact("audited", len(audited), n, "count"),
+        exact("would have been the best", int(better.sum()), n, "count"),
+    ]
 
 
 def cost_section(group: Group, tau: float | None) -> Section:
@@ -224,6 +257,7 @@ SECTIONS: Registry[Callable[[Group, float | None], Section | None]] = Registry(
         "fitness": fitness_section,
         "children by status": status_section,
         "gain on fresh draws": fresh_section,
+        "stages": stages_section,
         "models": models_section,
         "cost": cost_section,
     },
