@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -125,8 +126,8 @@ def stage_records(
             f"{len(functions)} stages but the last, got {list(thresholds)!r}"
         )
     for each in thresholds:
-        number = isinstance(each, int | float) and not isinstance(each, bool)
-        if each != "parent" and not (number and each - each == 0):
+        number = isinstance(each, int | float) and each is not True
+        if each != "parent" and not (number and math.isfinite(each)):
             raise TaskError(
                 f'{where}: thresholds: expected finite numbers or "parent", got {each!r}'
             )

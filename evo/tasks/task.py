@@ -39,16 +39,8 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
-_KEPT = (
-    "entry",
-    "picture",
-    "private",
-    "scores",
-    "missing",
-    "score",
-    "critic",
-    "rubric",
-)  # as task.toml states them
+_KEPT = ("entry", "picture", "private", "scores", "missing", "score", "critic", "rubric")
+"""What a record states as task.toml does."""
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 NOTES_FILE = "evaluator_notes.py"
 """File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
@@ -368,11 +360,8 @@ def _check(record: TaskRecord, where: str) -> None:
         record.instances_file and shared,
         "instances need a function score(value, instance), and no isolation 'shared'",
     )
-    refuse(
-        record.stages and record.asks_model,
-        "stages: a text on a data set is tried in growing batches of it, batches=, and not in "
-        "stages",
-    )
+    batches = "stages: a text on a data set is tried in growing batches of it, batches=, instead"
+    refuse(record.stages and record.asks_model, batches)
     refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
     harness = record.files.get(record.harness_file, "")
     refuse(

@@ -16,6 +16,7 @@ from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
+from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.arms import POOL_RULE, more_runs
 from replay.simulation.effects import time_to_threshold
@@ -36,11 +37,6 @@ SHARES = "ok: mean over runs of the share of children"
 FRESH = (
     "gain: final less initial fitness, means over the runs whose final program was measured on "
     "draws that no decision saw; false acceptances: what the error rates of all tests allow"
-)
-STAGES = (
-    "seconds saved: what refused children would have taken beyond what they took, had they taken "
-    "as long as those that passed all stages; audited: refused ones that were evaluated in full; "
-    "would have been the best: those that exceed the best fitness before their generation"
 )
 TIMES = (
     "90 %: the first pull by which 90 % of the replicates reach it (the paper's rule); median: by "
@@ -195,28 +191,7 @@ def fresh_section(group: Group, tau: float | None) -> Section | None:
 def stages_section(group: Group, tau: float | None) -> Section | None:
     """What the stages of an evaluation spared, if it has some."""
     in_stages = (group.tables.children["stages"] > 0).any()
-    return by_size(group, "Stages", _stages, (STAGES,)) if in_stages else None
-
-
-def _stages(group: Group) -> list[Cell]:
-    """How many children each stage refused, what that saved, and what audits say of it."""
-    n, children = len(group.tables.runs), group.tables.children
-    made = children[~children["inherited"] & (children["stages"] > 0)]
-    refused, whole = made[made["status"] == "partial"], made[made["status"] == "ok"]
-    cells = [exact("evaluated", len(made), n, "count")]
-    for stage, rows in refused.groupby("stages"):
-        cells.append(exact(f"refused by stage {stage}", len(rows), n, "count"))
-    spared = len(refused) * whole["evaluation_seconds"].mean()
-    saved = spared - refused["evaluation_seconds"].sum(skipna=False)
-    cells.append(exact("seconds saved", float(saved), n, "seconds"))
-    if (audited := refused[refused["audit_status"].notna()]).empty:
-        return cells
-    better = audited["audit_fitness"] > audited["best_fitness"]
-    return [
-        *cells,
-        exact("audited", len(audited), n, "count"),
-        exact("would have been the best", int(better.sum()), n, "count"),
-    ]
+    return by_size(group, "Stages", cells_of_stages, (STAGES,)) if in_stages else None
 
 
 def cost_section(group: Group, tau: float | None) -> Section:

@@ -158,3 +158,13 @@ def test_what_of_a_configuration_is_not_taken_is_said() -> None:
     )
     assert untaken({"config.yaml": "evaluator:\n  timeout: 3\n"}) == ""
     assert untaken({}) == ""
+
+
+def test_a_text_that_a_model_is_asked_under_has_batches_and_no_stages() -> None:
+    def first(reply, row):
+        return 1.0
+
+    rows = [{"prompt": "What is 3 plus 4?"}]
+    with pytest.raises(ValueError, match="batches="):
+        evo.task("t", initial_program="Answer.", evaluate=[first, first], thresholds=[0.5],
+                 instances=rows, statement="s")  # fmt: skip
