@@ -10,6 +10,7 @@ from evo_runs import same_run, write_task
 
 import evo
 from evo.keyed import KeyedStream
+from evo.runs.delivery import deliver_rest
 from evo.searches import SEARCHES, Member, Request
 
 QUIET: dict[str, Any] = {"progress": False, "workers": 1}
@@ -91,6 +92,7 @@ def test_a_listener_may_start_another_run_with_a_listener(task: Path, tmp_path: 
     handle = evo.start(task, generations=1, children=2, log=tmp_path / "outer.jsonl",
                        on_event=outer, **QUIET)  # fmt: skip
     handle.wait(timeout=120)
+    deliver_rest(60)  # a run waits two seconds for its listeners
     assert heard.count("inner child") == 2
     assert heard[-1] == "outer end"
 
