@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evo.logs.records import Model
     from evo.models.client import Messages
     from evo.models.limits import Slots
-    from evo.models.open_files import fitting
 
 MOST_WORKERS = 4  # by default; fewer if there are fewer items
 Prompts = Sequence["str | Messages"]  # texts, or lists of messages
@@ -346,6 +345,7 @@ def generate_candidates(
     from evo.logs.records import Model
     from evo.models.client import ModelClient
     from evo.models.limits import Slots
+    from evo.models.open_files import fitting
     from evo.models.registry import find_model, resolve_sampling
 
     if not (isinstance(model, str | Model) or callable(model)):
