@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import evo
 import replay
 from evo.models.client import Call, ModelClient
+from evo.runs.accept import ALPHA
 from evo.runs.batches import batch_order, batch_sizes, behind, certify
 from evo.runs.dataset import instance_seed, text_key
 from evo.runs.session import worst_of
@@ -220,3 +221,9 @@ def test_a_rust_program_is_taken_whatever_its_tag(tmp_path: Path) -> None:
 
 def test_load_task_keeps_what_is_for_checking(task: Path) -> None:
     assert sum(each["check"] for each in read_instances(load_task(task).record)) == CHECK
+
+
+def test_the_checks_of_a_run_share_the_error_rate() -> None:
+    levels = [certify([0.1, 0.2], [0.5, 0.5], use)["check_alpha"] for use in range(1, 2001)]
+    assert levels[:3] == pytest.approx([ALPHA / 2, ALPHA / 6, ALPHA / 12])
+    assert ALPHA * 0.999 < sum(levels) < ALPHA

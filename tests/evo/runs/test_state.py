@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from evo_runs import write_task
 from samples import sample_lines
@@ -11,11 +12,11 @@ from samples import sample_lines
 import evo
 from evo.logs.journal import Writer, encode_line
 from evo.logs.log import read_log
-from evo.logs.records import Child, Generation, Header, Tick
+from evo.logs.records import Child, Evaluation, Generation, Header, Tick
 from evo.runs.arm import Arm
 from evo.runs.configuration import Settings, make_header
 from evo.runs.resources import open_resources
-from evo.runs.state import State, costs_of_log, state_of
+from evo.runs.state import State, costs_of_log, program_digest, state_of
 from evo.tasks.task import load_task
 
 NOISY = "import random\n\n\ndef value():\n    return 0.5 + random.gauss(0, 0.3)\n"
@@ -136,3 +137,19 @@ def test_a_second_draw_of_the_initial_program_is_logged_and_counted(
     again.write_bytes(b"".join(encode_line(line) for line in (log.header, log.initial)))
     resumed = evo.resume(again, generations=1, progress=False)
     assert resumed.initial == log.initial  # not evaluated a third time
+
+
+def test_a_refused_program_counts_neither_as_evaluated_nor_as_known() -> None:
+    """So that the same program is evaluated where no filter refuses it."""
+    header, *lines = sample_lines(generations=1, children=2)
+    assert isinstance(header, Header)
+    refused = Evaluation(status="rejected", error="short: too long")
+    for status in (None, refused):
+        state = State(header)
+        for line in lines:
+            changed = status is not None and isinstance(line, Child) and line.index == 0
+            state.take(msgspec.structs.replace(line, evaluation=status) if changed else line)
+        program = next(each.program for each in lines if isinstance(each, Child) and not each.index)
+        assert program is not None
+        known = program in [member.program for member in state.programs()]
+        assert (program_digest(program) in state.evaluations) == known == (status is None)
