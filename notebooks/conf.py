@@ -13,7 +13,7 @@ import evo
 import replay
 from evo.cli.options import FLAGS, PYTHON_ONLY
 from evo.runs import options
-from evo.runs.options import entries
+from evo.runs.signatures import entries
 from evo.tasks.folder import TaskConfig
 
 HERE = Path(__file__).resolve().parent

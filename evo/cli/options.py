@@ -37,8 +37,8 @@ from evo.runs.options import (
     SizeOptions,
     TimeoutOptions,
     WorkOptions,
-    entries,
 )
+from evo.runs.signatures import entries
 
 if TYPE_CHECKING:
     from cyclopts import Token

@@ -139,7 +139,7 @@ def run(
 
 def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
     """Prints what a protocol costs, then makes the runs that are missing."""
-    from evo.runs.options import options_in
+    from evo.runs.signatures import options_in
     from evo.studies.protocol import load_protocol, logs_of, run_protocol, state_cost
 
     known = load_protocol(name)
@@ -188,7 +188,7 @@ def resume(
         budget: Limit of what all logs hold and what is added, such as calls=512.
     """
     from evo.cli.studies import go_on
-    from evo.runs.options import options_in
+    from evo.runs.signatures import options_in
     from evo.runs.verbs import resume_many
     from evo.studies.sweep.design import is_sweep
 

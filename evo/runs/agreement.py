@@ -12,8 +12,9 @@ from evo.logs.records import Model
 from evo.models.critics import Critic, NoScore
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
-from evo.runs.options import SessionOptions, check_options, lists_options
+from evo.runs.options import SessionOptions
 from evo.runs.resources import open_resources
+from evo.runs.signatures import check_options, lists_options
 from evo.tasks.instances import read_instances
 from evo.tasks.task import Task, load_task
 

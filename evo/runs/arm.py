@@ -51,14 +51,14 @@ from evo.runs.evaluate import (
 )
 from evo.runs.items import Batches, Call, Draw, Item, Score, Screen, complete
 from evo.runs.judge import draw_of
-from evo.runs.loop import Machine, Steps
+from evo.runs.loop import Steps
 from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
 from evo.runs.stages import EvaluateInStages
 from evo.runs.state import State, lines_of, program_digest
-from evo.runs.steady import SteadyMachine
+from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.instances import calls_of_evaluation, checks_of
@@ -102,12 +102,8 @@ class Arm:
         # The state takes lines in the order of the file, so one lock is around both.
         hand = resources.hand
         self._changed = threading.Condition(threading.RLock()) if hand is None else hand.changed
-        self._machine = Machine(self.state, self._with_rates)
-        if header.asynchronous:
-            width = header.children
-            if resources.hand is None:
-                width = min(width, resources.settings.max_concurrent)
-            self._machine = SteadyMachine(self.state, self._with_rates, window=width)
+        window = header.children if hand is not None else resources.settings.max_concurrent
+        self._machine = machine_of(self.state, self._with_rates, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
@@ -230,8 +226,7 @@ class Arm:
     @property
     def begun(self) -> int:
         """How many generations have begun."""
-        machine = self._machine
-        return machine.begun if isinstance(machine, SteadyMachine) else self.generation
+        return self._machine.begun
 
     def _work(self, _: int) -> None:
         """Asks the machine for work, does it and tells, until nothing of the generation is left."""
@@ -262,7 +257,7 @@ class Arm:
                 elapsed = time.monotonic() - self._began
                 lines = machine.tell(item, result, evaluation=evaluation, seconds=elapsed)
                 self._write(lines)
-                if isinstance(machine, SteadyMachine) and machine.wants_more and self.further():
+                if machine.wants_more and self.further():
                     self._write(machine.begin(self._steps))
             except BaseException:
                 machine.drain()

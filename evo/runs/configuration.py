@@ -40,17 +40,9 @@ from evo.plugins import MistakenType
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION
 from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
-from evo.runs.options import (
-    ConfigurationOptions,
-    FieldOptions,
-    GoalOptions,
-    check_options,
-    completed,
-    entries,
-    lists_options,
-    options_in,
-)
+from evo.runs.options import ConfigurationOptions, FieldOptions, GoalOptions
 from evo.runs.settings import Goal, Settings, at_least
+from evo.runs.signatures import check_options, completed, entries, lists_options, options_in
 from evo.searches.registry import record_of, search_of
 from evo.tasks.task import Task, load_task
 

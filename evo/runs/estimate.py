@@ -20,8 +20,9 @@ from evo.models.critics import rubrics_of
 from evo.plugins import MistakenType
 from evo.prompt import build_messages
 from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
-from evo.runs.options import ManyOptions, check_options, options_in
+from evo.runs.options import ManyOptions
 from evo.runs.options import SeriesOptions as Configuration
+from evo.runs.signatures import check_options, options_in
 from evo.tasks.instances import calls_of_evaluation, checks_of, read_instances
 from evo.tasks.task import Task, load_task
 

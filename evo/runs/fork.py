@@ -20,18 +20,12 @@ from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
 from evo.runs.handle import Prepared
-from evo.runs.options import (
-    ChangeOptions,
-    ConfigurationOptions,
-    ForkOptions,
-    check_options,
-    lists_options,
-    options_in,
-)
+from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
 from evo.runs.places import Resume
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
 from evo.runs.settings import Settings, at_least
+from evo.runs.signatures import check_options, lists_options, options_in
 from evo.runs.verbs import found_job, prepare_jobs
 from evo.tasks.task import Task, load_task, with_function
 

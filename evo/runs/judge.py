@@ -17,9 +17,10 @@ from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import DrawFunction
 from evo.runs.here import Here, evaluate_here
-from evo.runs.options import EvaluateOptions, check_options, lists_options
+from evo.runs.options import EvaluateOptions
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
+from evo.runs.signatures import check_options, lists_options
 from evo.runs.stages import Staged
 from evo.tasks.stages import stage_task
 from evo.tasks.task import Task, load_task

@@ -106,6 +106,16 @@ class Machine:
         self._evaluations: dict[Place, Evaluation] = {}  # told, not made here
 
     @property
+    def begun(self) -> int:
+        """How many generations were begun, those that are complete included."""
+        return self.state.generation + (not self.idle)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether a further generation can begin while children are under way; here never."""
+        return False
+
+    @property
     def idle(self) -> bool:
         """Whether no work is under way and none can be handed out."""
         return self._flow.idle

@@ -1,27 +1,19 @@
 """The options of runs: each one's name, type, default and description, once.
 
 The classes are typed dictionaries, so that editors and type checkers know the options behind
-`**options: Unpack[RunOptions]`. Signatures and docstrings (`lists_options`) and the command line
-(`evo.cli.options`) are made from the same entries. Importing this module loads nothing else of the
-package, so that help is quick.
+`**options: Unpack[RunOptions]`. Signatures and docstrings (`evo.runs.signatures`) and the command
+line (`evo.cli.options`) are made from the same entries. Importing this module loads nothing else of
+the package, so that help is quick.
 """
 
-import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from os import PathLike
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
-    ForwardRef,
     Literal,
-    NamedTuple,
     TypedDict,
-    TypeVar,
-    cast,
-    get_args,
 )
 
 if TYPE_CHECKING:
@@ -30,9 +22,6 @@ if TYPE_CHECKING:
     from evo.models.critics import Critic
     from evo.runs.settings import Event, Settings
     from evo.searches import Search
-
-Function = TypeVar("Function", bound=Callable[..., object])
-Options = TypeVar("Options", bound=Mapping[str, object])
 
 
 @dataclass(frozen=True)
@@ -377,94 +366,3 @@ class AllocationOptions(
     ChangeOptions, EvaluationOptions, OrderOptions, ProtocolOptions, SessionOptions, total=False
 ):
     """The options that all arms of an allocation share."""
-
-
-class Entry(NamedTuple):
-    """An option as listed: its name, its type as an annotation, and its description."""
-
-    name: str
-    annotation: object
-    option: Option
-
-
-def entries(kind: type) -> Iterator[Entry]:
-    """Yields the options of one of the classes above, inherited ones first."""
-    for name, annotated in kind.__annotations__.items():
-        annotation, option = get_args(annotated)
-        if isinstance(annotation, ForwardRef):
-            annotation = annotation.__forward_arg__
-        yield Entry(name, annotation, option)
-
-
-def lists_options(kind: type, *, optional: Collection[str] = ()) -> Callable[[Function], Function]:
-    """Returns a decorator that lists options in a function's signature and docstring.
-
-    Args:
-        kind: The class of the function's `**options`.
-        optional: Names whose default is None, since the function finds another value then.
-    """
-
-    def decorate(function: Function) -> Function:
-        signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None if name in optional else option.default,
-                annotation=annotation,
-            )
-            for name, annotation, option in entries(kind)
-        ]
-        listed = "\n".join(f"    {name}: {option.help}" for name, _, option in entries(kind))
-        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
-        whole = signature.replace(parameters=[*own, *more])
-        function.__signature__ = whole  # type: ignore[attr-defined]
-        return function
-
-    return decorate
-
-
-def options_in(kind: type[Options], options: Mapping[str, object]) -> Options:
-    """Returns those of some options that belong to a class of options."""
-    names = kind.__annotations__
-    return cast(Options, {name: value for name, value in options.items() if name in names})
-
-
-def completed(kind: type[Options], options: Options) -> Options:
-    """Returns options with the default of each one that is not given."""
-    return cast(Options, {e.name: e.option.default for e in entries(kind)} | dict(options))
-
-
-def check_options(kind: type, options: Mapping[str, object], advice: str = "") -> None:
-    """Raises MistakenType if an option is none of a class of options, or of another type.
-
-    Numbers and texts are looked at here, and what has a class of its own where it is used.
-
-    Args:
-        kind: The class of options.
-        options: Values by name; None is passed over.
-        advice: What to do about a name that nothing resembles.
-    """
-    from evo.plugins import MistakenType, meant
-
-    for name, value in options.items():
-        if name not in kind.__annotations__:
-            known = ", ".join(sorted(kind.__annotations__))
-            hint = meant(name, kind.__annotations__) or (advice and f"; {advice}")
-            raise MistakenType(f"unknown argument {name!r}{hint} (known: {known})")
-        annotation = get_args(kind.__annotations__[name])[0]
-        known_types = (annotation, *get_args(annotation))
-        accepted = [_ACCEPTED[each] for each in known_types if each in _ACCEPTED]
-        fits = any(isinstance(value, types) for types, _ in accepted)
-        if accepted and value is not None and (isinstance(value, bool) or not fits):
-            words = " or ".join(dict.fromkeys(words for _, words in accepted))
-            raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
-
-
-_ACCEPTED: dict[object, tuple[type | tuple[type, ...], str]] = {
-    float: (Real, "a number"),
-    str: (str, "a text"),
-    Path: ((str, PathLike), "a path"),
-}
-"""What is accepted for an option of a type, and how a message calls it."""

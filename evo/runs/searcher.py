@@ -23,7 +23,8 @@ from evo.prompt import parse_reply
 from evo.runs import items
 from evo.runs.handle import begin, read_begun
 from evo.runs.holders import take_over
-from evo.runs.options import RunOptions, lists_options
+from evo.runs.options import RunOptions
+from evo.runs.signatures import lists_options
 from evo.runs.state import State
 from evo.runs.verbs import prepare_run
 from evo.sandbox.scores import read_score

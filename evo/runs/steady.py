@@ -19,6 +19,15 @@ from evo.runs.loop import Machine, MadeChild, Steps, child_line, generation_line
 from evo.runs.state import State
 
 
+def machine_of(
+    state: State, stamp: Callable[[Line], Line] = lambda line: line, *, window: int
+) -> Machine:
+    """Returns the machine of a run; without a barrier so many children are under way at most."""
+    if not state.header.asynchronous:
+        return Machine(state, stamp)
+    return SteadyMachine(state, stamp, window=min(window, state.header.children))
+
+
 class SteadyMachine(Machine):
     """Makes the children of a run, of which so many are under way at any time.
 
@@ -27,7 +36,6 @@ class SteadyMachine(Machine):
 
     Attributes:
         window: How many children are under way at most.
-        begun: How many generations were let begin.
     """
 
     def __init__(
@@ -41,11 +49,16 @@ class SteadyMachine(Machine):
             window: How many children are under way at most.
         """
         super().__init__(state, stamp)
-        self.window, self.begun = window, 0
+        self.window, self._begun = window, 0
         self._steps: Steps | None = None
         self._under_way = set[int]()
         self._done = dict[int, MadeChild]()
         self._refused: list[int] = []
+
+    @property
+    def begun(self) -> int:
+        """How many generations were let begin."""
+        return self._begun
 
     @property
     def wants_more(self) -> bool:
@@ -68,7 +81,7 @@ class SteadyMachine(Machine):
         if self.idle:
             self._reset()
         self._steps = steps
-        self.begun = max(self.begun, self.state.generation) + 1
+        self._begun = max(self._begun, self.state.generation) + 1
         self._plan_more()
         return self.take_lines()
 

@@ -34,15 +34,13 @@ from evo.runs.options import (
     ResumeOptions,
     RunOptions,
     SeriesOptions,
-    check_options,
-    lists_options,
-    options_in,
 )
 from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
 from evo.runs.progress import say
 from evo.runs.resources import ByHand, open_resources
 from evo.runs.session import Brought, Job, bring
 from evo.runs.settings import Goal, Settings, at_least
+from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
 from evo.searches.registry import known_search
 from evo.tasks.task import Task, load_task, with_function

@@ -32,10 +32,11 @@ from evo.runs.configuration import LOCAL, make_header, seeds_of, settings_of
 from evo.runs.fork import changed, copies_of
 from evo.runs.handle import Control, read_begun
 from evo.runs.identity import differences
-from evo.runs.options import GridConfiguration, SessionOptions, check_options
+from evo.runs.options import GridConfiguration, SessionOptions
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal
+from evo.runs.signatures import check_options
 from evo.tasks.task import load_task
 
 SHIPPED = Path(__file__).with_name("protocols")

@@ -24,16 +24,16 @@ from evo.runs.evaluate import Draws, Evaluate
 from evo.runs.loop import Machine, Steps
 from evo.runs.planning import Planner
 from evo.runs.state import State
-from evo.runs.steady import SteadyMachine
+from evo.runs.steady import machine_of
 
 SLOTS = CHILDREN = 16
 GENERATIONS = 32
 
 
-def machine_of(header: Header) -> tuple[Machine, Steps]:
+def prepared(header: Header) -> tuple[Machine, Steps]:
     """Returns the machine of a run and the steps that it takes."""
     state = State(header)
-    machine = SteadyMachine(state, window=SLOTS) if header.asynchronous else Machine(state)
+    machine = machine_of(state, window=SLOTS)
     machine.log(Initial(evaluation=Evaluation(status="ok", fitness=0.0)))
     steps = Steps(
         plan=Planner(),
@@ -46,15 +46,13 @@ def machine_of(header: Header) -> tuple[Machine, Steps]:
 def drive(header: Header, seed: int, spread: float) -> tuple[float, float, float]:
     """Drives a run; returns seconds, the share of slots used, and the best fitness."""
     luck, numbers = random.Random(seed), itertools.count()
-    machine, steps = machine_of(header)
+    machine, steps = prepared(header)
     clock = busy = 0.0
     flying: list[tuple[float, int, items.Call]] = []
     fitness = {header.task.files[header.task.program_file].strip(): 0.0}
     begun = 0
     while True:
-        while begun < GENERATIONS and (
-            machine.idle or (isinstance(machine, SteadyMachine) and machine.wants_more)
-        ):
+        while begun < GENERATIONS and (machine.idle or machine.wants_more):
             machine.begin(steps)
             begun += 1
         for item in machine.ask(SLOTS - len(flying)):

@@ -25,15 +25,10 @@ from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
-from evo.runs.options import (
-    AllocationOptions,
-    ConfigurationOptions,
-    check_options,
-    lists_options,
-    options_in,
-)
+from evo.runs.options import AllocationOptions, ConfigurationOptions
 from evo.runs.resources import Resources
 from evo.runs.settings import at_least
+from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.earlier import Earlier, taught
 from evo.studies.allocation.journal import (

@@ -15,8 +15,9 @@ from evo.logs.records import Header, TaskRecord
 from evo.logs.types import Fields, JsonObject
 from evo.models.registry import own_models
 from evo.runs.configuration import make_header
-from evo.runs.options import ConfigurationOptions, check_options
+from evo.runs.options import ConfigurationOptions
 from evo.runs.settings import at_least
+from evo.runs.signatures import check_options
 from evo.searches.registry import known_search
 from evo.studies.allocation.journal import ArmRecord
 from evo.tasks.task import Task, load_task

@@ -27,8 +27,9 @@ from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
-from evo.runs.options import StudyOptions, VariedOptions, check_options, lists_options, options_in
+from evo.runs.options import StudyOptions, VariedOptions
 from evo.runs.settings import Settings, at_least
+from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.folders import SELECTION, keep_identity, parameters_of
 from evo.studies.selection import (
     IntervalKind,

@@ -22,10 +22,11 @@ from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
-from evo.runs.options import SweepOptions, VariedOptions, check_options, lists_options, options_in
+from evo.runs.options import SweepOptions, VariedOptions
 from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal, Settings
+from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.driver import describe, play
 from evo.studies.folders import ALLOCATION
 from evo.studies.study import Study

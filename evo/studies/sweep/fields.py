@@ -17,8 +17,9 @@ from evo.policies import PolicyClass, find_policy
 from evo.policies.rewards import find_reward
 from evo.runs.configuration import make_header
 from evo.runs.identity import identity
-from evo.runs.options import VariedOptions, entries
+from evo.runs.options import VariedOptions
 from evo.runs.settings import at_least
+from evo.runs.signatures import entries
 from evo.tasks.task import Task, load_task
 
 GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # defaults, as in the verbs

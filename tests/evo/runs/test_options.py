@@ -23,15 +23,9 @@ from evo.models.client import EndpointDown, ModelClient
 from evo.plugins import MistakenType
 from evo.runs.budget import check_budget
 from evo.runs.configuration import make_header
-from evo.runs.options import (
-    ConfigurationOptions,
-    FieldOptions,
-    GoalOptions,
-    RunOptions,
-    entries,
-    lists_options,
-)
+from evo.runs.options import ConfigurationOptions, FieldOptions, GoalOptions, RunOptions
 from evo.runs.settings import Goal, Settings
+from evo.runs.signatures import entries, lists_options
 from evo.runs.verbs import prepare_many, prepare_run
 from evo.searches import Population
 
