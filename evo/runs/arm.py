@@ -29,10 +29,8 @@ from evo.logs.records import (
     Header,
     Initial,
     InstanceCall,
-    Limits,
     Line,
     ReplyLine,
-    TaskRecord,
     Tick,
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
@@ -56,7 +54,7 @@ from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
-from evo.runs.stages import EvaluateInStages
+from evo.runs.stages import evaluate_step
 from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
@@ -181,9 +179,7 @@ class Arm:
             made += [(child.program or "", child.evaluation) for child in log.children]
             self._played = {program_digest(text): found for text, found in made if text}
 
-    def _play_evaluation(
-        self, task: TaskRecord, program: str, limits: Limits, **_: object
-    ) -> Evaluation:
+    def _play_evaluation(self, _: object, program: str, *_a: object, **_b: object) -> Evaluation:
         """Returns the logged evaluation of a program that was evaluated in the user's process."""
         missing = Evaluation(status="error", error="the log holds no evaluation of this program")
         return self._played.get(program_digest(program), missing)
@@ -404,8 +400,7 @@ class Arm:
         if self.instances is not None:
             self.instances.generation = generation
         self.draws = Draws(header, draw)
-        in_stages = bool(header.task.stages)
-        self._evaluate = EvaluateInStages(self.draws) if in_stages else Evaluate(self.draws)
+        self._evaluate = evaluate_step(self.draws)
         one = OneCall(header, self._machine.log)
         ask: Asks = one
         if header.drafts > 1:

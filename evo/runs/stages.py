@@ -15,7 +15,7 @@ import msgspec
 
 from evo.logs.records import Bar, Evaluation, Header, Limits, TaskRecord
 from evo.runs.ask import child_seed
-from evo.runs.evaluate import DrawFunction, Evaluate, plain
+from evo.runs.evaluate import DrawFunction, Draws, Evaluate, plain
 from evo.runs.items import Once, Prompt, Step
 from evo.runs.state import State, program_digest
 from evo.sandbox.foreign import NO_COMBINED_SCORE
@@ -143,6 +143,11 @@ class EvaluateInStages(Evaluate):
             return found
         whole = yield Once(digest + b"audit", functools.partial(self.draws.evaluation, program))
         return msgspec.structs.replace(found, audit=plain(whole))
+
+
+def evaluate_step(draws: Draws) -> Evaluate:
+    """Returns the step that evaluates the programs of a run, in stages where its task has some."""
+    return EvaluateInStages(draws) if draws.header.task.stages else Evaluate(draws)
 
 
 def is_audited(header: Header, place: Place) -> bool:
