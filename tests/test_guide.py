@@ -26,7 +26,7 @@ from evo.filters import FILTERS
 from evo.logs.cost import UNITS
 from evo.policies import POLICIES
 from evo.runs import options
-from evo.runs.options import entries
+from evo.runs.signatures import entries
 from evo.searches import SEARCHES
 from replay import plots
 from replay.cli.entry import COMMANDS as REPLAY
