@@ -1,9 +1,8 @@
 """Protocols: what is to be run, measured and claimed, written down before the first call.
 
 A protocol is a TOML file. Its hash goes into the header of every log that is made for it, so that
-a change of the file is another protocol; only the table `result`, filled in at the end, is not part
-of it. `evo run --protocol FILE` makes the missing runs, `evo protocol FILE --status` shows how far
-it is.
+another file is another protocol; only the table `result`, filled in at the end, is not part of it.
+`evo run --protocol FILE` makes the missing runs, `evo protocol FILE --status` shows how far it is.
 """
 
 from __future__ import annotations
