@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from evo.logs.keys import holds_key
-from evo.logs.records import Bar, Evolves, Limits, TaskRecord
+from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_of
 from evo.tasks.rows import as_lines, rows_of
@@ -111,24 +111,9 @@ def task(
     with_rows = instances is not None
     beside = harness_of(harness, program, with_rows=with_rows)
     _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
-    said = statement or _docstrings(program, judge)
-    if not said:
-        warnings.warn(
-            f"{name}: there is no statement and no docstring, so a model is told nothing of what "
-            "the program is for; give statement=",
-            stacklevel=2,
-        )
-        what = "program" if program.evolves == "python" else "text"
-        said = f"Improve the {what} so that its evaluator gives it a higher score."
-    if thresholds and not judge.stages:
-        raise ValueError(
-            "thresholds: these go with stages, and evaluate is one function: "
-            "evaluate=[cheap, thorough]"
-        )
+    said = _said(name, statement, program, judge)
     limited = [_limits(each) for each in limits] if isinstance(limits, Sequence) else []
-    if limited and not judge.stages:
-        raise ValueError("limits: a list of them goes with stages, evaluate=[cheap, thorough]")
-    stages = stage_records(name, judge.stages, thresholds, limited) if judge.stages else ()
+    stages = _stages(name, judge, thresholds, limited)
     files = {program.file: program.text, _EVALUATOR: judge.text}
     if beside:
         files[_HARNESS] = beside
@@ -168,6 +153,35 @@ def task(
         given_text=judge.given_text, stages=stages,
     )  # fmt: skip
     return finished(record, config.limits, name, asks=asks, functions=judge.functions)
+
+
+def _said(name: str, statement: str | None, program: Program, judge: Judge) -> str:
+    """Returns what a model is told of the task; warns where nothing says it."""
+    if said := statement or _docstrings(program, judge):
+        return said
+    warnings.warn(
+        f"{name}: there is no statement and no docstring, so a model is told nothing of what "
+        "the program is for; give statement=",
+        stacklevel=3,
+    )
+    what = "program" if program.evolves == "python" else "text"
+    return f"Improve the {what} so that its evaluator gives it a higher score."
+
+
+def _stages(
+    name: str, judge: Judge, thresholds: Sequence[Bar], limits: Sequence[Limits]
+) -> tuple[StageRecord, ...]:
+    """Returns the stages of an evaluation; none of one that is one function."""
+    if judge.stages:
+        return stage_records(name, judge.stages, thresholds, limits)
+    if thresholds:
+        raise ValueError(
+            "thresholds: these go with stages, and evaluate is one function: "
+            "evaluate=[cheap, thorough]"
+        )
+    if limits:
+        raise ValueError("limits: a list of them goes with stages, evaluate=[cheap, thorough]")
+    return ()
 
 
 def _check_columns(

@@ -190,8 +190,9 @@ def fresh_section(group: Group, tau: float | None) -> Section | None:
 
 def stages_section(group: Group, tau: float | None) -> Section | None:
     """What the stages of an evaluation spared, if it has some."""
-    in_stages = (group.tables.children["stages"] > 0).any()
-    return by_size(group, "Stages", cells_of_stages, (STAGES,)) if in_stages else None
+    if not (group.tables.children["stages"] > 0).any():
+        return None
+    return by_size(group, "Stages", lambda part: cells_of_stages(part.tables), (STAGES,))
 
 
 def cost_section(group: Group, tau: float | None) -> Section:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from replay.reports.tables import Cell, exact
 
 if TYPE_CHECKING:
-    from replay.reports.report import Group
+    from replay.logs.tables import Tables
 
 STAGES = (
     "seconds saved: what refused children would have taken beyond what they took, had they taken "
@@ -16,9 +16,9 @@ STAGES = (
 )
 
 
-def cells_of_stages(group: Group) -> list[Cell]:
+def cells_of_stages(tables: Tables) -> list[Cell]:
     """How many children each stage refused, what that saved, and what audits say of it."""
-    n, children = len(group.tables.runs), group.tables.children
+    n, children = len(tables.runs), tables.children
     made = children[~children["inherited"] & (children["stages"] > 0)]
     refused, whole = made[made["status"] == "partial"], made[made["status"] == "ok"]
     cells = [exact("evaluated", len(made), n, "count")]
