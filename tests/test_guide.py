@@ -30,8 +30,9 @@ from evo.runs.signatures import entries
 from evo.searches import SEARCHES
 from replay import plots
 from replay.cli.entry import COMMANDS as REPLAY
+from replay.explorers.panels import PANELS
 
-REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES)
+REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES, PANELS)
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "notebooks" / "guide"

@@ -179,5 +179,6 @@ def test_a_kill_at_any_step_loses_nothing_paid(way: str, tmp_path: Path) -> None
         again = paid(folder)[len(before) :]
         assert sorted(again) == sorted(set(seeds) - set(before) | lost), (at, name)
         assert not evo.verify(folder / "a.jsonl").faults
-    assert names >= {"before ReplyLine", "after ReplyLine", "after Child", "before Generation",
-                     "after Generation", "after an evaluation", "after a call"}  # fmt: skip
+    assert names >= {"before ReplyLine", "after ReplyLine", "before Child", "after Child",
+                     "before Child+Generation", "after Child+Generation", "after an evaluation",
+                     "after a call"}  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -64,15 +65,17 @@ def test_after_a_failure_there_are_others(threads: Threads) -> None:
 
 
 def test_an_interrupt_ends_the_wait_for_what_is_under_way(threads: Threads) -> None:
-    found, over = used(threads, 2), threading.Event()
+    found, over, main = used(threads, 2), threading.Event(), threading.get_ident()
 
     def work(number: int) -> None:
         if number == 0:
-            _thread.interrupt_main()
+            signal.pthread_kill(main, signal.SIGINT)
         over.wait(60)
 
+    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         threads.each(work, range(2), count=2)
+    assert time.monotonic() - began < 30
     assert not over.is_set()
     over.set()
     assert used(threads, 2).isdisjoint(found)

@@ -143,12 +143,19 @@ def test_the_look_finds_what_is_there(evaluator: Evaluator) -> None:
     assert ("memory of itself" in found) == ("memory" in looked)
 
 
-def test_shared_isolation_uses_servers_of_its_own(evaluator: Evaluator) -> None:
+@pytest.fixture
+def fresh() -> Iterator[Evaluator]:
+    """An evaluator that no other test gave the marker in a program's text."""
+    with Evaluator(1) as made:
+        yield made
+
+
+def test_shared_isolation_uses_servers_of_its_own(fresh: Evaluator) -> None:
     """A program of another task must not find what a shared one left in its server."""
     source = f"MARK = {MARKER!r}\n\ndef evaluate(path):\n    return {{'combined_score': 1.0}}\n"
     shared = make_task(source, isolation="shared")
-    assert evaluator.evaluate(shared, "", LIMITS).fitness == 1.0
-    seen = evaluator.evaluate(
+    assert fresh.evaluate(shared, "", LIMITS).fitness == 1.0
+    seen = fresh.evaluate(
         make_task("def score(value):\n    return 1.0\n"),
         PROGRAM.replace("OTHERS", "[]"),
         LIMITS,
