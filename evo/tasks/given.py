@@ -200,7 +200,7 @@ def program_of(
             f"initial_program: expected a function, a class, a text or a Path, got {given!r:.80}"
         )
     captured = capture(given, advice="build it inside the function")
-    docstring = inspect.getdoc(given) or "" if inspect.isroutine(given) else given.__doc__ or ""
+    docstring = inspect.cleandoc(given.__doc__ or "")
     return Program(captured.text, entries or (captured.name,), "python", docstring)
 
 

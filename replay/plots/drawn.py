@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from replay.plots.style import Theme
 
 ARGUMENTS = """
-        ax: Axes to draw on (default: those of a new figure).
-        theme: "light" or "dark".
+    ax: Axes to draw on (default: those of a new figure).
+    theme: "light" or "dark".
 
-    Returns:
-        The axes.
+Returns:
+    The axes.
 """
 
 
@@ -34,8 +34,7 @@ def drawn(make: Callable[..., Chart]) -> Callable[..., Axes]:
     parameters = [*own.parameters.values(), added["ax"], added["theme"]]
     shown = own.replace(parameters=parameters, return_annotation="Axes")
     draw.__signature__ = shown  # type: ignore[attr-defined]
-    text, arguments, rest = re.split(
-        r"(    Args:\n(?:        .*\n)+)", make.__doc__ or "", maxsplit=1
-    )
+    documented = f"{inspect.cleandoc(make.__doc__ or '')}\n"  # Python 3.13 takes the indents out
+    text, arguments, rest = re.split(r"(Args:\n(?:    .*\n)+)", documented, maxsplit=1)
     draw.__doc__ = f"{text}{arguments.rstrip()}{ARGUMENTS}{rest}"
     return draw
