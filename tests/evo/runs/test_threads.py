@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -67,8 +68,17 @@ def test_after_a_failure_there_are_others(threads: Threads) -> None:
 def test_an_interrupt_ends_the_wait_for_what_is_under_way(threads: Threads) -> None:
     found, over, main = used(threads, 2), threading.Event(), threading.get_ident()
 
+    def waits() -> bool:
+        frame, names = sys._current_frames()[main], list[str]()
+        while frame is not None and len(names) < 3:
+            names.append(frame.f_code.co_name)
+            frame = frame.f_back
+        return names == ["wait", "wait", "each"]
+
     def work(number: int) -> None:
         if number == 0:
+            while not waits():
+                time.sleep(0.01)
             signal.pthread_kill(main, signal.SIGINT)
         over.wait(60)
 

@@ -1,5 +1,6 @@
 """Evaluations on a real Dask scheduler and two worker processes, started here."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import distributed
 import joblib
+import psutil
 import pytest
 from distributed.deploy.subprocess import SubprocessCluster
 from evo_runs import QUIET, timeless
@@ -41,6 +43,20 @@ def dask(workers: int) -> Any:
         worker_class="distributed.Worker",
         dashboard_address=None,
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closing() -> Iterator[None]:
+    """Distributed gives up closing where a child ended just before it was to be killed."""
+    kill = psutil.Process.kill
+
+    def kill_if_there(process: psutil.Process) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            kill(process)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(psutil.Process, "kill", kill_if_there)
+        yield
 
 
 @pytest.fixture(scope="module")
