@@ -74,13 +74,13 @@ def watch(
 
 
 def _run(command: tuple[str, ...], url: str) -> int:
-    """Runs a program that is told the address, and returns its exit code; Ctrl-C is its own."""
+    """Runs a program with the gate's address in its environment; returns its exit code."""
     told = {**dict.fromkeys(VARIABLES, url), "OPENAI_API_KEY": "watched"}
     process = subprocess.Popen(command, env={**os.environ, **told})
     with process:
         while True:
             try:
                 code = process.wait()
-            except KeyboardInterrupt:  # the program has it as well and ends as it likes
+            except KeyboardInterrupt:  # the program receives it, too, and decides how to end
                 continue
             return code if code >= 0 else 128 - code

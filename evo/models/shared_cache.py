@@ -50,21 +50,19 @@ class SharedCache:
             ValueError: The address is not one, or the package `redis` is missing.
             OSError: The server does not answer, or refuses.
         """
+        name = hidden(address)
         try:
             import redis
         except ImportError:
             raise ValueError(
-                f"{hidden(address)}: this needs the package redis: pip install 'evo-replay[redis]'"
+                f"{name}: this needs the package redis: pip install 'evo-replay[redis]'"
             ) from None
         try:
             client = redis.Redis.from_url(
                 address, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS
             )
         except ValueError as error:
-            raise ValueError(
-                f"{hidden(address)}: expected such as redis://host:6379/0: {error}"
-            ) from None
-        name = hidden(address)
+            raise ValueError(f"{name}: expected such as redis://host:6379/0: {error}") from None
         try:
             client.ping()
         except redis.RedisError as error:

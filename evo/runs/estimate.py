@@ -154,7 +154,7 @@ def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
     rewrite = _kind(children * header.drafts, asked, around + shown, wanted, like=like)
     kinds = [rewrite]
     asking = calls_of_evaluation(record)
-    scored = children if header.drafts > 1 else 0
+    scored = children * header.drafts if header.drafts > 1 else 0  # each draft is scored
     if asking:
         rows = read_instances(record)
         row = statistics.fmean(len(str(each["prompt"])) for each in rows)
