@@ -125,10 +125,10 @@ class LiveView(RunExplorer):
         self._closed.set()
         super().close()
 
-    def went(self, generation: int, index: int) -> None:
+    def went(self, generation: int, index: int, *, by: str = "click") -> None:
         """Show a program that was clicked, and the best again once it is clicked again."""
         place = generation, index
-        self._chosen = None if place == self._chosen else place
+        self._chosen = None if by == "click" and place == self._chosen else place
         self._update(coarse=False)
 
     def _follow(self) -> None:

@@ -173,7 +173,7 @@ class RunBrowser(RunExplorer):
         controls["generation"].max = max(int(data.generation[-1]), 1)
         controls["index"].max = max(data.log.header.children - 1, 1)
 
-    def went(self, generation: int, index: int) -> None:
+    def went(self, generation: int, index: int, *, by: str = "click") -> None:
         """Show the program that was clicked, or reached by keys."""
         self.choose(generation=generation, index=index)
 

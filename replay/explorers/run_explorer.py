@@ -24,7 +24,7 @@ def _screen() -> Any:
     from traitlets import Dict, Int, List
 
     at = List(Int(), allow_none=True)
-    return screen_class("run_view", run=Dict(), at=at, drawing=Dict())
+    return screen_class("run_view", run=Dict(), at=at, drawing=Dict(), heard=Int(0))
 
 
 class RunExplorer(Explorer):
@@ -55,14 +55,16 @@ class RunExplorer(Explorer):
                 self._stale = False
             return self._png
 
-    def went(self, generation: int, index: int) -> None:
-        """Somebody went to a program of the picture."""
+    def went(self, generation: int, index: int, *, by: str = "click") -> None:
+        """Somebody went to a program of the picture, by "click" or by "key"."""
         raise NotImplementedError
 
     def _on_message(self, message: Fields) -> None:
         with self._lock:
             if message.get("kind") == "at" and "_subject" in self.__dict__:
-                self.went(int(message["generation"]), int(message["index"]))
+                place = int(message["generation"]), int(message["index"])
+                self.went(*place, by=str(message["how"]))
+                self._screen.heard = int(message["move"])  # until then the browser stays there
 
     def _rested(self, still: Callable[[], bool]) -> None:
         """Nothing is drawn ahead."""

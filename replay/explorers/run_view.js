@@ -93,6 +93,7 @@ export function mount(el, given, before, tell = () => {}) {
   };
 
   function draw() {
+    const held = plan !== null && document.activeElement === plan.picture;  // by whoever uses the keys
     hint("");
     stage.querySelector("svg")?.remove();
     stage.querySelector(".message")?.remove();
@@ -104,6 +105,7 @@ export function mount(el, given, before, tell = () => {}) {
     } else {
       build();
       explain();
+      if (held) plan.picture.focus({ preventScroll: true });
     }
     show();
   }
@@ -419,11 +421,15 @@ const WAIT = 120;  // milliseconds without a key after which the kernel is told
 export default {
   render({ model, el }) {
     el.style.cssText += ";width:100%;min-width:0";
-    const read = () => ({ at: model.get("at"), drawing: model.get("drawing") });
-    let timer = 0, asked = false, grown = false;
+    // Where somebody went last, which the kernel may not have heard of yet: until then it stays.
+    let timer = 0, asked = false, grown = false, moves = model.get("heard"), place = null;
+    const read = () => ({ at: model.get("heard") < moves ? place : model.get("at"), drawing: model.get("drawing") });
     const view = mount(el, model.get("run"), read(), (at, how) => {
       clearTimeout(timer);
-      timer = setTimeout(() => model.send({ kind: "at", generation: at[0], index: at[1], how }), how === "key" ? WAIT : 0);
+      place = at;
+      moves = Math.max(moves, model.get("heard")) + 1;
+      const content = { kind: "at", generation: at[0], index: at[1], how, move: moves };
+      timer = setTimeout(() => model.send(content), how === "key" ? WAIT : 0);
     });
     const told = () => {  // all that came at once is drawn once
       if (asked) return;
@@ -435,11 +441,11 @@ export default {
       });
     };
     const loaded = () => { grown = true; told(); };
-    model.on("change:at change:drawing", told);
+    model.on("change:at change:drawing change:heard", told);
     model.on("change:run", loaded);
     return () => {
       clearTimeout(timer);
-      model.off("change:at change:drawing", told);
+      model.off("change:at change:drawing change:heard", told);
       model.off("change:run", loaded);
       view.close();
     };

@@ -28,6 +28,13 @@ made = [
 ipywidgets.VBox([each.widget for each in made])
 """
 
+REDRAWN = """
+async (room) => {
+  const picture = room.querySelector('[role=application]');
+  while (picture.isConnected) await new Promise((done) => setTimeout(done, 20));
+}
+"""
+
 
 def test_runs_are_used_by_keys_and_say_what_changed(notebooks):
     url, root, log = notebooks
@@ -61,9 +68,12 @@ def says(page, room, words, *keys) -> None:
 
 
 def _live(page, room) -> None:
-    """Open a child, stop."""
+    """Open a child of a picture that grows, stop."""
     go(page, room.get_by_role("application"))
-    says(page, room, "Shown: child ", "ArrowLeft", "ArrowLeft")
+    for _ in range(2):  # the picture is drawn anew, and the keys still go to it
+        room.evaluate(REDRAWN)
+        assert room.get_by_role("application").evaluate("each => each === document.activeElement")
+    says(page, room, "Shown: ", "ArrowLeft", "ArrowLeft")
     go(page, room.get_by_role("button", name="Stop"))
     says(page, room, "Ended (interrupted), can be resumed", " ")
 

@@ -1,5 +1,6 @@
 """The page that lives, while a run beside it is killed, continued and finished."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -40,14 +41,28 @@ def run(log: Path, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_a_run_is_killed_continued_and_finished_beside_its_page(page: Any, view: View) -> None:
+SLOW = """
+import time
+
+def evaluate(path):
+    time.sleep(0.2)
+    return {"score": float(len(open(path).read()))}
+"""
+
+
+def test_a_run_is_killed_continued_and_finished_beside_its_page(
+    page: Any, view: View, tmp_path: Path
+) -> None:
+    task = tmp_path / "slow"  # so slow that a page sees it under way
+    task.mkdir()
+    (task / "initial_program.py").write_text("x = 1.5\n")
+    (task / "evaluator.py").write_text(SLOW)
     log = view.folder.path / "new.jsonl"
-    options = ("run", "mmd", "-T", "40", "-N", "2", "--log")
-    process = run(log, *options)
+    process = run(log, "run", str(task), "-T", "40", "-N", "2", "--log")
     row = page.locator("#runs tbody tr", has_text="new")
     lab.expect(row.locator(".state b")).to_have_text("running")
     lab.expect(row.locator("progress")).to_be_visible()
-    lab.expect(row.locator(".state")).not_to_contain_text("0 of 40 generations")
+    lab.expect(row.locator(".state")).to_contain_text(re.compile(r"\b[1-9]\d* of 40 generations"))
     process.send_signal(signal.SIGKILL)
     process.wait()
     lab.expect(row.locator(".state b")).to_have_text("interrupted")

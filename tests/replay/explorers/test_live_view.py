@@ -94,15 +94,18 @@ def test_a_critics_calls_cost_what_its_own_prices_say(tmp_path, follow):
     assert f"${cost_of_calls(log.calls, header).dollars:.4f}" in follow(path).words
 
 
-def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
+def test_a_second_click_shows_the_best_again_and_a_second_key_does_not(tmp_path, follow):
     path = tmp_path / "a.jsonl"
     path.write_bytes(make_log_bytes(generations=3, children=3))
     view = follow(path)
     log = evo.read_log(path)
     best = log.best.generation, log.best.index
     other = next(o for o in log.outcomes if (o.generation, o.index) != best)
-    for said in (True, False):
-        view._on_message({"kind": "at", "generation": other.generation, "index": other.index})
+    told = {"kind": "at", "generation": other.generation, "index": other.index}
+    steps = [("click", True), ("click", False), ("key", True), ("key", True)]
+    for move, (how, said) in enumerate(steps, 1):
+        view._on_message({**told, "how": how, "move": move})
+        assert view._screen.heard == move
         shown = f"Shown: child {other.index} of generation {other.generation}, "
         assert (shown in view.words) == said
         place = [other.generation, other.index] if said else list(best)

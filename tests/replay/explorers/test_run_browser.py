@@ -46,7 +46,7 @@ def browser(log):
 
 def went(explorer, place, how="click"):
     """What the browser says once somebody went to a program of the picture."""
-    told = {"kind": "at", "generation": place[0], "index": place[1], "how": how}
+    told = {"kind": "at", "generation": place[0], "index": place[1], "how": how, "move": 1}
     explorer._on_message(told)
 
 
