@@ -77,7 +77,7 @@ def test_nobody_is_behind_an_equal_or_a_weaker_one(
 
 
 def test_dropped_texts_are_partial_and_neither_best_nor_parent(
-    raced: evo.Log, capsys: pytest.CaptureFixture[str]
+    raced: evo.Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dropped = [c for c in raced.children if c.evaluation.status == "partial"]
     assert dropped
@@ -95,7 +95,7 @@ def test_dropped_texts_are_partial_and_neither_best_nor_parent(
     assert (frame["status"] == "partial").sum() == len(dropped)
     assert frame.loc[frame["status"] == "partial", "fitness"].isna().all()
     assert f"({len(dropped)} dropped on a batch" in repr(raced)
-    assert main(["report", str(raced.path)]) == 0
+    assert main(["report", str(raced.path), "-o", str(tmp_path / "report.png")]) == 0
     assert f"{len(dropped)} children were dropped" in capsys.readouterr().out
 
 

@@ -135,7 +135,7 @@ def test_a_best_child_without_a_fitness_has_a_page(tmp_path):
     replay.site(path, tmp_path / "site")
     steps = data_of(tmp_path / "site", 0)["steps"]
     assert [step["head"][-17:] for step in steps] == ["without a fitness"] * 2
-    assert main(["report", str(path)]) == 0
+    assert main(["report", str(path), "-o", str(tmp_path / "report.png")]) == 0
     browser = replay.browse(path)
     assert "error" in browser.words
     browser.close()
