@@ -46,6 +46,7 @@ from .logs.frames import (
 )
 from .logs.gates import gate_calls as gate_calls
 from .logs.lineage import lineage as lineage
+from .logs.samples import notebooks as notebooks
 from .planning.bilinear import fit_bilinear as fit_bilinear
 from .planning.depth import depth_breadth as depth_breadth
 from .planning.depth import envelope as envelope

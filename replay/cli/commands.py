@@ -387,3 +387,16 @@ def samples(folder: Path) -> int:
 
     print(f"{len(copy_samples(folder))} logs in {folder}; try `replay report {folder}`")
     return 0
+
+
+def notebooks(folder: Path) -> int:
+    """Copies the notebooks to a folder, with the logs that they read.
+
+    Args:
+        folder: Folder of the copies.
+    """
+    from replay.logs.samples import notebooks as copy_notebooks
+
+    books = copy_notebooks(folder)
+    print(f"{len(books)} notebooks and their logs in {folder}; try `jupyter lab {books[0]}`")
+    return 0

@@ -18,6 +18,7 @@ COMMANDS = {
     },
     "Exchange": {
         "samples": "replay.cli.commands:samples",
+        "notebooks": "replay.cli.commands:notebooks",
         "import": "replay.cli.commands:import_runs",
         "export": "replay.cli.commands:export_runs",
     },

@@ -1,17 +1,20 @@
-"""Sample logs: a few runs of a real LLM that the package brings along."""
+"""What the package brings along: sample logs of a real LLM, and the notebooks with their logs."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGED = Path(sysconfig.get_path("data")) / "share" / "evo-replay" / "samples"
-"""Where the samples are in an installed package."""
+PACKAGED = Path(sysconfig.get_path("data")) / "share" / "evo-replay"
+"""Where notebooks and logs are in an installed package."""
 
-CLONED = Path(__file__).parents[2] / "logs" / "corpus" / "qwen2.5-coder-1.5b"
+CLONED = Path(__file__).parents[2]
 """Where they are in a clone of the repository."""
+
+SAMPLES = Path("logs", "corpus", "qwen2.5-coder-1.5b")
 
 
 def copy_samples(folder: str | os.PathLike[str]) -> list[Path]:
@@ -27,15 +30,56 @@ def copy_samples(folder: str | os.PathLike[str]) -> list[Path]:
         FileExistsError: A file of the same name is there already.
         FileNotFoundError: This installation has no samples.
     """
-    source = next((each for each in (PACKAGED, CLONED) if each.is_dir()), None)
-    if source is None:
-        raise FileNotFoundError(f"no sample logs, expected them in {PACKAGED} or {CLONED}")
-    logs = sorted(source.rglob("*.jsonl.gz"))
-    copies = [Path(folder) / log.relative_to(source) for log in logs]
+    source = _brought() / SAMPLES
+    return _copy(source, sorted(source.rglob("*.jsonl.gz")), Path(folder))
+
+
+def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
+    """Copies the notebooks, and the logs that they read, to a folder.
+
+    They run from there without a key and without a network; `FOLDER/notebooks` has the notebooks,
+    `FOLDER/logs` some 30 MB of logs.
+
+    Args:
+        folder: The folder, which is created if it is missing.
+
+    Returns:
+        The paths of the notebooks.
+
+    Raises:
+        FileExistsError: A file of the same name is there already.
+        FileNotFoundError: This installation has no notebooks.
+
+    Example:
+        >>> replay.notebooks("evo-replay")[0].name  # doctest: +SKIP
+        '00_quickstart.ipynb'
+    """
+    source = _brought()
+    logs = [
+        path
+        for part in ("corpus", "samples")
+        for path in sorted((source / "logs" / part).rglob("*"))
+        if path.is_file()
+    ]
+    books = sorted((source / "notebooks").glob("[0-9]*.ipynb"))
+    return _copy(source, [*books, *logs], Path(folder))[: len(books)]
+
+
+def _brought() -> Path:
+    """Returns the folder with the notebooks and logs of this installation."""
+    for root in (PACKAGED, CLONED):
+        if (root / SAMPLES).is_dir():
+            return root
+    raise FileNotFoundError(f"no notebooks and logs, expected them in {PACKAGED} or {CLONED}")
+
+
+def _copy(source: Path, files: Sequence[Path], folder: Path) -> list[Path]:
+    """Copies files to the places that they have in their source; all of them, or none."""
+    copies = [folder / file.relative_to(source) for file in files]
     for copy in copies:
         if copy.exists():
-            raise FileExistsError(f"{copy}: exists already; name a folder without the samples")
-    for log, copy in zip(logs, copies, strict=True):
+            raise FileExistsError(f"{copy}: exists already; name another folder")
+    for file, copy in zip(files, copies, strict=True):
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(log, copy)
+        shutil.copyfile(file, copy)
     return copies
