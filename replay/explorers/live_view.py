@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.cost import cost_of_calls
-from evo.logs.journal import LogError
+from evo.logs.journal import LogError, is_written
 from evo.logs.log import Log, read_log
 from replay.explorers.background import start_thread, wait
 from replay.explorers.run_browser import browse_code, film_parts
@@ -42,6 +42,7 @@ class Progress(RunView):
     """The best program of a run in progress."""
 
     seconds: float | None  # since the session began, up to its end
+    written: bool  # whether a process writes the log
 
     @property
     def words(self) -> str:
@@ -63,13 +64,24 @@ class Progress(RunView):
             dollars = "no LLM, no cost"
         elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
         left = (log.goal - len(log.generations)) / max(len(log.generations), 1)
-        if self.seconds and log.generations and left > 0 and not log.ended:
+        if self.seconds and log.generations and left > 0 and self.written:
             elapsed += f"; at this pace {_span(left * self.seconds)} left"
             if cost.dollars and is_llm:
                 elapsed += f" and ${left * cost.dollars:.4f}"
         return (
-            f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
+            f"{_state(log, self.written)} after {done}: {tokens}, {dollars}{elapsed}. "
             f"Best so far: {name(self.data.best)}. {self._shown}{run_words(self.data)}"
+        )
+
+    @property
+    def bar(self) -> str:
+        """The children that are complete as a bar, and their number, in HTML."""
+        log = self.data.log
+        done, goal = len(log.outcomes), log.goal * log.header.children
+        words = f"{done:,} of {goal:,} children, {len(log.calls):,} calls"
+        return (
+            f"<progress max='{max(goal, 1)}' value='{min(done, goal)}' aria-label='children' "
+            f"style='width:min(320px, 60%);vertical-align:middle'></progress> {words}"
         )
 
     @property
@@ -103,11 +115,15 @@ class LiveView(RunExplorer):
         )
         control = choice("Log", options, tip="Which run")
         super().__init__(subject, {"log": control}, help=HELP)
+        import ipywidgets
+
+        self._bar = ipywidgets.HTML()
         self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
         bar = self.widget.children[1]
         play, film = film_parts(lambda: self._view)
         bar.children = (*bar.children, row([self.stop_button, play]))
-        self.widget.children = (*self.widget.children, film)
+        help_line, *rest = self.widget.children
+        self.widget.children = (help_line, self._bar, *rest, film)
         self._show_state()
         self._thread = start_thread(self._follow)
 
@@ -149,6 +165,7 @@ class LiveView(RunExplorer):
     def _look(self, path: str) -> RunView | Sentence:
         """What is new in a log, or why there is nothing to see."""
         data = self._logs.pop(path, None)
+        written = is_written(Path(path))  # asked first: a run that ends now has said so below
         try:
             if data is None:
                 if not Path(path).exists():
@@ -160,32 +177,37 @@ class LiveView(RunExplorer):
             return Sentence(str(error))
         self._logs[path] = data
         chosen = self._chosen if self._chosen in data.places else data.best
-        return Progress(**vars(look_at(data, chosen)), seconds=_seconds(data.log))
+        written = written and not data.log.ended
+        seen = look_at(data, chosen)
+        return Progress(**vars(seen), seconds=_seconds(data.log, written), written=written)
 
     def _is_over(self) -> bool:
-        """Whether the session of the run that is shown has ended."""
-        return isinstance(self._view, RunView) and self._view.data.log.ended
+        """Whether nothing writes the run that is shown: it has ended, or its process has."""
+        return isinstance(self._view, Progress) and not self._view.written
 
     def _show_state(self) -> None:
-        """There is nothing to stop once the session has ended."""
+        """Show how far the run is; there is nothing to stop once nothing writes it."""
         self.stop_button.disabled = self._is_over()
+        self._bar.value = self._view.bar if isinstance(self._view, Progress) else ""
 
 
-def _seconds(log: Log) -> float | None:
-    """Wall time of the last session, up to its last line if that is an end."""
+def _seconds(log: Log, written: bool) -> float | None:
+    """Wall time of the last session, up to its last line if nothing writes it any more."""
     if not log.sessions:
         return None
     began = datetime.datetime.fromisoformat(log.sessions[-1].started).timestamp()
     try:
-        now = os.stat(log.path).st_mtime if log.ended else time.time()
+        now = time.time() if written else os.stat(log.path).st_mtime
     except OSError:
         return None
     return max(0.0, now - began)
 
 
-def _state(log: Log) -> str:
-    if not log.ended:
+def _state(log: Log, written: bool) -> str:
+    if written:
         return "Under way"
+    if not log.ended:
+        return "Interrupted (no process writes the log), can be resumed,"
     end = log.ends[-1]
     if end.reason == "completed":
         return "Completed"

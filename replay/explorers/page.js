@@ -9,6 +9,7 @@ if (!window.replayPage) {
 
   // Lists of files and tables of runs, with room around their lines. Of a long name the end is
   // shown, where runs of a task differ; the whole name is its tooltip.
+  // Without a kernel the view says so in words: no sign of it on every widget around it.
   // Buttons and sliders look as those of the view that the browser draws (`view.js`).
   const look = document.createElement("style");
   look.textContent = `
@@ -27,6 +28,8 @@ if (!window.replayPage) {
       width: auto !important; max-width: 100%; height: auto; line-height: 1.5; text-align: left;
       white-space: normal; overflow-wrap: anywhere; }
     .replay-explorer .widget-select-multiple > select { width: 100%; flex: 0 0 auto; }
+    .replay-explorer:has(.replay-view).jupyter-widgets-disconnected::before,
+    .replay-explorer:has(.replay-view) .jupyter-widgets-disconnected::before { display: none; }
     .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }

@@ -421,6 +421,7 @@ const WAIT = 120;  // milliseconds without a key after which the kernel is told
 export default {
   render({ model, el }) {
     el.style.cssText += ";width:100%;min-width:0";
+    const unwatch = watchKernel(model, el);
     // Where somebody went last, which the kernel may not have heard of yet: until then it stays.
     let timer = 0, asked = false, grown = false, moves = model.get("heard"), place = null;
     const read = () => ({ at: model.get("heard") < moves ? place : model.get("at"), drawing: model.get("drawing") });
@@ -447,6 +448,7 @@ export default {
       clearTimeout(timer);
       model.off("change:at change:drawing change:heard", told);
       model.off("change:run", loaded);
+      unwatch();
       view.close();
     };
   },

@@ -801,6 +801,7 @@ const REST = 120;  // milliseconds without a move after which the kernel is told
 export default {
   render({ model, el }) {
     el.style.cssText += ";width:100%;min-width:0";
+    const unwatch = watchKernel(model, el);
     const read = () => Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
     let timer = 0, asked = false;
     const flush = () => { clearTimeout(timer); timer = 0; model.save_changes(); };
@@ -825,6 +826,7 @@ export default {
       if (timer) flush();
       model.off(changes, told);
       model.off("change:data", loaded);
+      unwatch();
       view.close();
     };
   },

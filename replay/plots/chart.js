@@ -854,6 +854,7 @@ export function mount(el, given, tell = () => {}) {
 export default {
   render({ model, el }) {
     el.style.cssText += ";width:100%;min-width:0";
+    const unwatch = watchKernel(model, el);
     const parsed = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
     const read = () => {
       const pages = model.get("pages"), at = model.get("at");
@@ -878,6 +879,7 @@ export default {
     model.send({ kind: "mounted" });
     return () => {
       model.off(changes, changed);
+      unwatch();
       view.close();
     };
   },

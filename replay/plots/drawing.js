@@ -132,3 +132,37 @@ function redraw(parent, paint) {
 function write(node, text) {
   if (node.textContent !== String(text)) node.textContent = text;
 }
+// Says in words above a live view that its kernel is gone, or that no message reaches it; the view
+// stays as it is. Returns what stops listening. `model` is anywidget's; front ends other than
+// Jupyter's may have no `kernel`, and tell of its end by the event of widgets alone.
+const ENDS = ["restarting", "autorestarting", "dead"];
+function watchKernel(model, el) {
+  const line = html("div", { role: "status", style: "font: 13px/1.45 system-ui, sans-serif" });
+  el.prepend(line);
+  let gone = false;
+  const say = (text) => {
+    line.textContent = text;
+    line.style.borderLeft = text ? "4px solid #d55e00" : "";
+    line.style.padding = text ? "3px 9px" : "";
+  };
+  const ended = () => {
+    if (gone) return;
+    gone = true;
+    const now = new Date().toLocaleTimeString();
+    say(`The kernel is gone (${now}). What is shown stays as it was then; run the cell again to go on.`);
+  };
+  const status = (_, now) => { if (ENDS.includes(now)) ended(); };
+  const connection = (_, now) => {
+    if (!gone) say(now === "connected" ? "" : "No connection to the kernel: what is shown may be old.");
+  };
+  const kernel = model.widget_manager?.kernel;
+  kernel?.statusChanged?.connect(status);
+  kernel?.connectionStatusChanged?.connect(connection);
+  model.on("comm_live_update", ended);
+  return () => {
+    kernel?.statusChanged?.disconnect(status);
+    kernel?.connectionStatusChanged?.disconnect(connection);
+    model.off("comm_live_update", ended);
+    line.remove();
+  };
+}

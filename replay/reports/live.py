@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from evo.logs.cost import cost_of_calls
-from evo.logs.journal import LogError
+from evo.logs.journal import LogError, is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop, stop_file
 from evo.models.serving import JSON, Request, Response, Server
@@ -117,21 +117,6 @@ class Run:
             end = log.ends[-1]
             return f"{done}: {end.reason}{': ' + end.message if end.message else ''}"[:300]
         return done
-
-
-def is_written(path: Path) -> bool:
-    """Whether a process holds the lock by which it writes a log."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        fcntl.flock(file, fcntl.LOCK_UN)
-    return False
 
 
 @dataclass

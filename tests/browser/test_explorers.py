@@ -121,6 +121,7 @@ def test_budgets_need_no_kernel(opened, screenshots):
     page.wait_for_function(
         "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
     )
+    lab.sees(page, "The kernel is gone")
     lab.press(page, "generations T", "ArrowRight")
     lab.wait_for(page, "T = 16 generations of N = 4 children", key="Description")
     page.get_by_label("τ", exact=True).fill("0.5")

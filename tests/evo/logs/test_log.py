@@ -1,5 +1,7 @@
+import fcntl
 import gzip
 import random
+import threading
 import zlib
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_child, sample_header, sample_lines, write_sample
 
-from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line
+from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line, is_written
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import compact, salvage_log
 from evo.logs.records import Generation, Line
@@ -117,6 +119,18 @@ def test_second_writer_is_refused(tmp_path: Path) -> None:
     path = write_sample(tmp_path / "a.jsonl")
     with Writer.claim(path), pytest.raises(LogBusyError, match="another process"):
         Writer.claim(path)
+    Writer.claim(path).close()
+
+
+def test_who_looks_whether_a_log_is_written_keeps_no_writer_from_it(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    assert not is_written(path)
+    assert not is_written(tmp_path / "none.jsonl")
+    with Writer.claim(path):
+        assert is_written(path)
+    looked = path.open()
+    fcntl.flock(looked, fcntl.LOCK_SH)  # a look, at the moment in which a writer begins
+    threading.Timer(0.02, looked.close).start()
     Writer.claim(path).close()
 
 

@@ -1,3 +1,4 @@
+import fcntl
 import re
 import time
 
@@ -42,11 +43,17 @@ def test_it_follows_a_log_as_it_grows(tmp_path, follow):
     lines = data.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:3]))
     wait_until(lambda: "after 0 of 4 generations:" in view.words)
+    wait_until(lambda: "Interrupted (no process writes the log)" in view.words)
+    assert view.stop_button.disabled
     with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as who writes it does
         file.write(b"".join(lines[3:5]) + lines[5][:20])
         file.flush()
+        wait_until(lambda: view.words.startswith("Under way"))
         wait_until(lambda: "0 of 4 generations and 2 of 3 children of the next" in view.words)
-        assert not view.stop_button.disabled
+        wait_until(lambda: not view.stop_button.disabled)
+        assert "value='2'" in view._bar.value
+        assert "2 of 12 children" in view._bar.value
         file.write(lines[5][20:] + b"".join(lines[6:]))
     wait_until(lambda: "Completed after 4 of 4 generations" in view.words)
     wait_until(lambda: view.stop_button.disabled)
@@ -71,7 +78,9 @@ def test_time_and_cost_left_go_by_what_a_generation_took(tmp_path, follow, done)
     ends = [k for k, line in enumerate(lines) if b'"kind":"generation"' in line]
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(lines[: ends[done - 1] + 1]))
-    words = follow(path).words
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        words = follow(path).words
     spent, left = map(float, re.findall(r"\$([\d.]+\d)", words))
     assert left == pytest.approx(spent * (4 - done) / done, abs=1e-4)
     hours, more = map(
