@@ -158,10 +158,12 @@ function watchKernel(model, el) {
   const kernel = model.widget_manager?.kernel;
   kernel?.statusChanged?.connect(status);
   kernel?.connectionStatusChanged?.connect(connection);
+  kernel?.disposed?.connect(ended);
   model.on("comm_live_update", ended);
   return () => {
     kernel?.statusChanged?.disconnect(status);
     kernel?.connectionStatusChanged?.disconnect(connection);
+    kernel?.disposed?.disconnect(ended);
     model.off("comm_live_update", ended);
     line.remove();
   };
