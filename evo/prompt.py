@@ -290,14 +290,18 @@ def parse_reply(
     """
     if reply is None or finish_reason == "length":
         return None
-    found = dict[str, str]()
-    for block in _BLOCK.finditer(_without_thoughts(reply)):
-        if block["end"] is None:
-            return None
+    # Only the last block of each tag may hold the program, and only the last of all may be open.
+    found = {block["tag"]: block for block in _BLOCK.finditer(_without_thoughts(reply))}
+    blocks = sorted(found.values(), key=re.Match.start)
+    if blocks and blocks[-1]["end"] is None:
+        return None
+    bodies = dict[str, str]()
+    for block in blocks:
         tag = block["tag"].lower()
-        found["tagged" if tag in _TAGS[evolves] else "other" if tag else "untagged"] = block["body"]
+        kind = "tagged" if tag in _TAGS[evolves] else "other" if tag else "untagged"
+        bodies[kind] = block["body"]
     kinds = ("tagged", "untagged", "other") if evolves == "text" else ("tagged", "untagged")
-    body = next((found[kind] for kind in kinds if kind in found), "")[1:-1]
+    body = next((bodies[kind] for kind in kinds if kind in bodies), "")[1:-1]
     return body + "\n" if body.strip() else None
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from evo.filters.ends import BREAKS, shared_lines
 from evo.searches.base import Member
 
 LONG = 4000
@@ -54,8 +55,12 @@ def _similarity(one: str, other: str, least: float) -> float:
         return 1.0
     if max(len(one), len(other)) <= LONG:
         return 2 * _common(one, other) / total
-    lines, others = one.splitlines(keepends=True), other.splitlines(keepends=True)
-    return 2 * _common(lines, others) / total
+    start, end = shared_lines(one, other)
+    rests = [text[start : len(text) - end] for text in (one, other)]
+    if max(text.count(each) for text in rests for each in BREAKS) > MOST_LINES:
+        return 2 * (start + end) / total
+    lines, others = (text.splitlines(keepends=True) for text in rests)
+    return 2 * (start + end + _common(lines, others)) / total
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evo.filters.ends import shared_lines
 from evo.searches.base import Member
 
 
@@ -24,10 +25,9 @@ class SameProgram:
 
     def check(self, program: str, archive: Sequence[Member]) -> str | None:
         """Returns where the archive holds the program, or None."""
-        text = _plain(program)
         for member in archive:
             known = member.program
-            if known is not None and _plain(known) == text and self._same(known, program):
+            if known is not None and _alike(known, program) and self._same(known, program):
                 generation, index = member.place
                 return f"generation {generation}, child {index} is the same"
         return None
@@ -47,9 +47,17 @@ class SameLines(SameProgram):
         return True
 
 
-def _plain(program: str) -> str:
-    """Returns a program without spaces at line ends and without blank lines."""
-    return "\n".join(line.rstrip() for line in program.splitlines() if line.strip())
+def _alike(one: str, other: str) -> bool:
+    """Whether two programs are equal but for spaces at line ends and blank lines."""
+    if one == other:
+        return True
+    start, end = shared_lines(one, other)
+    return _plain(one[start : len(one) - end]) == _plain(other[start : len(other) - end])
+
+
+def _plain(text: str) -> list[str]:
+    """Returns the lines of a text without spaces at their ends and without blank ones."""
+    return list(filter(None, map(str.rstrip, text.splitlines())))
 
 
 def _tokens(program: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Filters: what is refused, what that costs, and what a log keeps of them."""
 
+import itertools
 import random
 import re
 from collections.abc import Sequence
@@ -10,12 +11,17 @@ from typing import Any
 import msgspec
 import pytest
 from evo_runs import same_run, write_task
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import evo
 import replay
 from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
+from evo.filters.ends import BREAKS, shared_lines
+from evo.filters.near_duplicates import _common, _similarity
 from evo.filters.registry import filters_of, records_of
+from evo.filters.same_program import _alike
 from evo.runs.configuration import find_run, make_header, make_header_again
 from evo.runs.identity import as_begun, differences
 from evo.runs.planning import asked_in
@@ -144,6 +150,43 @@ def test_similarity_is_that_of_the_longest_common_subsequence() -> None:
         share = 2 * table[len(one), len(other)] / (len(one) + len(other))
         found = NearDuplicates(ratio=0.01).check(one, archive(other)) or " is 0.000 the same"
         assert f" is {share:.3f} the same" in found
+
+
+def lines_in_common(one: list[str], other: list[str]) -> tuple[list[str], list[str]]:
+    """Returns the longest beginning in common, and the longest end of what is left."""
+    start = sum(
+        1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False))
+    )
+    left = zip(one[start:][::-1], other[start:][::-1], strict=False)
+    end = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], left))
+    return one[:start], one[len(one) - end :]
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", " ", *BREAKS]), max_size=12).map("".join)
+
+
+@given(PIECES, PIECES, PIECES, PIECES)
+def test_what_texts_share_at_their_ends_is_whole_lines(
+    start: str, one: str, other: str, end: str
+) -> None:
+    texts = one, other = start + one + end, start + other + end
+    assume(one != other)
+    begins, ends = lines_in_common(*(text.splitlines(keepends=True) for text in texts))
+    assert shared_lines(one, other) == (len("".join(begins)), len("".join(ends)))
+
+
+@given(PIECES, PIECES, PIECES, PIECES)
+def test_filters_of_lines_find_what_their_plain_definition_finds(
+    start: str, one: str, other: str, end: str
+) -> None:
+    texts = one, other = start + one + end, start + other + end
+    plain = [[line.rstrip() for line in text.splitlines() if line.strip()] for text in texts]
+    assert _alike(one, other) == (plain[0] == plain[1])
+    fill = "".join(f"a{k}\n" for k in range(900))  # so that they count as long
+    long = [start + fill + one + end, start + fill + other + end]
+    lines = [text.splitlines(keepends=True) for text in long]
+    share = 2 * _common(*lines) / sum(map(len, long))
+    assert _similarity(*long, 0.01) == (1.0 if long[0] == long[1] else share)
 
 
 def test_near_duplicates_of_a_long_program_are_found_line_by_line() -> None:
