@@ -222,7 +222,8 @@ class _Worker:
         self.process, self._channels = process, channels
         # The task that each server received last, and its notes, which the hash leaves out.
         self._known: dict[socket.socket, tuple[str, str | None]] = {}
-        self._folders: tuple[str, ...] = ()
+        self._setup: Setup | None = None
+        self._ready: dict[socket.socket, Ready] = {}
         self._words: str | None = None
         self._stopping = threading.Lock()
 
@@ -248,12 +249,18 @@ class _Worker:
 
     def greet(self, setup: Setup) -> Ready:
         """Tell the servers where packages are and learn how they are protected."""
-        for channel in self._channels:
+        self._setup = setup
+        return self._get_ready(self._channels[0])
+
+    def _get_ready(self, channel: socket.socket) -> Ready:
+        """Have a server enter its namespaces, unless it has; the first one must be the first."""
+        if channel not in self._ready:
+            if self._setup is None:
+                raise RuntimeError("greet the worker before it is asked for anything")
             channel.settimeout(_START_SECONDS)
-        send(self._channels[0], setup)
-        answers = [_READY.decode(receive(channel)) for channel in self._channels]
-        self._folders = tuple(filter(None, (ready.folder for ready in answers)))
-        return answers[0]
+            send(channel, self._setup)
+            self._ready[channel] = _READY.decode(receive(channel))
+        return self._ready[channel]
 
     def ask(self, task: TaskRecord, request: Request, *, keep_value: bool) -> Evaluation:
         """Have one program evaluated."""
@@ -262,12 +269,14 @@ class _Worker:
         channel = self._channels[any("scipy" in text for text in (request.program, *texts))]
         needed = self._unless_known(channel, task) if shared else _how_to_run(task)
         patience = 2 * request.limits.seconds + _PATIENCE_SECONDS
+        self._get_ready(channel)
         channel.settimeout(patience)
         send(channel, msgspec.structs.replace(request, task=needed))
         answer = _ANSWER.decode(receive(channel))
         if answer.evaluation is not None:
             return answer.evaluation
         channel = self._channels[2]
+        self._get_ready(channel)
         channel.settimeout(patience)
         scoring = Scoring(
             task=self._unless_known(channel, task),
@@ -305,8 +314,9 @@ class _Worker:
                 _, words = self.process.communicate()
             for channel in self._channels:
                 channel.close()
-            for folder in self._folders:
-                remove_tree(folder)
+            for ready in self._ready.values():
+                if ready.folder:
+                    remove_tree(ready.folder)
             self._words = words[-2000:].decode("utf-8", "replace").strip()
 
     def last_words(self) -> str:

@@ -77,10 +77,12 @@ class Jail:
     def separate(self) -> None:
         """Choose namespaces and enter those that must be entered before the server is forked."""
         plain = self._working_namespaces(user=False)
-        with_user = {} if "user" in self.missing else self._working_namespaces(user=True)
-        count = sum(not reason for reason in plain.values())
-        self._user_namespace = sum(not reason for reason in with_user.values()) > count
-        reasons = with_user if self._user_namespace else plain
+        reasons = plain
+        if any(plain.values()) and "user" not in self.missing:
+            with_user = self._working_namespaces(user=True)
+            failures = [sum(map(bool, found.values())) for found in (with_user, plain)]
+            self._user_namespace = failures[0] < failures[1]
+            reasons = with_user if self._user_namespace else plain
         self.missing |= {name: reason for name, reason in reasons.items() if reason}
         self.active |= reasons.keys() - self.missing.keys()
         if self._user_namespace:
