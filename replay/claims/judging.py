@@ -12,33 +12,29 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from evo.logs.types import Fields, JsonObject
+from evo.logs.types import Fields
 from evo.policies import SETS, PolicyClass
-from replay.claims.decision import (
-    Outcome,
-    checked_margin,
-    decide,
-    detectable,
-    exaggeration,
-    kurtosis_of,
-    p_above,
-    power,
-    power_band,
-    shrunk,
-    still_needed,
+from replay.claims.decision import Outcome, checked_margin, decide, kurtosis_of, p_above
+from replay.claims.found import Found, cost_of, verdict_of
+from replay.claims.several import (
+    TaskPools,
+    groups_on_tasks,
+    policies_on_tasks,
+    shared_tasks,
+    strata_of,
 )
-from replay.claims.sides import Sides, sides_of
+from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
 from replay.claims.verdict import Verdict
-from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
+from replay.logs.frames import distinct_runs
 from replay.simulation.earlier import Earlier
-from replay.simulation.effects import SURE, deciding_limits
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
+from replay.simulation.widths import SURE, deciding_limits
 from replay.statistics.groups import Groups, compare_groups, unlike
 from replay.statistics.intervals import (
     LEAST,
@@ -82,15 +78,19 @@ def judge(
     """Judges how a compares with b, on logs of ours, imported ones or a table.
 
     Args:
-        frame: Rows of `replay.load`, of one task.
+        frame: Rows of `replay.load`. Several tasks are judged together: effects are then in
+            standard deviations within tasks (of all runs of both sides; of policies, of what b
+            reaches), runs are exchanged within tasks, and the verdict is of these tasks. What they
+            say of further ones stands beside it (`Verdict.further`).
         a: A policy, by name or class, which is best compared with `single`, one run that gets the
             whole budget; or {column: value} such as {"model": "x"} or {"children": 8},
             `generations` being the depth at which runs are compared. Runs of equal seeds are
             pairs, and so are copies (forks) of one run. Where only some runs have a partner, all
             are compared as groups in which the pairs stay together; none is discarded.
         b: The same of what it is compared with.
-        margin: Largest difference in fitness, in either direction, that counts as none. It must not
-            be computed from these runs. None: there is no margin.
+        margin: Largest difference in fitness (in standard deviations, of several tasks), in either
+            direction, that counts as none. It must not be computed from these runs. None: there is
+            no margin.
         sequential: Whether verdict and interval must hold however often this is asked, for
             instance after every run. Runs enter in the order of their seeds.
         bounds: Lowest and highest score that is possible. With it, `sequential` bets on bounded
@@ -104,9 +104,10 @@ def judge(
         seed: Key of all draws.
 
     Raises:
-        ValueError: Runs of several tasks, or of several models or N on one side; a policy against
-            a group; a group without runs; a run without any fitness, which has no mean; a negative
-            margin; policies with `sequential`; a score outside `bounds`.
+        ValueError: Runs of several models or N on one side and task; several tasks of which the
+            sides share none, or with `sequential` or `bounds`; a policy against a group; a group
+            without runs; a run without any fitness, which has no mean; a negative margin; policies
+            with `sequential`; a score outside `bounds`.
     """
     frame, margin = distinct_runs(frame), checked_margin(margin)
     if is_policy(a) and is_policy(b):
@@ -117,16 +118,31 @@ def judge(
                 "{'model': 'x'} and {'model': 'y'}, where each new pair of runs is new evidence. "
                 "All policies are replayed on the same runs, so a further replay is none"
             )
+        if "task" in frame and frame["task"].nunique() > 1:
+            each = TaskPools(
+                frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier
+            )
+            found = verdict_of(frame, policies_on_tasks(each, a, b, level), margin, level)
+            return dataclasses.replace(found, null_p=each.null_p(a, b))
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier)
         found = judge_pools(frame, pools, a, b, margin, level=level)
         return dataclasses.replace(found, null_p=pools.null_p(a, b))
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         raise not_sides(a, b)
-    sides = sides_of(frame, a, b, calls)
     names = (_named(a), _named(b))
+    if tasks := shared_tasks(frame, a, b):
+        if sequential or bounds is not None:
+            raise ValueError(
+                "expected runs of one task with sequential=True or bounds=, got runs of several; "
+                + SEVERAL_TASKS
+            )
+        strata = strata_of(frame, tasks, a, b, calls)
+        together = groups_on_tasks(*strata, names, margin, level, seed)
+        return verdict_of(frame[frame["task"].isin(strata[0])], together, margin, level)
+    sides = sides_of(frame, a, b, calls)
     if sequential:
         return _followed(frame, sides, names, margin, bounds, level)
-    return _judged(frame, _of_groups(sides, names, margin, bounds, level, seed), margin, level)
+    return verdict_of(frame, _of_groups(sides, names, margin, bounds, level, seed), margin, level)
 
 
 def is_policy(side: Side) -> TypeGuard[str | PolicyClass]:
@@ -152,45 +168,10 @@ def judge_pools(
     level: float = 0.95,
 ) -> Verdict:
     """`judge` of two policies on pools of the frame's runs, for several comparisons on them."""
-    return _judged(frame, _of_policies(pools, a, b, level), checked_margin(margin), level)
+    return verdict_of(frame, _of_policies(pools, a, b, level), checked_margin(margin), level)
 
 
-class _Found(NamedTuple):
-    """A comparison before its verdict."""
-
-    about: JsonObject  # fields of the verdict that are known already
-    limits: tuple[float, float]  # by which it is decided; NaN where nothing can be
-    error: float  # standard error of the effect
-    freedom: float
-    depth: int  # generations of the runs
-    per: float  # single runs in a unit of n
-    kurtosis: float = 0.0  # of the runs, see `kurtosis_of`
-
-
-def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> Verdict:
-    verdict = decide(*found.limits, margin)
-    if verdict == "within margin" and math.isnan(found.about["interval"].low):
-        verdict = "undetermined"  # without any spread the size of an effect is unknown
-    effect, n = found.about["interval"].value, found.about["n"]
-    finds = detectable(found.error, found.freedom, level)
-    more = still_needed(n, effect, margin, finds, verdict, found.per)
-    band = (math.nan, math.nan)
-    if more and not margin:
-        factor = 1 + more / (n * found.per)
-        band = power_band(
-            effect, found.error, found.freedom, factor, level, kurtosis=found.kurtosis
-        )
-    return Verdict(
-        verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
-        power=power(shrunk(effect, found.error), found.error, found.freedom, level),
-        exaggeration=exaggeration(effect, found.error, found.freedom, level)
-        if verdict in ("greater", "less") else math.nan,
-        runs_needed=more, power_then=band,
-        cost=_cost(frame, found.depth, more), **found.about,
-    )  # fmt: skip
-
-
-def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> _Found:
+def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> Found:
     one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
     limits = pools.effect(a, b, level=level)
     error = (limits.high - limits.low) / 2 / float(student(level, freedom))
@@ -211,7 +192,7 @@ def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level
             f"{(decides[1] - decides[0]) / (limits.high - limits.low):.2g} times as wide, which "
             "does not: it stays undetermined."
         )
-    return _Found(about, decides, error, freedom, pools.rounds, 1.0)
+    return Found(about, decides, error, freedom, pools.rounds, 1.0)
 
 
 def _of_groups(
@@ -221,7 +202,7 @@ def _of_groups(
     bounds: tuple[float, float] | None,
     level: float,
     seed: int,
-) -> _Found:
+) -> Found:
     left, right, n = sides.left, sides.right, sides.units
     least = sides.pairs if sides.paired else min(len(left), len(right))
     kind = "pairs" if sides.paired else "groups"
@@ -264,7 +245,7 @@ def _of_groups(
         "bounded": bounded_difference(sides, bounds, level) if bounds else None,
     }  # fmt: skip
     kurtosis = kurtosis_of(*((left - right,) if sides.paired else (left, right)))
-    return _Found(
+    return Found(
         about, (low, high), found.error, found.freedom, max(sides.depths), sides.runs / n, kurtosis
     )
 
@@ -353,7 +334,7 @@ def _followed(
         e_within=min(float(e_process(sign * d, half_range, -margin)[-1]) for sign in (1, -1))
         if margin else math.nan,
         detectable=math.nan,
-        power=math.nan, runs_needed=more, cost=_cost(frame, max(sides.depths), more), n=len(d),
+        power=math.nan, runs_needed=more, cost=cost_of(frame, max(sides.depths), more), n=len(d),
         points=(sides.left, sides.right), unit="pairs", sequential=True,
         setting=f"whole runs after {sides.depths[0]} and {sides.depths[1]} generations, paired "
         f"{together}{sides.given}{waiting}",
@@ -362,20 +343,3 @@ def _followed(
 
 def _named(side: Fields) -> str:
     return ", ".join(f"{key} = {value}" for key, value in side.items())
-
-
-def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
-    """Returns the cost of this many runs of this depth, by unit, where it is known.
-
-    The FLOPs and dollars of the offline model are invented.
-    """
-    inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
-    stand_in = "model" in frame and frame["model"].map(is_stand_in).any()
-    if not 0 < runs < math.inf:
-        return {}
-    spent = {
-        unit: float(inside.groupby("run")[column].sum(min_count=1).mean())
-        for unit, column in COST_COLUMNS.items()
-        if column in inside and not (stand_in and unit in ("flops", "dollars"))
-    }
-    return {unit: runs * each for unit, each in spent.items() if math.isfinite(each) and each > 0}

@@ -39,8 +39,8 @@ from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.logs.frames import counted_once, distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
-from replay.simulation.effects import deciding_limits
 from replay.simulation.pools import Pools
+from replay.simulation.widths import deciding_limits
 from replay.statistics.resampling import holm
 
 REGIMES = {

@@ -23,8 +23,8 @@ from replay.claims.decision import VERDICTS, checked_margin, kurtosis_of, open_t
 from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, shares_apart
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
-from replay.simulation.effects import deciding_limits
 from replay.simulation.pools import Pools
+from replay.simulation.widths import deciding_limits
 from replay.statistics.exchange import Exchanges
 from replay.statistics.groups import freedom_of
 from replay.statistics.intervals import LEAST, FloatArray, IntArray, student

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from replay.claims.decision import BAND, POWER, Outcome
+from replay.claims.decision import BAND, POWER, Outcome, decide
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
+from replay.statistics.strata import Further
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 EXAGGERATED = 1.2
@@ -60,6 +62,12 @@ class Verdict:
             helped rests on it. NaN of groups.
         held_back: Why there is no verdict although the interval of an effect of policies excludes
             0; else empty.
+        scale: Unit of the effect: `fitness`, or `standard deviations within tasks` where several
+            tasks are judged together. The verdict is then of these tasks.
+        further: What several tasks say of further ones, whose effects may differ: their mean effect
+            with its interval over tasks (NaN below three tasks), and the spread between tasks.
+        effects: The effect on each of several tasks: task, effect, error, and pooled, the effect
+            drawn towards the mean over tasks as far as its error asks.
     """
 
     verdict: Outcome
@@ -90,16 +98,20 @@ class Verdict:
     exaggeration: float = math.nan
     null_p: float = math.nan
     held_back: str = ""
+    scale: str = "fitness"
+    further: Further | None = None
+    effects: pd.DataFrame | None = None
 
     @property
     def paragraph(self) -> str:
         """A paragraph for a methods section."""
         sentences = [
             f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} {self.unit}).",
-            f"The mean difference in fitness was {self.effect:.4g} ({self._limits}).",
+            f"The mean difference in {self.scale} was {self.effect:.4g} ({self._limits}).",
             *([f"A difference of up to {self.margin:.4g} counts as none."] if self.margin else []),
-            f"The verdict is: {self.verdict}.",
+            f"The verdict{' for these tasks' if self.further else ''} is: {self.verdict}.",
             self.held_back,
+            self._further,
             self._evidence,
             self._choosing,
             self._design,
@@ -135,6 +147,20 @@ class Verdict:
                 "stated 5 %; compare medians, too, or a share of successes."
             )
         return text
+
+    @property
+    def _further(self) -> str:
+        """What several tasks say of further ones."""
+        found = self.further
+        if found is None:
+            return ""
+        if math.isnan(found.low):
+            return "Fewer than three tasks say nothing of further ones."
+        return (
+            "For further tasks, whose effects may differ, the mean effect is "
+            f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}] (random effects over tasks, "
+            f"{decide(found.low, found.high, self.margin)})."
+        )
 
     @property
     def _choosing(self) -> str:
@@ -216,7 +242,7 @@ class Verdict:
         label = f"{self.interval.label}, n = {self.n} {self.unit}"
         ax.plot([self.effect], [0], "o", color="C0", label=label)
         names = f"{self.a} minus {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
-        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {names}")
+        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"{self.scale}, {names}")
         ax.set_title(self.verdict, loc="left")
         ax.legend(frameon=False, loc="upper right", fontsize="small")
         return ax

@@ -9,12 +9,10 @@ since repeated runs within a pool bias the best of K low.
 
 from __future__ import annotations
 
-import csv
-import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
 from replay.simulation.simulate import Replay
+from replay.simulation.together import Scaled, effects_together
+from replay.simulation.widths import widths
 from replay.statistics.intervals import (
     EQUAL,
     LEAST,
@@ -39,69 +39,8 @@ from replay.statistics.resampling import weights
 
 PoolKind = Literal["pool", "effect"]
 
-SURE = 20
-"""Runs from which on the interval of an effect decides by itself: see `deciding_limits`."""
-
-
-class Widths(NamedTuple):
-    """Multipliers of Student's half-width for effects of policies, and what the first covers.
-
-    Attributes:
-        usual: With it the interval holds the truth in 95 % of ordinary worlds.
-        worst: The same for the worst of all worlds that were tried.
-        least: Coverage of the usual one in the worst world.
-    """
-
-    usual: float
-    worst: float
-    least: float
-
-
-def widths(n: int, K: int) -> Widths:
-    """Returns the multipliers for pools of K of n runs, between those that were measured.
-
-    They are in `replay/statistics/effects.csv`, made by `tests/benchmarks/effect_multipliers.py`.
-    """
-    table = _widths()
-    sizes = sorted(table)
-
-    def at(size: int) -> FloatArray:
-        """The row of a size at this share of the runs."""
-        rows = table[size]
-        shares = [k / size for k, *_ in rows]
-        return np.array([np.interp(K / n, shares, [row[i] for row in rows]) for i in (1, 2, 3)])
-
-    known = np.array([at(size) for size in sizes])
-    return Widths(*(float(np.interp(n, sizes, column)) for column in known.T))
-
-
-@functools.cache
-def _widths() -> dict[int, list[tuple[float, ...]]]:
-    """The table by number of runs: K, both multipliers and the coverage."""
-    import replay.statistics.intervals
-
-    table: dict[int, list[tuple[float, ...]]] = {}
-    place = Path(replay.statistics.intervals.__file__).with_name("effects.csv")
-    with place.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            fields = (row[name] for name in ("K", "ordinary", "worst", "coverage"))
-            table.setdefault(int(row["n"]), []).append(tuple(map(float, fields)))
-    return table
-
-
-def deciding_limits(found: Interval, K: int) -> tuple[float, float]:
-    """The limits of an effect that decide: below 20 runs those that hold in the worst world, too.
-
-    Args:
-        found: The effect, with its interval.
-        K: Arms of each pool.
-    """
-    wider = 1.0
-    if found.n < SURE:
-        usual, worst, _ = widths(found.n, K)
-        wider = worst / usual
-    below, above = found.value - found.low, found.high - found.value
-    return found.value - wider * below, found.value + wider * above
+Replays = Replay | Sequence[Replay]
+"""A replay, or one for each of several tasks."""
 
 
 def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArray]:
@@ -190,24 +129,49 @@ def pool_kind(kind: str, n: int, K: int) -> str:
 
 
 def effect(
-    baseline: Replay, treatment: Replay, *, level: float = 0.95, name: str = "mean difference"
+    baseline: Replays, treatment: Replays, *, level: float = 0.95, name: str = "mean difference"
 ) -> Interval:
     """Returns the difference in final best fitness between two policies, paired by replicate.
 
     Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
 
     Args:
-        baseline: Replay of the baseline.
-        treatment: Replay of the policy to compare with it.
+        baseline: Replay of the baseline, or a list of one per task.
+        treatment: Replay of the policy to compare with it, or a list likewise.
         level: Nominal level of the interval.
         name: What the interval is called.
 
     Returns:
         The mean of `treatment` minus `baseline` in final best fitness, with its interval over runs.
+        Of lists the mean over these tasks, in standard deviations of what the baseline reaches on
+        each; what it says of further tasks, `replay.judge` states.
 
     Raises:
-        ValueError: The two replays drew different arms.
+        ValueError: The two replays drew different arms; lists of different lengths; a task without
+            an interval.
     """
+    if not isinstance(baseline, Sequence) and not isinstance(treatment, Sequence):
+        return _on_one_task(baseline, treatment, level, name)
+    if not (isinstance(baseline, Sequence) and isinstance(treatment, Sequence)):
+        raise ValueError("expected a replay of both policies, or a list of replays of both")
+    if len(baseline) != len(treatment) or not baseline:
+        raise ValueError(
+            "expected a replay of both policies for each task, "
+            f"got {len(baseline)} and {len(treatment)}"
+        )
+    parts = [
+        Scaled(_on_one_task(before, after, level, name), spread_of(before), before.arms.shape[1])
+        for before, after in zip(baseline, treatment, strict=True)
+    ]
+    return effects_together(parts, level=level, name=name).interval
+
+
+def spread_of(replay: Replay) -> float:
+    """Standard deviation over replicates of the final best fitness."""
+    return float(np.std(np.asarray(replay.best_fitness)[:, -1]))
+
+
+def _on_one_task(baseline: Replay, treatment: Replay, level: float, name: str) -> Interval:
     before, after = (np.asarray(side.best_fitness)[:, -1] for side in (baseline, treatment))
     if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
         raise ValueError(
@@ -217,18 +181,19 @@ def effect(
     return pool_interval(after - before, treatment.arms, level=level, name=name, kind="effect")
 
 
-def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Interval:
+def pool_effect(single: Replays, random: Replays, *, level: float = 0.95) -> Interval:
     """Returns what starting K runs and keeping the best is worth, compared with one run.
 
     Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
 
     Args:
-        single: Replay of the policy `single`.
-        random: Replay of the policy `random`.
+        single: Replay of the policy `single`, or a list of one per task.
+        random: Replay of the policy `random`, or a list of one per task.
         level: Nominal level of the interval.
 
     Returns:
-        The mean of `random` minus `single` in final best fitness, with its interval over runs.
+        The mean of `random` minus `single` in final best fitness, with its interval over runs;
+        of lists, in standard deviations, as in `effect`.
 
     Raises:
         ValueError: The two replays drew different arms.
@@ -244,19 +209,20 @@ def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Inter
     return effect(single, random, level=level, name="pool effect")
 
 
-def policy_effect(single: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
+def policy_effect(single: Replays, policy: Replays, *, level: float = 0.95) -> Interval:
     """Returns what using a policy is worth, compared with one run that gets the whole budget.
 
     It is the sum of the pool effect and the allocation effect. Both replays must rest on the same
     draws of arms: the same seed, arms, rounds and replicates.
 
     Args:
-        single: Replay of the policy `single`.
-        policy: Replay of the policy in question.
+        single: Replay of the policy `single`, or a list of one per task.
+        policy: Replay of the policy in question, or a list likewise.
         level: Nominal level of the interval.
 
     Returns:
-        The mean of `policy` minus `single` in final best fitness, with its interval over runs.
+        The mean of `policy` minus `single` in final best fitness, with its interval over runs;
+        of lists, in standard deviations, as in `effect`.
 
     Raises:
         ValueError: The two replays drew different arms.
@@ -272,18 +238,19 @@ def policy_effect(single: Replay, policy: Replay, *, level: float = 0.95) -> Int
     return effect(single, policy, level=level, name="policy effect")
 
 
-def allocation_effect(random: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
+def allocation_effect(random: Replays, policy: Replays, *, level: float = 0.95) -> Interval:
     """Returns what choosing among K runs is worth, compared with random pulls.
 
     Both replays must rest on the same draws of arms: the same seed, arms, rounds and replicates.
 
     Args:
-        random: Replay of the policy `random`.
-        policy: Replay of the policy in question.
+        random: Replay of the policy `random`, or a list of one per task.
+        policy: Replay of the policy in question, or a list likewise.
         level: Nominal level of the interval.
 
     Returns:
-        The mean of `policy` minus `random` in final best fitness, with its interval over runs.
+        The mean of `policy` minus `random` in final best fitness, with its interval over runs;
+        of lists, in standard deviations, as in `effect`.
 
     Raises:
         ValueError: The two replays drew different arms.

@@ -70,6 +70,7 @@ class Together(NamedTuple):
         p_less: See `p_greater`.
         error: Standard error.
         freedom: Its degrees of freedom.
+        p_within: Two-sided p of an effect as large as the margin; NaN without one.
     """
 
     value: float
@@ -79,6 +80,7 @@ class Together(NamedTuple):
     p_less: float
     error: float
     freedom: float
+    p_within: float = math.nan
 
 
 class _Stratified(Inverted):
@@ -106,7 +108,9 @@ class _Stratified(Inverted):
         return total / np.sqrt(variance)
 
 
-def compare_strata(strata: Sequence[Stratum], *, level: float = 0.95, seed: int = 0) -> Together:
+def compare_strata(
+    strata: Sequence[Stratum], *, level: float = 0.95, margin: float = 0.0, seed: int = 0
+) -> Together:
     """Compares two sides on these tasks, whose values are in units of `Stratum.scale`."""
     test = _Stratified(strata, seed)
     found, error = test.found(level), test.error
@@ -117,7 +121,9 @@ def compare_strata(strata: Sequence[Stratum], *, level: float = 0.95, seed: int 
     total = sum(squares)
     freedom = total**2 / sum(v**2 / f for v, f in zip(squares, freedoms, strict=True) if v)
     greater, less = found.p_greater, found.p_less
-    low, high = found.low, found.high
+    low, high, within = found.low, found.high, math.nan
+    if margin and error > 0:
+        within = max(test.p(-margin, 1), test.p(margin, -1))
     if not all(0 < each.pairs == len(each.left) == len(each.right) for each in strata):
         from scipy.special import stdtr
 
@@ -125,7 +131,10 @@ def compare_strata(strata: Sequence[Stratum], *, level: float = 0.95, seed: int 
         greater = max(greater, float(stdtr(freedom, -found.value / error)))
         less = max(less, float(stdtr(freedom, found.value / error)))
         low, high = min(low, found.value - half), max(high, found.value + half)
-    return Together(found.value, low, high, greater, less, error, freedom)
+        if margin and error > 0:
+            within = max(within, float(stdtr(freedom, -(margin - abs(found.value)) / error)))
+    within = float(np.minimum(1.0, 2 * within))
+    return Together(found.value, low, high, greater, less, error, freedom, within)
 
 
 class Further(NamedTuple):

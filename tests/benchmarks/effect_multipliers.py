@@ -131,7 +131,7 @@ def table(count: int, sizes: tuple[int, ...]) -> list[tuple[object, ...]]:
 
 def check(count: int, sizes: tuple[int, ...]) -> None:
     """Prints what the shipped table does on worlds that it was not made from."""
-    from replay.simulation.effects import widths
+    from replay.simulation.widths import widths
 
     for n in sizes:
         for K in arms_of(n):

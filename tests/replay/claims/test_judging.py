@@ -282,15 +282,6 @@ def test_what_cannot_be_compared_is_refused(a, b, message):
         replay.judge(two(0.1, 6), a, b)
 
 
-def test_several_tasks_are_pointed_to_the_comparison_over_tasks():
-    runs = pd.concat([two(0.1, 6), two(0.1, 6).assign(task="other", run=lambda f: "o " + f["run"])])
-    with pytest.raises(ValueError, match=r"got \['other', .*replay\.compare\(frame, by=") as raised:
-        replay.judge(runs, NEW, OLD)
-    assert "one task" in str(raised.value)
-    found = replay.compare(runs, by="model")
-    assert found.verdicts["tasks"].tolist() == [2]
-
-
 def test_equal_names_of_two_loads_are_two_runs():
     one = group(0.5, 3, "m").assign(header="0")
     one, other = (one.assign(source=folder + one["run"]) for folder in "ab")

@@ -1,0 +1,74 @@
+"""From an effect with its limits to a verdict: what a design finds, and what would settle it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
+from evo.logs.types import JsonObject
+from replay.claims.decision import (
+    decide,
+    detectable,
+    exaggeration,
+    power,
+    power_band,
+    shrunk,
+    still_needed,
+)
+from replay.claims.verdict import Verdict
+from replay.logs.frames import COST_COLUMNS, is_stand_in
+
+
+class Found(NamedTuple):
+    """A comparison before its verdict."""
+
+    about: JsonObject  # fields of the verdict that are known already
+    limits: tuple[float, float]  # by which it is decided; NaN where nothing can be
+    error: float  # standard error of the effect
+    freedom: float
+    depth: int  # generations of the runs
+    per: float  # single runs in a unit of n
+    kurtosis: float = 0.0  # of the runs, see `kurtosis_of`
+
+
+def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -> Verdict:
+    """The verdict, with the power of such a design and the runs that would settle it."""
+    verdict = decide(*found.limits, margin)
+    if verdict == "within margin" and math.isnan(found.about["interval"].low):
+        verdict = "undetermined"  # without any spread the size of an effect is unknown
+    effect, n = found.about["interval"].value, found.about["n"]
+    finds = detectable(found.error, found.freedom, level)
+    more = still_needed(n, effect, margin, finds, verdict, found.per)
+    band = (math.nan, math.nan)
+    if more and not margin:
+        factor = 1 + more / (n * found.per)
+        band = power_band(
+            effect, found.error, found.freedom, factor, level, kurtosis=found.kurtosis
+        )
+    return Verdict(
+        verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
+        power=power(shrunk(effect, found.error), found.error, found.freedom, level),
+        exaggeration=exaggeration(effect, found.error, found.freedom, level)
+        if verdict in ("greater", "less") else math.nan,
+        runs_needed=more, power_then=band,
+        cost=cost_of(frame, found.depth, more), **found.about,
+    )  # fmt: skip
+
+
+def cost_of(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
+    """Returns the cost of this many runs of this depth, by unit, where it is known.
+
+    The FLOPs and dollars of the offline model are invented.
+    """
+    inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
+    stand_in = "model" in frame and frame["model"].map(is_stand_in).any()
+    if not 0 < runs < math.inf:
+        return {}
+    spent = {
+        unit: float(inside.groupby("run")[column].sum(min_count=1).mean())
+        for unit, column in COST_COLUMNS.items()
+        if column in inside and not (stand_in and unit in ("flops", "dollars"))
+    }
+    return {unit: runs * each for unit, each in spent.items() if math.isfinite(each) and each > 0}
