@@ -251,7 +251,7 @@ def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
 def _identified(grid: Cells, kept: IntArray) -> bool:
     """Whether some cells tell the four coefficients apart."""
     design = _design(grid.generations[kept], grid.children[kept])
-    return bool(np.linalg.matrix_rank(design) == len(NAMES))
+    return bool(kept.size and np.linalg.matrix_rank(design) == len(NAMES))
 
 
 def _fit(

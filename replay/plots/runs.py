@@ -99,7 +99,7 @@ def trajectories(
         }
     if frame["best_fitness"].isna().all():
         return Chart(message="No run has a program that is ok.")
-    parts = list(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
+    parts = iter(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
     groups = [_group(_named(keys, of), part, cost_columns) for of, part in parts]
     split = sum(len(each.curves) > 1 for each in groups) > 1 and not together
     known = {name.replace("_", " "): value for name, value in (references or {}).items()}

@@ -322,7 +322,7 @@ def _quantity(
 def _fitness(group: Group, tau: float | None) -> list[Cell]:
     runs, generations = group.tables.runs, group.tables.generations
     n, lengths = len(runs), runs["generations"]
-    initial = generations.loc[generations["generation"] == 0, "best_fitness"]
+    initial = generations.loc[generations["generation"] == 0, "best_fitness"].dropna()
     best = generations.groupby("run", sort=False)["best_fitness"].max()
     final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
     apart = _by_root(runs, best.fillna(-math.inf))
@@ -335,7 +335,7 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
         exact("runs", n, n, "count"),
         *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
         exact("T", int(lengths.max()), n, "count"),
-        exact("initial", float(initial.median()), n, "fitness"),
+        exact("initial", float(initial.median()) if len(initial) else math.nan, n, "fitness"),
         estimate("final, median", interval(apart, "median"), "fitness", most),
         mean,
         exact("best of runs", float(best.max()), n, "fitness"),
