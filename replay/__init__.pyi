@@ -5,6 +5,7 @@ from . import explorers as explorers
 from . import importers as importers
 from . import plots as plots
 from . import reports as reports
+from .claims.advice import advise as advise
 from .claims.bench import bench as bench
 from .claims.comparing import compare as compare
 from .claims.judging import judge as judge

@@ -58,7 +58,7 @@ LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
     "source", "task", "model", "family", "claim", "measure", "value", "low", "high", "n", "p",
-    "p_holm", "detectable", "verdict", "why",
+    "p_holm", "detectable", "runs_needed", "verdict", "why",
 )  # fmt: skip
 
 Row = JsonObject
@@ -86,7 +86,8 @@ def ledger(
         One row per source, task, model and claim: family (out of `FAMILIES`), measure (what `value`
         is), value, low and high (95 % interval, not corrected; NaN where there is none), n (runs),
         p (one-sided; of claims about policies two-sided, as `judge` decides), p_holm (over the
-        family), detectable, verdict, and why the claim does not apply.
+        family), detectable, runs_needed (of claims about pools, as of `judge`), verdict, and why
+        the claim does not apply.
     """
     from replay.importers import load
 
@@ -212,7 +213,8 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
         yield {
             "claim": claim, "measure": f"{a} less {b}, N = {N}, {found.setting}",
             "value": found.effect, "low": found.interval.low, "high": found.interval.high,
-            "n": n, "detectable": found.detectable, "p_opposite": opposite,
+            "n": n, "detectable": found.detectable, "runs_needed": found.runs_needed,
+            "p_opposite": opposite,
             # Beside chance over runs, worlds without better arms must not do as well.
             "p": max(p, pools.null_p(a, b)) if b == "random" else p,
         }  # fmt: skip

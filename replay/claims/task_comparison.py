@@ -24,6 +24,8 @@ NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "call
 class TaskComparison:
     """Configurations compared over tasks; made by `replay.compare(frame, by=...)`.
 
+    `replay.advise` says which of them to use.
+
     Attributes:
         by: The column that tells the configurations apart.
         measure: `final`, `area` or `calls`.
@@ -34,10 +36,11 @@ class TaskComparison:
             the measure as it is).
         verdicts: One row per pair: a, b, tasks, runs, effect (a less b, in standard deviations
             within tasks), low, high, level (of this interval, by Holm's rule over pairs), p,
-            p_holm, verdict for these tasks; further, further_low, further_high, further_p (for
-            further tasks, 95 %), further_verdict, spread (standard deviation of the true effects
-            between tasks), and better (probability that a run of a beats one of b, mean over
-            tasks).
+            p_holm, verdict for these tasks; runs_needed (further runs of both for a power of .8 if
+            the effect is the true one; 0: none, NaN: not known); further, further_low,
+            further_high, further_p (for further tasks, 95 %), further_verdict, spread (standard
+            deviation of the true effects between tasks), and better (probability that a run of a
+            beats one of b, mean over tasks).
         effects: One row per pair and task: a, b, task, runs_a, runs_b, effect, error, and pooled,
             the effect drawn towards the mean over tasks.
         profiles: One row per configuration and level: share of the runs whose normalised measure

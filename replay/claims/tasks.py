@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from replay.claims.decision import checked_margin, decide
+from replay.claims.decision import checked_margin, decide, detectable, still_needed
 from replay.claims.task_comparison import Measure, TaskComparison
 from replay.logs.frames import (
     ReplayWarning,
@@ -252,8 +252,12 @@ def _decided(
         limits = (again.low, again.high)
         if small or np.isinf(limits).any():
             limits = (math.nan, math.nan)
-        made.append((found.value, *limits, at, decide(*limits, margin)))
-    table = pd.DataFrame(made, columns=["effect", "low", "high", "level", "verdict"])
+        verdict = decide(*limits, margin)
+        finds = math.nan if small else detectable(again.error, again.freedom, at)
+        units = sum(len(s.left) + len(s.right) for s in each)
+        more = still_needed(units, found.value, margin, finds, verdict)
+        made.append((found.value, *limits, at, verdict, more))
+    table = pd.DataFrame(made, columns=["effect", "low", "high", "level", "verdict", "runs_needed"])
     adjusted = np.full(len(p), math.nan)
     adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
     table = table.assign(p=p, p_holm=adjusted)
@@ -261,7 +265,7 @@ def _decided(
         decide(low, high, margin)
         for low, high in zip(rows["further_low"], rows["further_high"], strict=True)
     ]
-    columns = ["effect", "low", "high", "level", "p", "p_holm", "verdict"]
+    columns = ["effect", "low", "high", "level", "p", "p_holm", "verdict", "runs_needed"]
     about = [name for name in rows if name not in ("spread", "better")]
     joined = pd.concat([rows[about], table[columns]], axis=1).assign(
         further_verdict=further, spread=rows["spread"], better=rows["better"]

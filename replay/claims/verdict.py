@@ -20,7 +20,7 @@ EXAGGERATED = 1.2
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Result of `judge`.
+    """Result of `judge`; `replay.advise` says what to do after it.
 
     Attributes:
         verdict: `greater`, `less`, `within margin` or `undetermined`; see `replay.claims.decision`.

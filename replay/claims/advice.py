@@ -1,0 +1,281 @@
+"""What to do after a comparison, how sure that is, and what would change it, in plain words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replay.claims.decision import POWER, decide, detectable, still_needed
+from replay.claims.task_comparison import TaskComparison
+from replay.claims.verdict import Verdict
+from replay.planning.depth import DepthBreadth
+from replay.statistics.intervals import student
+from replay.statistics.resampling import holm
+
+Row = Mapping[str, Any]
+"""A row of `TaskComparison.verdicts`."""
+
+UNTIL_THEN = "Until then, take whichever is simpler or cheaper."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """One comparison with its verdict after all corrections."""
+
+    a: str
+    b: str
+    word: str
+    effect: float
+    limits: tuple[float, float]
+    n: str
+    note: str = ""
+    power: float = math.nan
+    more: float = math.nan
+    cost: str = ""
+    held_back: str = ""
+
+
+def advise(*found: Verdict | TaskComparison | DepthBreadth | pd.DataFrame) -> str:
+    """Says what to do, how sure that is, and what would change it.
+
+    Several verdicts share an error of 5 % by Holm's rule, so that trying many policies makes none
+    of them look better than `single`.
+
+    Args:
+        *found: Results of `replay.judge` on the same runs, whose second side is the same; or one
+            of these: a comparison over tasks by `replay.compare`, for which configuration to use;
+            a grid of `replay.depth_breadth`, for which split of its largest budget to use; a
+            ledger of `replay.ledger`, for whether a policy over several runs beats one run.
+
+    Returns:
+        Sentences, of a grid or a ledger a line for each task: the decision with its effect,
+        interval and n; what would change it; where nothing can be decided, how many runs would.
+
+    Raises:
+        ValueError: Nothing to go by, or verdicts with different second sides.
+
+    Example:
+        >>> parts = [replay.judge(frame, {"children": n}, {"children": 1}) for n in (2, 4)]
+        >>> replay.advise(*parts).split(" ", 2)[:2]
+        ['No', 'decision']
+    """
+    if len(found) == 1 and isinstance(found[0], TaskComparison):
+        return _over_tasks(found[0])
+    if len(found) == 1 and isinstance(found[0], DepthBreadth):
+        return "\n".join(_splits(found[0]))
+    if len(found) == 1 and isinstance(found[0], pd.DataFrame):
+        return "\n".join(_policies(found[0]))
+    verdicts = [each for each in found if isinstance(each, Verdict)]
+    if not verdicts or len(verdicts) < len(found):
+        raise ValueError(
+            "expected verdicts of replay.judge, or one comparison of replay.compare, grid of "
+            "replay.depth_breadth or table of replay.ledger, got "
+            f"{[type(each).__name__ for each in found]}"
+        )
+    if len(others := {each.b for each in verdicts}) > 1:
+        raise ValueError(f"expected verdicts with the same second side, got {sorted(others)}")
+    return _of_several([*map(_case, verdicts, _after_all(verdicts))])
+
+
+def _of_several(cases: Sequence[_Case]) -> str:
+    """The decision among several sides and the one that they are compared with."""
+    best, ahead = (
+        max(cases, key=lambda each: each.effect),
+        [c for c in cases if c.word == "greater"],
+    )
+    if len(cases) == 1:
+        return _one(best)
+    names = ", ".join(each.a for each in cases)
+    nearest = f"The best of them, {best.a}, differs by {_effect(best)}."
+    if ahead:
+        first = max(ahead, key=lambda each: each.effect)
+        rest = [each.a for each in ahead if each is not first]
+        also = f" {', '.join(rest)} lead{'s' * (len(rest) == 1)} {best.b}, too." if rest else ""
+        return f"{_one(first)}{also}"
+    if all(each.word in ("less", "within margin") for each in cases):
+        return f"Stay with {best.b}: none of {names} is better. {nearest}{_changes(best)}"
+    return (
+        f"No decision between {best.b} and {names}: none is shown to be better (Holm's rule over "
+        f"{len(cases)} comparisons). {nearest}{_open(best)}"
+    )
+
+
+def _after_all(verdicts: Sequence[Verdict]) -> list[str]:
+    """The verdicts after Holm's rule over their p, where they have one."""
+    p = np.array([each.p for each in verdicts])
+    known = ~np.isnan(p)
+    p[known] = holm(p[known])
+    return [
+        "undetermined"
+        if each.verdict in ("greater", "less") and value > 1 - each.interval.level
+        else each.verdict
+        for each, value in zip(verdicts, p, strict=True)
+    ]
+
+
+def _case(verdict: Verdict, word: str) -> _Case:
+    return _Case(
+        a=verdict.a, b=verdict.b, word=word, effect=verdict.effect,
+        limits=(verdict.interval.low, verdict.interval.high), note=verdict.interval.note,
+        n=f"n = {verdict.n} {verdict.unit}", power=verdict.power, more=verdict.runs_needed,
+        cost=", ".join(f"{value:,.3g} {unit}" for unit, value in verdict.cost.items()),
+        held_back=verdict.held_back,
+    )  # fmt: skip
+
+
+def _policies(ledger: pd.DataFrame) -> Iterator[str]:
+    """Whether policies beat one run, by task and model of a ledger."""
+    for (task, model), part in ledger.groupby(["task", "model"], sort=False):
+        cases = [
+            _Case(a=name[1], b="one run", word=row["verdict"], effect=row["value"],
+                  limits=(row["low"], row["high"]), n=f"n = {row['n']} runs",
+                  more=row["runs_needed"])
+            for row in part.to_dict("records")
+            if (name := re.fullmatch(r"(\S+) beats one run", row["claim"])) and not row["why"]
+            and row["family"] == "policies"
+        ]  # fmt: skip
+        if cases:
+            yield f"{task}, {model}: {_of_several(cases)}"
+
+
+def _splits(grid: DepthBreadth) -> Iterator[str]:
+    """Whether the split that looks best leads the usual one, T = N, by task and model."""
+    rules = grid.knowing[grid.knowing["rule"] == "square"]
+    for (task, model), part in rules.groupby(["task", "model"], sort=False):
+        row = part.sort_values("calls").to_dict("records")[-1]
+        tops = grid.best
+        [top] = tops[
+            (tops["task"] == task) & (tops["model"] == model) & (tops["calls"] == row["calls"])
+        ].to_dict("records")
+        usual, best = (f"T = {of['generations']}, N = {of['children']}" for of in (row, top))
+        n, limits = int(row["n"]), (float(row["low"]), float(row["high"]))
+        word, error = (
+            decide(*limits),
+            (limits[1] - limits[0]) / 2 / float(student(grid.level, n - 1)),
+        )
+        gain = float(row["gain"])
+        start = f"{task}, {model}, {int(row['calls']):,} calls: "
+        case = _Case(
+            a=f"the best of {top['splits']} splits ({best}, the best with probability "
+            f"{top['p_best']:.2f})",
+            b=usual, word=word, effect=gain, limits=limits, n=f"held out, n = {n} runs of each",
+            more=top["splits"] * still_needed(n, gain, 0, detectable(error, n - 1), word),
+        )  # fmt: skip
+        if usual == best:
+            yield f"{start}Use {usual}, the best of {top['splits']} with p {top['p_best']:.2f}."
+        else:
+            yield start + _of_several([case])
+
+
+def _one(case: _Case) -> str:
+    if case.word == "undetermined":
+        start = f"No decision between {case.a} and {case.b}"
+        return f"{start}: the difference is {_effect(case)}.{_open(case)}"
+    if case.word == "within margin":
+        return (
+            f"Take either {case.a} or {case.b}: the difference is {_effect(case)}, within the "
+            "margin. A smaller margin would change that."
+        )
+    use, leave = (case.a, case.b) if case.word == "greater" else (case.b, case.a)
+    return f"Use {use} rather than {leave}: the difference is {_effect(case)}.{_changes(case)}"
+
+
+def _effect(case: _Case) -> str:
+    low, high = case.limits
+    if math.isnan(low):
+        return f"{case.effect:+.3g} ({case.n}; no interval: {case.note})"
+    return f"{case.effect:+.3g} [{low:.3g}, {high:.3g}] ({case.n})"
+
+
+def _changes(case: _Case) -> str:
+    """What would change a decision that was made."""
+    text = " What would change that: new runs without this difference."
+    if math.isnan(case.power):
+        return text
+    return f"{text} As many of them would show it again with probability {case.power:.2f}."
+
+
+def _open(case: _Case) -> str:
+    """What would decide what is open."""
+    held = f" {case.held_back}" if case.held_back else ""
+    if case.more == math.inf:
+        return f"{held} No number of runs would find a difference that is 0. {UNTIL_THEN}"
+    if not case.more > 0:  # the spread is not known, or a correction alone held a verdict back
+        return f"{held} More runs may decide it. {UNTIL_THEN}"
+    cost = f" ({case.cost})" if case.cost else ""
+    return (
+        f"{held} If that is the true difference, {case.more:,.0f} more runs{cost} would show it "
+        f"with probability {POWER}. {UNTIL_THEN}"
+    )
+
+
+def _over_tasks(found: TaskComparison) -> str:
+    """The decision of a comparison over tasks: the leader, whom it beats, and what is open."""
+    leader, *others = found.table["configuration"]
+    pairs = {other: _against(found, leader, other) for other in others}
+    words = {other: row.get("verdict") for other, row in pairs.items()}
+    beaten = [other for other in others if words[other] == "greater"]
+    alike = [other for other in others if words[other] == "within margin"]
+    left = [other for other in others if other not in beaten and other not in alike]
+    text = f"Use {_named(found, [leader])}." if not left else (
+        f"No decision between {_named(found, [leader])}, which has the highest mean, and "
+        f"{_named(found, left)}."
+    )  # fmt: skip
+    count = len(found.tasks)
+    text += f" Compared were {found.table['runs'].sum()} runs on {count} task{'s' * (count > 1)}."
+    if beaten:
+        text += f" {_named(found, [leader])} is better than {_named(found, beaten)}."
+    if alike:
+        text += f" Within the margin of it: {_named(found, alike)}."
+    return f"{text} {_missing(found, pairs, left)}"
+
+
+def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str]) -> str:
+    """What would change or make the decision."""
+    if not left:
+        name, row = min(pairs.items(), key=lambda pair: float(pair[1]["effect"]))
+        return (
+            f"What would change that: new runs without this difference; {_named(found, [name])} is "
+            f"the nearest, {_between(row)} standard deviations behind."
+        )
+    known = [name for name in left if pairs[name] and pairs[name]["runs_needed"] > 0]
+    finite = [name for name in known if pairs[name]["runs_needed"] < math.inf]
+    if not finite:
+        return f"More runs may decide it. {UNTIL_THEN}"
+    soonest = min(finite, key=lambda name: float(pairs[name]["runs_needed"]))
+    row = pairs[soonest]
+    return (
+        f"The lead over {_named(found, [soonest])} is {_between(row)} standard deviations; if that "
+        f"is the true one, {row['runs_needed']:,.0f} more runs of the two would show it with "
+        f"probability {POWER}. {UNTIL_THEN}"
+    )
+
+
+def _named(found: TaskComparison, names: Sequence[str]) -> str:
+    return ", ".join(f"N = {name}" if found.by == "children" else name for name in names)
+
+
+def _between(row: Row) -> str:
+    limits = "too few runs for an interval"
+    if not math.isnan(row["low"]):
+        limits = f"{row['low']:.2g}, {row['high']:.2g}"
+    return f"{row['effect']:.2g} [{limits}]"
+
+
+def _against(found: TaskComparison, leader: str, other: str) -> Row:
+    """The verdict of the leader against another, seen from the leader; empty: not compared."""
+    turned = {"greater": "less", "less": "greater"}
+    for row in found.verdicts.to_dict("records"):
+        if (row["a"], row["b"]) == (leader, other):
+            return {str(key): value for key, value in row.items()}
+        if (row["a"], row["b"]) == (other, leader):
+            word = turned.get(row["verdict"], row["verdict"])
+            limits = {"low": -row["high"], "high": -row["low"], "effect": -row["effect"]}
+            return {str(key): v for key, v in row.items()} | limits | {"verdict": word}
+    return {}

@@ -1,0 +1,92 @@
+"""Decisions in words: what to do, how sure that is, what would change it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import as_frame
+
+import replay
+
+
+def sides(lead: float, seeds: int = 12, noise: float = 0.1) -> pd.DataFrame:
+    """Runs under two searches, of which `a` leads."""
+    rng, parts = np.random.default_rng(1), []
+    for name, more in (("a", lead), ("b", 0.0)):
+        best = 0.5 + more + noise * rng.normal(size=(seeds, 1)) + np.zeros((seeds, 5))
+        first = 100 * (name == "b")
+        made = as_frame(best, children=1, seeds=range(first, first + seeds))
+        parts.append(made.assign(search=name, run=name + made["run"].astype(str)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def judged(lead: float, **settings: float) -> replay.claims.verdict.Verdict:
+    return replay.judge(sides(lead), {"search": "a"}, {"search": "b"}, **settings)
+
+
+@pytest.mark.parametrize(
+    ("lead", "says"), [(0.5, "Use search = a rather"), (-0.5, "Use search = b")]
+)
+def test_the_better_side_is_named_with_its_n(lead: float, says: str) -> None:
+    verdict = judged(lead)
+    said = replay.advise(verdict)
+    assert said.startswith(says)
+    assert f"n = {verdict.n} runs" in said
+    assert f"probability {verdict.power:.2f}" in said
+
+
+def test_what_is_open_says_how_many_runs_would_decide_it() -> None:
+    verdict = judged(0.02)
+    said = replay.advise(verdict)
+    assert said.startswith("No decision")
+    assert f"{verdict.runs_needed:,.0f} more runs" in said
+    assert replay.advise(judged(0.0, margin=0.5)).startswith("Take either")
+
+
+def test_many_policies_make_none_look_better_than_it_is() -> None:
+    rng = np.random.default_rng(0)
+    frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
+    verdicts = [replay.judge(frame, name, "single") for name in ("random", "ucb1", "thompson")]
+    said = replay.advise(*verdicts)
+    assert all(each.a in said for each in verdicts)
+    assert said.count("n = 20 runs") == 1
+
+
+def test_verdicts_must_have_one_baseline() -> None:
+    frame = sides(0.5)
+    one, other = ({"search": name} for name in "ab")
+    verdicts = replay.judge(frame, one, other), replay.judge(frame, other, one)
+    with pytest.raises(ValueError, match="same second side"):
+        replay.advise(*verdicts)
+    with pytest.raises(ValueError, match="expected verdicts"):
+        replay.advise()
+
+
+def test_over_tasks_the_leader_and_what_is_open_are_named() -> None:
+    clear, close = sides(0.6).assign(task="t"), sides(0.02).assign(task="t")
+    assert replay.advise(replay.compare(clear, by="search")).startswith("Use a.")
+    found = replay.compare(close, by="search")
+    [needed] = found.verdicts["runs_needed"]
+    assert re.match(r"No decision between [ab], which has the highest mean", replay.advise(found))
+    assert f"{needed:,.0f} more runs" in replay.advise(found)
+    assert replay.compare(clear, by="search").verdicts["runs_needed"].tolist() == [0]
+
+
+def test_a_grid_says_whether_to_leave_the_usual_split() -> None:
+    rng, parts = np.random.default_rng(0), []
+    for size in (1, 2, 4, 8, 16):
+        best = 0.5 + 0.3 * (size == 1) + 0.01 * rng.normal(size=(10, 1)) + np.zeros(16 // size + 1)
+        parts.append(as_frame(best, children=size, seeds=range(10)))
+    said = replay.advise(replay.depth_breadth(pd.concat(parts, ignore_index=True), resamples=50))
+    assert "16 calls: Use the best of 5 splits (T = 16, N = 1" in said
+    assert "rather than T = 4, N = 4" in said
+
+
+def test_a_ledger_says_whether_policies_beat_one_run() -> None:
+    rng = np.random.default_rng(0)
+    frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
+    table = replay.ledger({"toy": frame}, policies=("ucb1", "random"))
+    said = replay.advise(table)
+    assert "ucb1" in said
+    assert said.count("one run") == 1
