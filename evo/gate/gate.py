@@ -171,8 +171,10 @@ class Gate(Server):
             return error_response(404, f"no {request.method} {place}: {words}", "route")
         try:
             asked = read_body(request.body)
-            content = self._as_sent(asked)
-            worst = worst_case(read_body(content), len(content), self.model)
+            body = self._as_sent(asked)
+            check_body(body)  # what the model adds may not be asked for, either
+            content = write_json(body)
+            worst = worst_case(body, len(content), self.model)
             if self.account.bounded and not math.isfinite(worst["tokens"]):
                 raise ValueError(
                     "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
@@ -201,7 +203,7 @@ class Gate(Server):
                 return _refusal(no)
             raise
         if self._seed is not None:
-            content = self._as_sent(asked, sent.number)
+            content = write_json(self._as_sent(asked, sent.number))
         return await self._forward(content, asked, sent, key)
 
     async def _admit(self, client: str, digest: str, worst: Mapping[str, float]) -> Sent:
@@ -218,7 +220,7 @@ class Gate(Server):
             turnstile.give_back()
             raise
 
-    def _as_sent(self, asked: JsonObject, number: int = 0) -> bytes:
+    def _as_sent(self, asked: JsonObject, number: int = 0) -> JsonObject:
         """Returns the request as the endpoint gets it: its own name of the model, usage asked for.
 
         A gate with a seed derives that of the request from its number. Fields of the model's
@@ -230,7 +232,7 @@ class Gate(Server):
         if (seed := self._seed_of(number)) is not None:
             body["seed"] = seed
         body |= self.model.extra_body
-        return write_json({name: value for name, value in body.items() if value is not None})
+        return {name: value for name, value in body.items() if value is not None}
 
     def _seed_of(self, number: int) -> int | None:
         if self._seed is None:
@@ -251,9 +253,10 @@ class Gate(Server):
         """Makes the one request to the endpoint; whatever comes of it is settled."""
         started, deadline = time.monotonic(), asyncio.get_running_loop().time() + self._timeout
         try:
-            async with contextlib.AsyncExitStack() as held:
+            with contextlib.ExitStack() as held:
                 async with asyncio.timeout_at(deadline):
-                    answer = await held.enter_async_context(self._upstream.ask(content))
+                    answer = await self._upstream.ask(content)
+                    held.callback(answer.close)
                     kind, status = _kind(answer.headers.get("content-type", JSON)), answer.status
                     got = b""
                     if streams := status == 200 and kind == EVENTS:
@@ -299,13 +302,13 @@ class Gate(Server):
         settle: Callable[[Attempt, str | None], None],
         deadline: float,
         key: bytes | None,
-        held: contextlib.AsyncExitStack,
+        held: contextlib.ExitStack,
     ) -> AsyncGenerator[bytes]:
         """Yields a reply event by event; it settles when it ends, however it does."""
         passed, settled = bytearray(), False
         attempt = _LEFT  # closed half-way
         try:
-            async with held:
+            with held:
                 yield b""
                 async for out in reader.read(_by(deadline, answer.pieces)):
                     if reader.whole and not settled:  # the client may go once it has this
@@ -360,13 +363,18 @@ def read_body(content: bytes) -> JsonObject:
     body = read_json(content)
     if not isinstance(body, dict):
         raise ValueError(f"expected an object, got {type(body).__name__}")
+    check_body(body)
+    return body
+
+
+def check_body(body: JsonObject) -> None:
+    """Raises ValueError unless a request asks for one reply, in a way that the gate knows."""
     for name in ("n", "best_of"):
         if body.get(name) not in (None, 1):
             raise ValueError(f"{name!r} must be 1, a reply for each call, got {body[name]!r:.80}")
     options = body.get("stream_options") or {}
     if not isinstance(options, dict):
         raise ValueError(f"expected 'stream_options' to be an object, got {options!r:.80}")
-    return body
 
 
 def client_name(key: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from evo.models import background
@@ -12,18 +11,19 @@ from evo.models.offline import OFFLINE_URL
 
 
 class Incoming(NamedTuple):
-    """An endpoint's answer, whose body is still to come."""
+    """An endpoint's answer, whose body is still to come; closing it cuts off what has not come."""
 
     status: int
     headers: Mapping[str, str]
     pieces: AsyncIterator[bytes]
+    close: Callable[[], object]
 
 
 class Upstream(Protocol):
     """Sends requests for chat completions."""
 
-    def ask(self, content: bytes) -> contextlib.AbstractAsyncContextManager[Incoming]:
-        """Sends one request; its answer is read inside the context."""
+    async def ask(self, content: bytes) -> Incoming:
+        """Sends one request; its answer is to be closed."""
 
     def close(self) -> None:
         """Closes connections."""
@@ -35,8 +35,7 @@ def open_upstream(endpoint: Endpoint) -> Upstream:
 
 
 class _Offline:
-    @contextlib.asynccontextmanager
-    async def ask(self, content: bytes) -> AsyncIterator[Incoming]:
+    async def ask(self, content: bytes) -> Incoming:
         from evo.models.offline.endpoint import respond
 
         response = respond("POST", "/v1/chat/completions", content)
@@ -44,7 +43,8 @@ class _Offline:
         async def whole() -> AsyncIterator[bytes]:
             yield response.content
 
-        yield Incoming(response.status, {"content-type": response.kind}, whole())
+        headers = {"content-type": response.kind}
+        return Incoming(response.status, headers, whole(), lambda: None)
 
     def close(self) -> None:
         pass
@@ -70,11 +70,9 @@ class _Network:
             "Accept-Encoding": "identity",
         }
 
-    @contextlib.asynccontextmanager
-    async def ask(self, content: bytes) -> AsyncIterator[Incoming]:
+    async def ask(self, content: bytes) -> Incoming:
         answer = await self._session.send("POST", self._url, self._headers, content)
-        async with answer:
-            yield Incoming(answer.status, answer.headers, self._body_of(answer))
+        return Incoming(answer.status, answer.headers, self._body_of(answer), answer.close)
 
     def close(self) -> None:
         background.wait(self._session.close())

@@ -45,6 +45,7 @@ T = TypeVar("T")
 LARGEST_BODY = 64 << 20
 REQUEST_SECONDS = 60.0  # for a request to arrive, and that a connection waits for the next one
 SEND_SECONDS = 60.0  # that a client may take to read what is ready for it
+_AT_ONCE = 32 << 10  # bytes that are written without waiting: half of what asyncio buffers
 MOST_CONNECTIONS = 4096
 MOST_THREADS = 64  # of one server, for what must not run on the event loop
 JSON = "application/json"
@@ -244,7 +245,7 @@ class _Connections:
             await asked.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             asked.writer.output_size = 0
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
+            async with asyncio.timeout(None if asked.content.is_eof() else REQUEST_SECONDS):
                 body = await _body(asked)
         except TimeoutError:
             words = f"the request was not whole after {REQUEST_SECONDS:g} s"
@@ -269,7 +270,7 @@ class _Connections:
             answer = web.Response(body=response.content, status=response.status, headers=headers)
             if response.status in (408, 413):
                 answer.force_close()
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(SEND_SECONDS if _may_wait(asked, response) else None):
                 await answer.prepare(asked)
                 await answer.write_eof()
             return answer
@@ -294,6 +295,13 @@ async def _body(asked: web.BaseRequest) -> bytes | None:
             return None
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def _may_wait(asked: web.BaseRequest, response: Response) -> bool:
+    """Whether an answer may have to wait for its client to read, so that it needs a timer."""
+    if asked.transport is None:
+        return False
+    return asked.transport.get_write_buffer_size() + len(response.content) > _AT_ONCE
 
 
 def _hang_up(asked: web.BaseRequest) -> web.StreamResponse:

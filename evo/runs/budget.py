@@ -158,8 +158,12 @@ class Ledger:
             if unit not in costs:
                 known = sorted(costs)
                 raise BudgetError(f"budget: nothing is counted in {unit!r} here, only in {known}")
-            unknown = np.isnan(costs[unit])
-            if (unknown if made is None else unknown & made).any():
+            cost = costs[unit]
+            if isinstance(cost, float | int):  # a live account: NumPy takes ten times as long
+                unknown = math.isnan(cost) and (made is None or bool(made.any()))
+            else:
+                unknown = bool((np.isnan(cost) & (True if made is None else made)).any())
+            if unknown:
                 raise BudgetError(
                     f"budget: what this cost in {unit} is unknown (attempts without usage?), so a "
                     f"limit in {unit} cannot be held; use another unit"
