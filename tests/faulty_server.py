@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from evo.gate.server import OfflineServer
-from evo.models.serving import Response, error_response
+from evo.models.responses import Response, error_response
 
 Fault = Literal["rate_limit", "server_error", "hang", "drop"]
 """`rate_limit`: 429 with Retry-After; `server_error`: 500; `hang`: no answer until the client

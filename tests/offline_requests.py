@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evo.models.offline.endpoint import respond
-from evo.models.serving import Response
+from evo.models.responses import Response
 from evo.prompt import parse_reply
 from evo.tasks.task import load_task
 

@@ -37,15 +37,8 @@ from evo.models.answer import (
 )
 from evo.models.client import find_endpoint
 from evo.models.registry import find_model
-from evo.models.serving import (
-    EVENTS,
-    JSON,
-    Request,
-    Response,
-    Server,
-    error_response,
-    list_models,
-)
+from evo.models.responses import EVENTS, JSON, Request, Response, error_response, list_models
+from evo.models.serving import Server
 from evo.runs.budget import check_budget
 
 if TYPE_CHECKING:

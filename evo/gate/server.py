@@ -20,7 +20,8 @@ import msgspec
 from evo.keyed import KeyedStream
 from evo.models.client import prompt_hash
 from evo.models.offline.endpoint import respond
-from evo.models.serving import Request, Response, Server
+from evo.models.responses import Request, Response
+from evo.models.serving import Server
 
 
 @dataclass(frozen=True)

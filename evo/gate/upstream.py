@@ -35,10 +35,13 @@ def open_upstream(endpoint: Endpoint) -> Upstream:
 
 
 class _Offline:
-    async def ask(self, content: bytes) -> Incoming:
+    def __init__(self) -> None:
         from evo.models.offline.endpoint import respond
 
-        response = respond("POST", "/v1/chat/completions", content)
+        self._respond = respond
+
+    async def ask(self, content: bytes) -> Incoming:
+        response = self._respond("POST", "/v1/chat/completions", content)
 
         async def whole() -> AsyncIterator[bytes]:
             yield response.content

@@ -368,5 +368,8 @@ def cost_of_tokens(tokens: tuple[float, float, float], model: Model) -> dict[str
 
     Wall time is not among the units, because tokens do not tell it.
     """
-    counted = {unit: each.of_tokens for unit, each in UNITS.items() if each.of_tokens is not None}
-    return {"calls": 1.0} | {unit: of(*tokens, model=model) for unit, of in counted.items()}
+    cost = {"calls": 1.0}
+    for unit, each in UNITS.items():
+        if each.of_tokens is not None:
+            cost[unit] = each.of_tokens(*tokens, model=model)
+    return cost

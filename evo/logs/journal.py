@@ -334,7 +334,9 @@ class Writer:
         self.path = path
         self._place = path.absolute()  # wherever the process works later
         self._descriptor = descriptor
-        self._length = os.fstat(descriptor).st_size  # bytes of what was written whole
+        own = os.fstat(descriptor)
+        self._own = (own.st_dev, own.st_ino)
+        self._length = own.st_size  # bytes of what was written whole
         self._sound = True  # whether nothing stands behind them
         self._kept: Path | None = None  # the copy of a file that has no path any more
         self._lock = threading.Lock()
@@ -395,12 +397,14 @@ class Writer:
 
     def check_in_place(self) -> None:
         """Raises LogError, with where the lines are, if the path names another file by now."""
+        try:
+            there = os.stat(self._place)
+        except OSError:
+            there = None
+        if there is not None and (there.st_dev, there.st_ino) == self._own:
+            return
         with self._lock:
-            own = os.fstat(self._descriptor)
-            with suppress(OSError):
-                if os.path.samestat(own, self._place.stat()):
-                    return
-            lines = self._lines_elsewhere(own)
+            lines = self._lines_elsewhere(os.fstat(self._descriptor))
         raise LogError(
             f"{self.path}: was moved, deleted or replaced by another file while it was written; "
             f"what this session has logged is in {lines}: move it back and go on with that"

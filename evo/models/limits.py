@@ -29,7 +29,6 @@ class Lease:
 
     tokens: int  # of prompt and reply: an estimate from above, in the end what it was
     granted: float = math.inf
-    ended: float = math.inf
     used: int | None = None  # set by `settle`, as are the next three
     answered: bool = False
     turned_away: bool = False  # the endpoint refused it as one request too many
@@ -65,7 +64,7 @@ class Rates:
         self._most, self._window = most, window
         self._requests = math.inf if rpm is None else rpm
         self._tokens = math.inf if tpm is None else tpm
-        self._over: deque[Lease] = deque()  # requests that ended within a minute, by their end
+        self._over: deque[tuple[float, int]] = deque()  # within a minute: when it ended, tokens
         self._used = 0  # tokens, those of requests in flight included
         self._in_flight = 0
         self._fell = -math.inf
@@ -76,15 +75,15 @@ class Rates:
         """Returns the seconds until so many tokens may pass; infinite: once another ends."""
         if self._in_flight >= int(self.allowance):
             return math.inf
-        while self._over and self._over[0].ended + self._window <= now:
-            self._used -= self._over.popleft().tokens
+        while self._over and self._over[0][0] + self._window <= now:
+            self._used -= self._over.popleft()[1]
         count, used, opening = self._in_flight + len(self._over), self._used, now
-        ended = iter(self._over)
+        over = iter(self._over)
         while count and (count >= self._requests or used + tokens > self._tokens):
-            if (lease := next(ended, None)) is None:
+            if (first := next(over, None)) is None:
                 return math.inf
-            opening = lease.ended + self._window
-            count, used = count - 1, used - lease.tokens
+            opening = first[0] + self._window
+            count, used = count - 1, used - first[1]
         return max(0.0, self._paused_until - now, opening - now)
 
     def admit(self, lease: Lease, *, now: float) -> None:
@@ -96,12 +95,11 @@ class Rates:
     def release(self, lease: Lease, *, now: float) -> None:
         """Records a request's end and the endpoint's answer."""
         self._in_flight -= 1
-        lease.ended = now
         if lease.used is not None:
             self._used += lease.used - lease.tokens
             lease.tokens = lease.used
         if self._requests != math.inf or self._tokens != math.inf:
-            self._over.append(lease)
+            self._over.append((now, lease.tokens))
         self._paused_until = max(self._paused_until, now + lease.pause)
         if lease.turned_away and lease.granted > self._fell:
             self.allowance = max(1.0, self.allowance * DECREASE)

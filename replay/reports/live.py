@@ -29,7 +29,8 @@ from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError, is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop, stop_file
-from evo.models.serving import JSON, Request, Response, Server
+from evo.models.responses import JSON, Request, Response
+from evo.models.serving import Server
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.scripts import script

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.records import Evaluation, Sampling
-from evo.models.serving import Request, Response, Server, error_response
+from evo.models.responses import Request, Response, error_response
+from evo.models.serving import Server
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
 

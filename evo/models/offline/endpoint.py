@@ -19,7 +19,7 @@ import msgspec
 
 from evo.models.offline import OFFLINE_CONTEXT, OFFLINE_MODELS
 from evo.models.offline.model import answer
-from evo.models.serving import EVENTS, Response, error_response, list_models
+from evo.models.responses import EVENTS, Response, error_response, list_models
 
 PIECE = 400  # characters of a reply in one event of a stream
 CHARACTERS_PER_TOKEN = 4

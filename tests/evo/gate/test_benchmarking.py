@@ -11,7 +11,7 @@ from evo.gate.benchmarking import Level, knee, probe
 from evo.gate.server import Latency, OfflineServer
 from evo.logs.records import Model
 from evo.models.client import EndpointDown
-from evo.models.serving import Request, Response, error_response
+from evo.models.responses import Request, Response, error_response
 
 
 def level(concurrency: int, rate: float, limited: int = 0) -> Level:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -72,6 +73,35 @@ def test_one_connection_serves_many_requests() -> None:
         assert connection.getresponse().read().startswith(b'{"object":"list"')
         ports.add(connection.sock.getsockname())
     assert len(ports) == 1
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"what?\r\n\r\n",
+        b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n{}",
+        b"POST /v1/chat/completions HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\n" + b"X: y\r\n" * 5_000 + b"\r\n",
+        b"GET /v1/models HTTP/9.9.9\r\n\r\n",
+    ],
+    ids=["no HTTP", "two lengths", "below 0", "no colon", "long", "many", "version"],
+)
+def test_a_head_that_is_none_is_answered_as_every_other_error(head: bytes) -> None:
+    with OfflineServer() as server:
+        host, port = server.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            client.sendall(head)
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            assert answer.status == 400
+            assert answer.headers["Content-Type"] == "application/json"
+            error = json.loads(answer.read())["error"]
+            assert error["code"] == "http"
+            assert error["message"].startswith("this is no HTTP request: ")
+            with contextlib.suppress(ConnectionResetError):  # some of the head was not read
+                assert client.recv(1) == b""
 
 
 def test_in_process_and_over_http_the_bytes_are_equal() -> None:

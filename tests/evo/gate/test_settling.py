@@ -23,7 +23,7 @@ from evo.gate.gate import Gate, worst_case
 from evo.gate.log import Opened, Sent, Settled
 from evo.logs.journal import encode_line
 from evo.logs.records import Attempt, Model
-from evo.models import serving
+from evo.models import connections
 
 CHOICE = {"message": {"content": "hi"}, "finish_reason": "stop"}
 LONG = "1" + "0" * 400
@@ -169,7 +169,7 @@ def test_on_a_full_disk_nothing_is_forwarded_and_no_cached_answer_is_used_up() -
 
 
 def test_half_requests_hold_no_threads_and_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
     with Upstream() as upstream, Gate(upstream.model) as gate, ExitStack() as opened:
         host, port = gate.url.removeprefix("http://").removesuffix("/v1").split(":")
         before = threading.active_count()
