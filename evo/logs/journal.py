@@ -397,12 +397,10 @@ class Writer:
 
     def check_in_place(self) -> None:
         """Raises LogError, with where the lines are, if the path names another file by now."""
-        try:
+        with suppress(OSError):
             there = os.stat(self._place)
-        except OSError:
-            there = None
-        if there is not None and (there.st_dev, there.st_ino) == self._own:
-            return
+            if (there.st_dev, there.st_ino) == self._own:
+                return
         with self._lock:
             lines = self._lines_elsewhere(os.fstat(self._descriptor))
         raise LogError(
