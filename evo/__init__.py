@@ -4,7 +4,7 @@ import lazy_loader
 
 from evo.neighbours import warn_of_neighbour
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

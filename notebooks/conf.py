@@ -159,6 +159,36 @@ def rows_of(kind: type) -> list[str]:
     return rows
 
 
+def licence_of(package: str) -> str:
+    """Returns the licence that an installed package states in its metadata."""
+    told = importlib.metadata.metadata(package)
+    classified = [
+        each.rpartition(" :: ")[2].removesuffix(" License")
+        for each in told.get_all("Classifier", [])
+        if each.startswith("License ::")
+    ]
+    first, _, more = told.get("License", "").partition("\n")
+    return told.get("License-Expression") or ", ".join(classified) or ("" if more else first)
+
+
+def write_packages() -> None:
+    """Writes a page with the packages that an installation brings, and their licences."""
+    lines = [
+        "# Packages and their licences",
+        "",
+        "What `pip install` brings without an extra, and what each package says of its licence. "
+        "evo + replay itself is under the MIT licence.",
+        "",
+        "| package | versions | licence |",
+        "|---|---|---|",
+    ]
+    for wanted in importlib.metadata.requires("evo-replay") or []:
+        name, versions = re.fullmatch(r"([\w-]+)(?:\[.*\])?([^;]*)(?:;.*)?", wanted).groups()
+        if "extra ==" not in wanted:
+            lines.append(f"| {name} | {versions} | {licence_of(name)} |")
+    (HERE / "reference" / "packages.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 SECTIONS = {"Args:", "Attributes:", "Example:", "Raises:", "Returns:", "Yields:"}
 
 
@@ -188,3 +218,4 @@ def setup(app: Any) -> None:
 
 write_reference()
 write_options()
+write_packages()
