@@ -55,7 +55,7 @@ class Message(TypedDict):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownProgram:
     """A program, its place and fitness, that a prompt may show besides the one to rewrite."""
 
     place: tuple[int, int]
@@ -69,7 +69,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedProgram:
     """An evaluation that feedback may tell of, and a model's replies under a text, by instance."""
 
     evaluation: Evaluation
@@ -82,8 +82,8 @@ def build_messages(
     fitness: float | None,
     *,
     statement: str | None = None,
-    mixed: Sequence[Shown] = (),
-    inspirations: Sequence[Shown] = (),
+    mixed: Sequence[ShownProgram] = (),
+    inspirations: Sequence[ShownProgram] = (),
     feedback: str = "",
     operator: str = "rewrite",
     edits: Edits = "rewrite",
@@ -139,12 +139,14 @@ def _stated(fitness: float | None) -> str:
     return "none yet: it does not run or is not valid" if fitness is None else f"{fitness:.6f}"
 
 
-def inspire(archive: Iterable[Shown], parents: Collection[str], count: int) -> list[Shown]:
+def inspire(
+    archive: Iterable[ShownProgram], parents: Collection[str], count: int
+) -> list[ShownProgram]:
     """Returns the best programs other than the parents, from worse to better; each text once.
 
     The archive holds programs with a fitness, sorted by rank.
     """
-    seen, found = {parent.strip() for parent in parents}, list[Shown]()
+    seen, found = {parent.strip() for parent in parents}, list[ShownProgram]()
     for each in archive:
         if len(found) == count:
             break
@@ -157,7 +159,7 @@ def inspire(archive: Iterable[Shown], parents: Collection[str], count: int) -> l
 def feedback(
     task: TaskRecord,
     parent: Evaluation,
-    latest: Sequence[Tried],
+    latest: Sequence[TriedProgram],
     instances: Sequence[JsonObject] = (),
     *,
     version: int = EXACT_VERSION,
@@ -204,7 +206,9 @@ def public_metrics(task: TaskRecord, metrics: Mapping[str, float]) -> dict[str, 
     }
 
 
-def _failure(tried: Tried, instances: Mapping[str, JsonObject], noted: bool, version: int) -> str:
+def _failure(
+    tried: TriedProgram, instances: Mapping[str, JsonObject], noted: bool, version: int
+) -> str:
     """Says in a line how an evaluation failed, or on which instance; empty if it did not."""
     evaluation = tried.evaluation
     if evaluation.status == "no_reply":  # nothing that a program can mend

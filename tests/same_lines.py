@@ -31,15 +31,15 @@ from evo.logs.records import (
     SCHEMA,
     Child,
     Confirmation,
-    End,
     Generation,
     Header,
     Initial,
     InstanceCall,
     Plan,
+    RunEnd,
 )
 from evo.runs.configuration import make_header
-from evo.runs.session import Job
+from evo.runs.session import RunJob
 from evo.runs.settings import Goal, Settings
 from evo.runs.verbs import prepare_jobs
 from evo.tasks.task import SHIPPED, Task, load_task
@@ -147,7 +147,7 @@ def canonical(log: evo.Log) -> list[str]:
                 name = f"{type(line).__name__} {generation} {program[:4]} {index}"
             case Confirmation(generation=generation) | Generation(generation=generation):
                 name = f"{type(line).__name__} {generation}"
-            case End(reason=reason, stats=stats):
+            case RunEnd(reason=reason, stats=stats):
                 kept = ("check_", "final_", "initial_", "generations")
                 found = {k: v for k, v in sorted(stats.items()) if k.startswith(kept)}
                 lines.append(f"end {reason} {digest(found)}")
@@ -179,7 +179,7 @@ def digest(value: object) -> str:
 def run(header: Header, generations: int, path: Path, **settings: Any) -> evo.Log:
     """The run of a header, made in order unless the settings say otherwise."""
     how = Settings(**({"max_concurrent": 1, "progress": False} | settings))
-    return prepare_jobs([Job(path, header, Goal(generations))], how, None, "same lines").do()[0]
+    return prepare_jobs([RunJob(path, header, Goal(generations))], how, None, "same lines").do()[0]
 
 
 def forks(log: evo.Log, changes: dict[str, Any], folder: Path) -> list[evo.Log]:

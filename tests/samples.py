@@ -10,13 +10,13 @@ from evo.logs.journal import encode_line
 from evo.logs.records import (
     Attempt,
     Child,
-    End,
     Evaluation,
     Generation,
     Header,
     Initial,
     Line,
     Model,
+    RunEnd,
     Sampling,
     Session,
 )
@@ -88,7 +88,7 @@ def sample_lines(
         lines.append(
             Generation(generation=g, best_fitness=best, best=place, improved=improved, seconds=1.5)
         )
-    lines.append(End(reason="completed", stats={"generations": float(generations)}))
+    lines.append(RunEnd(reason="completed", stats={"generations": float(generations)}))
     return lines
 
 

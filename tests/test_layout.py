@@ -290,3 +290,12 @@ def test_modules_and_functions_stay_small() -> None:
                     long.append(f"{name}.{node.name}")
     assert not large
     assert not long
+
+
+def test_no_two_files_define_a_public_class_of_one_name() -> None:
+    found = dict[str, list[str]]()
+    for name, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(name)
+    assert not {name: places for name, places in found.items() if len(places) > 1}

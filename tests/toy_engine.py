@@ -13,7 +13,7 @@ from typing import Any
 
 import evo
 from evo.gate.engines.job import Job
-from evo.gate.engines.process import Process
+from evo.gate.engines.process import EngineProcess
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["evo.studies.allocation.driver", "evo.gate.engines.arm"])
@@ -130,7 +130,7 @@ def allocate_until_killed(folder: str, children: int) -> None:
 def start_and_die(folder: str) -> None:
     """Starts a program that waits, and is killed once that has said who it is."""
     program = "import os, time; print(os.getpid(), *os.environ, flush=True); time.sleep(600)"
-    Process([sys.executable, "-c", program], Path(folder), {"PATH": "/bin"})
+    EngineProcess([sys.executable, "-c", program], Path(folder), {"PATH": "/bin"})
     output = Path(folder, "output.txt")
     while not (output.exists() and output.read_text().endswith("\n")):
         time.sleep(0.01)

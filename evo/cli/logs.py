@@ -17,10 +17,10 @@ from evo.logs.escapes import plain_text
 if TYPE_CHECKING:
     from evo.gate.log import GateLog
     from evo.logs.log import Log
-    from evo.logs.records import Asked, Header, InstanceCall, Outcome
+    from evo.logs.records import Header, InstanceCall, LoggedCall, Outcome
     from evo.runs.progress import Tally
 
-    Call = Outcome | InstanceCall | Asked
+    Call = Outcome | InstanceCall | LoggedCall
 
 QUANTILES = (0.5, 0.9, 0.99)
 LONGEST = 150  # characters of a message that `evo show` prints

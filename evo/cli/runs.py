@@ -64,12 +64,12 @@ def new(folder: Path, *, kind: Literal["program", "instances", "prompt"] = "prog
     return 0
 
 
-class SeriesOptions(GoalOptions, StudyOptions, total=False):
+class SeriesFlags(GoalOptions, StudyOptions, total=False):
     """What runs with different seeds have in common."""
 
 
 @takes(
-    *(TaskOptions, SeriesOptions, SearchSetOptions, ShellOptions),
+    *(TaskOptions, SeriesFlags, SearchSetOptions, ShellOptions),
     shown=("generations", "children", "model", "search", "target", "quiet"),
 )
 def run(
@@ -83,7 +83,7 @@ def run(
     resume: Resume = True,
     protocol: str | None = None,
     dry_run: Flag = False,
-    **options: Unpack[SeriesOptions],
+    **options: Unpack[SeriesFlags],
 ) -> int:
     """Runs searches, one per seed, and logs them; or those that a protocol still lacks.
 
@@ -137,7 +137,7 @@ def run(
         return print_logs([alone.do()])
 
 
-def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
+def _run_protocol(name: str, folder: str | None, given: SeriesFlags) -> int:
     """Prints what a protocol costs, then makes the runs that are missing."""
     from evo.runs.signatures import options_in
     from evo.studies.protocol import load_protocol, logs_of, run_protocol, state_cost

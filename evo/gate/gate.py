@@ -37,8 +37,8 @@ from evo.models.answer import (
 )
 from evo.models.client import find_endpoint
 from evo.models.registry import find_model
-from evo.models.responses import EVENTS, JSON, Request, Response, error_response, list_models
-from evo.models.serving import Server
+from evo.models.responses import EVENTS, JSON, HttpRequest, Response, error_response, list_models
+from evo.models.serving import HttpServer
 from evo.runs.budget import check_budget
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Passage:
     seed: int | None = None
 
 
-class Gate(Server):
+class Gate(HttpServer):
     """One model's endpoint for other tools, at `gate.url` while the context lasts.
 
         with Gate("offline", budget={"calls": 64}) as gate:
@@ -152,7 +152,7 @@ class Gate(Server):
             contextlib.closing(open_upstream(self._endpoint))
         )
 
-    async def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: HttpRequest) -> Response | None:
         """Answers a request; all but chat completions cost nothing."""
         place = "/" + request.path.strip("/")
         if "origin" in request.headers:  # a page in a browser would spend the owner's money

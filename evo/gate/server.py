@@ -20,8 +20,8 @@ import msgspec
 from evo.keyed import KeyedStream
 from evo.models.client import prompt_hash
 from evo.models.offline.endpoint import respond
-from evo.models.responses import Request, Response
-from evo.models.serving import Server
+from evo.models.responses import HttpRequest, Response
+from evo.models.serving import HttpServer
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Latency:
         return self.median * math.exp(self.sigma * NormalDist().inv_cdf(uniform))
 
 
-class OfflineServer(Server):
+class OfflineServer(HttpServer):
     """The offline model at `http://HOST:PORT/v1` while the context lasts.
 
         with OfflineServer() as server:
@@ -73,7 +73,7 @@ class OfflineServer(Server):
         if self._request_log is not None:
             self._log_file = opened.enter_context(self._request_log.open("ab", buffering=0))
 
-    async def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: HttpRequest) -> Response | None:
         """Answers as the offline model, with its latency."""
         if request.method != "POST":
             return respond(request.method, request.path, request.body)

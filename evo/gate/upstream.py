@@ -57,12 +57,12 @@ class _Network:
     def __init__(self, endpoint: Endpoint) -> None:
         from yarl import URL
 
-        from evo.models.network import Session, body_of
+        from evo.models.network import NetworkSession, body_of
 
         self._body_of = body_of
 
-        async def opened() -> Session:
-            return Session(endpoint.base_url)
+        async def opened() -> NetworkSession:
+            return NetworkSession(endpoint.base_url)
 
         self._session = background.wait(opened())
         url = URL(f"{endpoint.base_url.rstrip('/')}/chat/completions", encoded=True)

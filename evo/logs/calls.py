@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evo.logs.records import Asked, Child, Header, Made, Outcome, Plan, ReplyLine
+from evo.logs.records import Child, Header, LoggedCall, Made, Outcome, Plan, ReplyLine
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 
-def joined(outcome: OutcomeT, call: Asked | None) -> OutcomeT:
+def joined(outcome: OutcomeT, call: LoggedCall | None) -> OutcomeT:
     """Returns a child with what the line of its call says, unless it says that itself."""
     if call is None or outcome.attempts:
         return outcome
@@ -62,7 +62,7 @@ def generations_of_calls(
     complete = {child.reply_key(width)[:2]: child.generation for child in children}
 
     def generation_of(record: Any) -> int:
-        if isinstance(record, Asked):
+        if isinstance(record, LoggedCall):
             return complete.get((record.generation, record.index), under_way)
         if isinstance(record, Plan) and record.request is not None:
             number = record.request

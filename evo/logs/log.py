@@ -23,20 +23,20 @@ from evo.logs.cost import usage_tokens
 from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
-    Asked,
     Child,
     Confirmation,
     CriticCall,
-    End,
     Evaluation,
     Generation,
     Header,
     Initial,
     InstanceCall,
     Line,
+    LoggedCall,
     Outcome,
     Plan,
     ReplyLine,
+    RunEnd,
     Session,
     Tick,
 )
@@ -53,8 +53,8 @@ Span = tuple[int, int]
 """The bytes of a file at which a line begins and ends."""
 
 LeanLine = (
-    Header | Initial | Plan | Outcome | Generation | End | Session | InstanceCall | CriticCall
-    | Asked | Confirmation | Tick
+    Header | Initial | Plan | Outcome | Generation | RunEnd | Session | InstanceCall | CriticCall
+    | LoggedCall | Confirmation | Tick
 )  # fmt: skip
 """`Line`, a child and its call without their texts."""
 
@@ -117,7 +117,7 @@ class Log:
         self.requests: dict[int, Plan] = {}
         self.confirmations: dict[int, Confirmation] = {}
         self.generations: list[Generation] = []
-        self.ends: list[End] = []
+        self.ends: list[RunEnd] = []
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
         self.critic_calls: list[CriticCall] = []
@@ -125,7 +125,7 @@ class Log:
         self._tick: Tick | None = None
         self.reader = log_reader(path)
         self._spans: dict[tuple[int, int], list[Span]] = {}
-        self._asked: dict[tuple[int, int, int], tuple[Asked, Span]] = {}
+        self._asked: dict[tuple[int, int, int], tuple[LoggedCall, Span]] = {}
         self.refresh()
 
     def refresh(self) -> bool:
@@ -148,7 +148,7 @@ class Log:
                     self.critic_calls.append(record)
                 case InstanceCall():
                     self.instance_calls.append(record)
-                case Asked():
+                case LoggedCall():
                     key = (record.generation, record.index, record.draft)
                     self._asked[key] = record, self._span()
                 case Tick():
@@ -158,7 +158,7 @@ class Log:
                 case Session():
                     self.sessions.append(record)
                     self.ended = False
-                case End():
+                case RunEnd():
                     self.ends.append(record)
                     self.ended = True
                 case Outcome():
@@ -241,12 +241,12 @@ class Log:
         return found
 
     @property
-    def calls(self) -> list[Outcome | InstanceCall | Asked]:
+    def calls(self) -> list[Outcome | InstanceCall | LoggedCall]:
         """Every call that this run made: of children, drafts included, of evaluations and critics.
 
         A fork's log holds others besides, which are inherited.
         """
-        every: list[Outcome | InstanceCall | Asked] = [*self.outcomes, *self.instance_calls]
+        every: list[Outcome | InstanceCall | LoggedCall] = [*self.outcomes, *self.instance_calls]
         every += [*self.critic_calls, *(call for call, _ in self._asked.values())]
         return [call for call in every if not call.inherited]
 

@@ -289,8 +289,8 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
     `draft` which of its drafts was evaluated, `island` where another tool's run made it, `model`
     the name of the model that it was asked of where the run has several. A log of ours holds
-    `attempts` and `model`, and the texts of a reply, in a line of their own, see `Asked`: whoever
-    reads it has them here, too, see `evo.logs.calls`.
+    `attempts` and `model`, and the texts of a reply, in a line of their own, see `LoggedCall`:
+    whoever reads it has them here, too, see `evo.logs.calls`.
 
     In a run without a barrier between generations, `request` is the number of the request that it
     answers, by which its seed and its reply are keyed, and `after` how many children were complete
@@ -352,7 +352,7 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
     score: float | None = None
 
 
-class Asked(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class LoggedCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call for a child, or for one of its drafts, without its texts; logged when it is over.
 
     `draft`: a negative one was refused for good, failed for a reason that ended the run, or was
@@ -366,7 +366,7 @@ class Asked(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     model: str = ""
 
 
-class ReplyLine(Asked, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class ReplyLine(LoggedCall, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call with the reply, and what the endpoint gave apart from that."""
 
     reply: str | None = None
@@ -412,7 +412,7 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
     recalled: tuple[Int, ...] = ()  # of earlier versions' logs
 
 
-class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
+class RunEnd(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A session ended in an orderly way.
 
     `stats`: `generations` made by this run; calls, attempts, tokens, dollars, seconds and the use
@@ -425,5 +425,5 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
 
 
 Aside = Session | InstanceCall | CriticCall | ReplyLine | Confirmation | Tick
-Line = Header | Initial | Plan | Child | Generation | End | Aside
+Line = Header | Initial | Plan | Child | Generation | RunEnd | Aside
 """Every kind of line in a log."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from evo.models.responses import Request, Response, error_response
+from evo.models.responses import HttpRequest, Response, error_response
 
 LARGEST_BODY = 64 << 20
 REQUEST_SECONDS = 60.0  # for a request to arrive, and that a connection waits for the next one
@@ -53,7 +53,7 @@ class Connections:
         respond: Answers a request; None closes its connection. Cancelled if the client leaves.
     """
 
-    def __init__(self, respond: Callable[[Request], Awaitable[Response | None]]) -> None:
+    def __init__(self, respond: Callable[[HttpRequest], Awaitable[Response | None]]) -> None:
         self._respond = respond
         self._new: set[web.RequestHandler] = set()  # those that have sent no whole head yet
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -140,7 +140,7 @@ class Connections:
             return error_response(408, words, "http")
         except web.HTTPRequestEntityTooLarge:
             return error_response(413, f"the body may have {LARGEST_BODY} bytes", "http")
-        request = Request(asked.method, asked.path, asked.headers, body, asked.query)
+        request = HttpRequest(asked.method, asked.path, asked.headers, body, asked.query)
         try:
             return await self._respond(request)
         except OSError:

@@ -9,7 +9,7 @@ import openai
 
 from evo.models import background
 from evo.models.answer import Exchange, NotSent
-from evo.models.network import Session
+from evo.models.network import NetworkSession
 
 _OUT_OF_DATE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers that are not true of a body any more that was read."""
@@ -20,12 +20,12 @@ class Transport(httpx2.AsyncBaseTransport):
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
-        self._session: Session | None = None
+        self._session: NetworkSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request and returns the answer with its body."""
         if self._session is None:
-            self._session = Session(self._base_url)
+            self._session = NetworkSession(self._base_url)
         url = str(request.url.copy_with(username=None, password=None))
         status, headers, content = await self._session.exchange(
             request.method, url, request.headers, await request.aread() or None
@@ -76,7 +76,7 @@ class _ClientWire:
         self._client, self._url = client, url
 
     async def post(self, body: dict[str, object]) -> Exchange:
-        """Sends one request; errors of the connection are those of `Session`."""
+        """Sends one request; errors of the connection are those of `NetworkSession`."""
         try:
             answer = await self._client.post(self._url, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:

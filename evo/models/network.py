@@ -54,7 +54,7 @@ class _Connector(aiohttp.TCPConnector):
             connection.close()
 
 
-class Session:
+class NetworkSession:
     """Connections to one endpoint, by way of the environment's proxy if there is one.
 
     It is made on the event loop. Nothing waits for a connection: other limits say how many requests
@@ -119,7 +119,7 @@ class Session:
         await self._session.close()
 
 
-_open: weakref.WeakSet[Session] = weakref.WeakSet()
+_open: weakref.WeakSet[NetworkSession] = weakref.WeakSet()
 
 
 def _close_later(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:

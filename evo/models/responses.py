@@ -13,7 +13,7 @@ EVENTS = "text/event-stream"
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     """A client's request, which has arrived as a whole."""
 
     method: str

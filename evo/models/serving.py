@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server, by aiohttp: the offline model, the gate, judges and live pages.
 
     class Clock(Server):
-        async def respond(self, request: Request) -> Response:
+        async def respond(self, request: HttpRequest) -> Response:
             return Response(200, time.ctime().encode(), kind="text/plain")
 
     with Clock("127.0.0.1", 0) as clock:
@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, Self, TypeVar
 
 from evo.models import background
-from evo.models.responses import Request, Response
+from evo.models.responses import HttpRequest, Response
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +35,7 @@ T = TypeVar("T")
 MOST_THREADS = 64  # of one server, for what must not run on the event loop
 
 
-class Server(contextlib.AbstractContextManager["Server"], ABC):
+class HttpServer(contextlib.AbstractContextManager["HttpServer"], ABC):
     """Answers requests at `address` while the context lasts, then cuts clients off.
 
     Args:
@@ -53,7 +53,7 @@ class Server(contextlib.AbstractContextManager["Server"], ABC):
         self._where = (host, port)
 
     @abstractmethod
-    async def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: HttpRequest) -> Response | None:
         """Answers a request; None closes the connection. It is cancelled if the client leaves."""
 
     def begin(self, opened: contextlib.ExitStack) -> None:

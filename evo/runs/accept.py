@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from evo.logs.means import deviation, mean
 from evo.logs.records import Confirmation, Header, Outcome
-from evo.runs.evaluate import Draws
-from evo.runs.items import Draw, Step, complete
+from evo.runs.evaluate import DrawEvaluator
+from evo.runs.items import DrawItem, Step, complete
 from evo.runs.state import State, program_of
 
 ALPHA = 0.05
@@ -45,7 +45,9 @@ class Confirm:
         return state.confirmation.accepted
 
 
-def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) -> Confirmation:
+def confirm(
+    draws: DrawEvaluator, generation: int, index: int, parent: str, rival: str
+) -> Confirmation:
     """Tests a rival, a child that is better so far, on draws that nothing used before."""
     step = confirmation(draws.header, generation, index, parent, rival)
     return complete(step, draws.perform)
@@ -57,7 +59,7 @@ def confirmation(
     """Returns what `confirm` does, as a step."""
     first = header.draws + (generation - 1) * header.confirm
     fresh = range(first, first + header.confirm)
-    tried = yield [Draw(program, draw) for program in (parent, rival) for draw in fresh]
+    tried = yield [DrawItem(program, draw) for program in (parent, rival) for draw in fresh]
     fitness = [each.fitness for each in tried]
     standing, challenging = fitness[: len(fresh)], fitness[len(fresh) :]
     alpha = ALPHA / (generation * (generation + 1)) if header.spending else ALPHA

@@ -23,7 +23,6 @@ from evo.logs.log import Log
 from evo.logs.records import (
     Child,
     CriticCall,
-    End,
     Evaluation,
     Generation,
     Header,
@@ -31,6 +30,7 @@ from evo.logs.records import (
     InstanceCall,
     Line,
     ReplyLine,
+    RunEnd,
     Tick,
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
@@ -39,15 +39,15 @@ from evo.runs.accept import Confirm
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
+    DrawEvaluator,
     DrawFunction,
-    Draws,
     Evaluate,
     check_initial,
     check_noise,
     final_report,
     plain,
 )
-from evo.runs.items import Batches, Call, Draw, Item, Score, Screen, complete
+from evo.runs.items import BatchesItem, CallItem, DrawItem, Item, ScoreItem, ScreenItem, complete
 from evo.runs.judge import draw_of
 from evo.runs.loop import Steps
 from evo.runs.planning import Planner
@@ -83,7 +83,7 @@ class Arm:
     """
 
     over, abandoned = "", False
-    draws: Draws
+    draws: DrawEvaluator
     _steps: Steps
     _evaluate: Evaluate
 
@@ -272,26 +272,26 @@ class Arm:
     def _hand_over(self) -> None:
         """Hands the calls that are ready to those who make them by hand, if the session has any."""
         if (hand := self._resources.hand) is not None:
-            for call in self._machine.ask(self._machine.ready, Call):
-                assert isinstance(call, Call)
+            for call in self._machine.ask(self._machine.ready, CallItem):
+                assert isinstance(call, CallItem)
                 hand.open(call, self.state, functools.partial(self._take, call))
 
     def _perform(self, item: Item) -> object:
         """Does a piece of work."""
         match item:
-            case Call():
+            case CallItem():
                 generation, index = item.prompt.place
                 return self._resources.caller(item.header).call(
                     item.prompt.messages, seed=item.seed, generation=generation, index=index
                 )
-            case Score():
+            case ScoreItem():
                 assert self._scorer is not None
                 return score_of(self._scorer, item)
-            case Screen():
+            case ScreenItem():
                 return refusal(item.program, filters=item.filters, archive=item.archive)
-            case Draw():
+            case DrawItem():
                 return self.draws.perform(item)
-            case Batches():
+            case BatchesItem():
                 assert self.instances is not None
                 return self.instances.race(item.rivals, self.draws.header.limits)
 
@@ -340,7 +340,7 @@ class Arm:
                     if self.instances is not None:
                         self.instances.generation = line.generation + 1
                 self._tell("generation", line)
-            case End() if self.state.trajectory:  # else nobody heard that it began
+            case RunEnd() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
             case CriticCall() | InstanceCall() | ReplyLine():
                 self._resources.tally.add(line.attempts, self.header.asked_by(line))
@@ -368,7 +368,7 @@ class Arm:
         self._ticked = now
         return [Tick(generation=self.generation + 1, seconds=round(now - self._began, 2))]
 
-    def _tell(self, kind: EventKind, record: Evaluation | Child | Generation | End) -> None:
+    def _tell(self, kind: EventKind, record: Evaluation | Child | Generation | RunEnd) -> None:
         """Calls the session's listener, if there is one, with what was logged."""
         if not self._resources.settings.all_listeners:
             return
@@ -399,7 +399,7 @@ class Arm:
             draw, self.instances = draw_of(header, resources, self.log, state.known)
         if self.instances is not None:
             self.instances.generation = generation
-        self.draws = Draws(header, draw)
+        self.draws = DrawEvaluator(header, draw)
         self._evaluate = evaluate_step(self.draws)
         one = OneCall(header, self._machine.log)
         ask: Asks = one
@@ -436,7 +436,7 @@ class Arm:
     def close(self) -> None:
         """Releases what it started; whoever opened the log's writer closes that."""
 
-    def end(self, end: End) -> None:
+    def end(self, end: RunEnd) -> None:
         """Logs that the session ended in an orderly way, with figures of its calls."""
         begun = bool(self.state.trajectory)  # an arm of an allocation may never have been pulled
         best, task = self.state.best.program if begun else None, self.header.task

@@ -91,7 +91,7 @@ class OneCall:
         header = self.header.asking(prompt.planned.model)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
-            call: Call = yield items.Call(prompt, draft, seed, header)
+            call: Call = yield items.CallItem(prompt, draft, seed, header)
         except (EndpointError, CallCancelled) as error:
             if any(attempt.sent for attempt in error.attempts):
                 self._log(prompt, Call(error.attempts, rejected=str(error)), state)
@@ -137,11 +137,11 @@ class Drafts:
         if len(rivals) < 2 or not self.scored:
             answered = [call for call in calls if call.reply is not None]
             return [*rivals, *answered, calls[0]][0]
-        scores: list[float] = yield [items.Score(prompt, header, call) for call in rivals]
+        scores: list[float] = yield [items.ScoreItem(prompt, header, call) for call in rivals]
         return rivals[scores.index(max(scores))]
 
 
-def score_of(scorer: Scorer, item: items.Score) -> float:
+def score_of(scorer: Scorer, item: items.ScoreItem) -> float:
     """Returns the critic's score of a draft; a draft without one is below all others."""
     system, query = (str(message["content"]) for message in item.prompt.messages)
     triple = Triple(system, query, item.call.reply or "")

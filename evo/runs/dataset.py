@@ -68,7 +68,7 @@ def instance_seed(key: str, index: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{key}/{index}".encode()).digest()[:4], "big") >> 1
 
 
-class Tried(NamedTuple):
+class TriedInstance(NamedTuple):
     """Result of a text on one instance, with the calls of the model and of the critic."""
 
     instance: Instance
@@ -160,7 +160,7 @@ class InstanceEvaluator:
         given = {i: value for i, (word, value) in enumerate(outcomes) if word == "ok"}
         return scores_here(self._here, task, given, key, limits, self._at_once)
 
-    def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:
+    def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[TriedInstance]:
         """Tries a text on some of the instances; what was asked before is not asked again."""
         tried, _ = self._try(text, places, limits)
         return [tried[place] for place in places]
@@ -224,7 +224,7 @@ class InstanceEvaluator:
 
     def _try(
         self, text: str, places: Sequence[int], limits: Limits
-    ) -> tuple[dict[int, Tried], Evaluation]:
+    ) -> tuple[dict[int, TriedInstance], Evaluation]:
         """Tries a text on some instances, by position, and scores the replies together."""
         key = text_key(text)
 
@@ -251,7 +251,7 @@ class InstanceEvaluator:
                 scores |= {} if verdict.score is None else {str(call.index): verdict.score}
             scored = Evaluation(status="ok", fitness=0.0, metrics=scores)
         tried = {
-            place: Tried(self._instance(place, scored, lost=made[0].reply is None), made)
+            place: TriedInstance(self._instance(place, scored, lost=made[0].reply is None), made)
             for place, made in calls.items()
         }
         return tried, scored

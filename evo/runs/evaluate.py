@@ -19,7 +19,7 @@ import msgspec
 from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance
 from evo.prompt import last_line
-from evo.runs.items import Draw, Item, Once, Prompt, Step, complete
+from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
 from evo.tasks.folder import TaskError
@@ -42,7 +42,7 @@ def plain(evaluation: Evaluation) -> Evaluation:
 
 
 @dataclass(frozen=True)
-class Draws:
+class DrawEvaluator:
     """Evaluates programs on numbered draws of chance.
 
     Attributes:
@@ -67,7 +67,7 @@ class Draws:
         """
         found = []
         for draw in range(self.header.draws):
-            one: Evaluation = yield Draw(program, draw, None if draw else bars)
+            one: Evaluation = yield DrawItem(program, draw, None if draw else bars)
             if self.header.draws == 1:
                 return one
             if one.status != "ok":
@@ -82,7 +82,7 @@ class Draws:
 
     def perform(self, item: Item) -> Evaluation:
         """Evaluates a draw that a step asks for."""
-        assert isinstance(item, Draw)
+        assert isinstance(item, DrawItem)
         return self.one(item.program, item.draw, item.bars)
 
     def one(self, program: str, draw: int, bars: tuple[float, ...] | None = None) -> Evaluation:
@@ -101,7 +101,7 @@ class Evaluate:
             generation under way are kept with their constructions.
     """
 
-    def __init__(self, draws: Draws) -> None:
+    def __init__(self, draws: DrawEvaluator) -> None:
         self.draws = draws
         self.known: dict[bytes, Evaluation] = {}
 
@@ -117,7 +117,7 @@ class Evaluate:
         return found
 
 
-def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | None:
+def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evaluation | None:
     """Warns if the initial program's fitness differs between draws and nothing allows for it.
 
     Returns the evaluation of a second draw, where one had to be made for this. None is made where
@@ -141,7 +141,7 @@ def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | 
     return None if second is None else plain(second)
 
 
-def final_report(draws: Draws, initial: str, best: str) -> dict[str, float]:
+def final_report(draws: DrawEvaluator, initial: str, best: str) -> dict[str, float]:
     """Returns the fitness of the first and the best program on draws of their own, by name."""
     count = max(draws.header.draws, draws.header.confirm)
     report = {"final_draws": float(count)}

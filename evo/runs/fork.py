@@ -23,7 +23,7 @@ from evo.runs.handle import Prepared
 from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
 from evo.runs.places import Resume
 from evo.runs.playback import evaluated_again
-from evo.runs.session import Job
+from evo.runs.session import RunJob
 from evo.runs.settings import Settings, at_least
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.runs.verbs import found_job, prepare_jobs
@@ -142,7 +142,7 @@ def prepare_fork(
     headers, inherited = copies_of(parent, header, lines, at, copies)
     for own in headers:
         job = found_job(own, goal, folder, resume=resume)
-        jobs.append(Job(job.path, own, goal, named="model" in changes, inherited=inherited))
+        jobs.append(RunJob(job.path, own, goal, named="model" in changes, inherited=inherited))
     return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
 
 

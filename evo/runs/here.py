@@ -24,10 +24,10 @@ from evo.logs.means import mean
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.logs.types import JsonObject
 from evo.sandbox import EVALUATOR_FAILED, values
-from evo.sandbox.scores import Scored, WrongScore, read_score
+from evo.sandbox.scores import ScoreRead, WrongScore, read_score
 from evo.tasks.folder import TaskError
 
-Result = Evaluation | Scored
+Result = Evaluation | ScoreRead
 """How a call of the function failed, or what it returned."""
 
 _MOST_ERROR = 4000  # characters of a traceback that a log keeps

@@ -45,7 +45,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class CallItem:
     """A request to a model for a child or a draft; its result is what the client returns.
 
     Attributes:
@@ -62,7 +62,7 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class ScoreItem:
     """A draft to be scored by the critic; its result is a number."""
 
     prompt: Prompt
@@ -71,7 +71,7 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Screen:
+class ScreenItem:
     """A program for the filters; its result is why they refuse it, or None."""
 
     program: str
@@ -80,7 +80,7 @@ class Screen:
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class DrawItem:
     """One evaluation of a program; its result is an `Evaluation`.
 
     Attributes:
@@ -95,7 +95,7 @@ class Draw:
 
 
 @dataclass(frozen=True, eq=False)
-class Batches:
+class BatchesItem:
     """Texts to be tried on growing batches of instances; its result is the evaluation of each.
 
     Attributes:
@@ -105,10 +105,10 @@ class Batches:
     rivals: Mapping[str, Evaluation]
 
 
-Item = Call | Score | Screen | Draw | Batches
+Item = CallItem | ScoreItem | ScreenItem | DrawItem | BatchesItem
 """One piece of work."""
 
-CALLING = (Call, Score, Batches)
+CALLING = (CallItem, ScoreItem, BatchesItem)
 """Items that make calls; none of them begins once a stop was asked for."""
 
 

@@ -8,12 +8,12 @@ any order, and writes the lines to the log:
         (item,) = machine.ask(1)
         lines += machine.tell(item, perform(item))
 
-A generation is planned, and every child goes its own way: a model's reply is asked for (`Call`) and
-logged, the program in it is parsed, screened by the filters (`Screen`) and evaluated (`Draw`), and
-the child is logged. Once all are, the best of them is chosen and accepted, after fresh draws where
-the run confirms, and the generation is logged. The steps are generators that ask for this work, see
-`evo.runs.items`; a capability such as drafts, batches or confirmation is one file, and a run
-without it does not pass through it:
+A generation is planned, and every child goes its own way: a model's reply is asked for (`CallItem`)
+and logged, the program in it is parsed, screened by the filters (`ScreenItem`) and evaluated
+(`DrawItem`), and the child is logged. Once all are, the best of them is chosen and accepted, after
+fresh draws where the run confirms, and the generation is logged. The steps are generators that ask
+for this work, see `evo.runs.items`; a capability such as drafts, batches or confirmation is one
+file, and a run without it does not pass through it:
 
     plan      what each child is asked for, from the archive     evo.runs.planning
     ask       a model's reply to that                            evo.runs.ask
@@ -41,7 +41,7 @@ from evo.runs.accept import confirmed_fitness
 from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
 from evo.runs.flow import Flow
-from evo.runs.items import Item, Prompt, Screen, Step
+from evo.runs.items import Item, Prompt, ScreenItem, Step
 from evo.runs.planning import Planner
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Member, Place, choose
@@ -172,7 +172,7 @@ class Machine:
                 found that out.
             seconds: How long the generation has taken so far.
         """
-        if evaluation is not None and isinstance(item, items.Call):
+        if evaluation is not None and isinstance(item, items.CallItem):
             self._evaluations[item.prompt.place] = evaluation
         self.seconds = self.seconds if seconds is None else seconds
         self._flow.tell(item, result)
@@ -230,7 +230,7 @@ class Machine:
             evaluation = failure_of(call, prompt, header)
         elif (
             steps.filters
-            and (reason := (yield Screen(program, steps.filters, archive))) is not None
+            and (reason := (yield ScreenItem(program, steps.filters, archive))) is not None
         ):
             evaluation = Evaluation(status="rejected", error=reason)
         elif (told := self._evaluations.pop(prompt.place, None)) is not None:

@@ -16,8 +16,8 @@ from evo.prompt import (
     EXACT_VERSION,
     OPERATORS,
     Message,
-    Shown,
-    Tried,
+    ShownProgram,
+    TriedProgram,
     build_messages,
     feedback,
     inspire,
@@ -25,7 +25,7 @@ from evo.prompt import (
 from evo.runs.dataset import text_key
 from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
-from evo.runs.state import Entry, State, state_of
+from evo.runs.state import ArchiveEntry, State, state_of
 from evo.searches.base import Place, Search, plan_one
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
@@ -180,7 +180,7 @@ def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, .
     if header.prompt_version >= EXACT_VERSION:  # the best one counts as it was confirmed last
         entries = [state.best if each.place == state.best.place else each for each in entries]
     able = [
-        Shown(entry.place, entry.evaluation.fitness, entry.program)
+        ShownProgram(entry.place, entry.evaluation.fitness, entry.program)
         for entry in entries
         if entry.program is not None and entry.evaluation.fitness is not None
     ]
@@ -193,7 +193,7 @@ def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, .
     return tuple(planned)
 
 
-def _parent(state: State, place: Place) -> Entry:
+def _parent(state: State, place: Place) -> ArchiveEntry:
     """Returns a program that a prompt may show."""
     entry = state.entry(place)
     able = entry is not None and (
@@ -232,12 +232,12 @@ class _Texts:
     def __init__(self, state: State, header: Header, after: int | None = None) -> None:
         self._state, self._header = state, header
         self._instances = []
-        self._latest: list[Tried] = []
+        self._latest: list[TriedProgram] = []
         if header.feedback:
             if header.task.instances_file:
                 self._instances = read_instances(header.task)
             self._latest = [
-                Tried(entry.evaluation, self._replies_under(entry.program))
+                TriedProgram(entry.evaluation, self._replies_under(entry.program))
                 for entry in state.latest(after)
             ]
 
@@ -274,8 +274,8 @@ class _Texts:
         return {name: call.reply for name, call in calls if call and call.reply}
 
 
-def _shown(entry: Entry) -> Shown:
-    return Shown(entry.place, entry.evaluation.fitness, entry.program or "")
+def _shown(entry: ArchiveEntry) -> ShownProgram:
+    return ShownProgram(entry.place, entry.evaluation.fitness, entry.program or "")
 
 
 def asked_in(log: Log, generation: int) -> list[Prompt]:

@@ -22,7 +22,7 @@ from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
 from evo.runs.configuration import software_versions
-from evo.runs.evaluate import Draws, plain
+from evo.runs.evaluate import DrawEvaluator, plain
 from evo.runs.judge import draw_of
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
@@ -179,7 +179,7 @@ def equal(one: Evaluation, other: Evaluation) -> bool:
     return abs(one.fitness - other.fitness) <= TOLERANCE
 
 
-def _compare(logged: Log, again: Log, draws: Draws) -> list[Difference]:
+def _compare(logged: Log, again: Log, draws: DrawEvaluator) -> list[Difference]:
     """Compares two logs of one run; a program that differs is evaluated once more."""
     assert logged.initial is not None
     assert again.initial is not None
@@ -272,7 +272,7 @@ def evaluated_again(
         draw, _ = draw_of(
             header, resources, known=known_of([*logged.instance_calls, *logged.critic_calls])
         )
-        draws = Draws(header, draw)
+        draws = DrawEvaluator(header, draw)
 
         def evaluate(program: str) -> Evaluation:
             found = plain(draws.mean(program))

@@ -73,7 +73,7 @@ class Tally:
         return time.monotonic() - self._began
 
     def stats(self, load: Load) -> dict[str, float]:
-        """Returns the figures by name, for a log's closing line; see `evo.logs.records.End`."""
+        """Returns the figures by name, for a log's closing line; see `evo.logs.records.RunEnd`."""
         with self._lock:
             failures = {f"failed_{name}": float(n) for name, n in sorted(self.failures.items())}
             seconds = self.seconds

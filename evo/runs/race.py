@@ -10,7 +10,7 @@ from evo.logs.records import Evaluation, Header
 from evo.models.client import Call
 from evo.runs.ask import Asks, program_in
 from evo.runs.evaluate import Evaluate
-from evo.runs.items import Batches, Prompt, Screen, Step
+from evo.runs.items import BatchesItem, Prompt, ScreenItem, Step
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place
 
@@ -49,12 +49,12 @@ class Race:
                 program = program_in(call, prompt, self.header)
             if not program or program_digest(program) in state.first:
                 continue
-            if filters and (yield Screen(program, filters, state.programs())):
+            if filters and (yield ScreenItem(program, filters, state.programs())):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it
             rivals.setdefault(program, parent.evaluation)
-        found: dict[str, Evaluation] = (yield Batches(rivals)) if rivals else {}
+        found: dict[str, Evaluation] = (yield BatchesItem(rivals)) if rivals else {}
         for program, evaluation in found.items():
             self.evaluate.known.setdefault(program_digest(program), evaluation)
 

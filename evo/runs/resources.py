@@ -44,7 +44,7 @@ class ByHand(Protocol):
         """Is held around all that follows, and notified of it."""
         ...
 
-    def open(self, call: items.Call, state: State, take: Callable[..., None]) -> None:
+    def open(self, call: items.CallItem, state: State, take: Callable[..., None]) -> None:
         """Takes a call that is to be made, and what is to be called with its result."""
         ...
 

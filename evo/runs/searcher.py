@@ -97,7 +97,7 @@ class Hand:
         """What is to be told, in order."""
         return [call.asked for call in self.calls.values()]
 
-    def open(self, call: items.Call, state: State, take: Callable[..., None]) -> None:
+    def open(self, call: items.CallItem, state: State, take: Callable[..., None]) -> None:
         """Takes a call that is to be made, and what is to be called with its result."""
         if self._cancelled:
             take(CallCancelled("the search was closed"))

@@ -21,10 +21,10 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import (
     AskedModel,
     CriticRecord,
-    End,
     EndReason,
     Header,
     Made,
+    RunEnd,
     Session,
 )
 from evo.logs.stopping import StopRequests
@@ -46,7 +46,7 @@ from evo.tasks.task import EvaluatorFailed
 
 
 @dataclass(frozen=True)
-class Job:
+class RunJob:
     """A log to bring to a goal; it is created unless it exists.
 
     Attributes:
@@ -75,20 +75,20 @@ class Brought:
         error: What it failed with, if it did.
     """
 
-    job: Job
+    job: RunJob
     log: Log | None
     end: EndReason | Literal["busy"]
     error: Exception | None = None
 
 
 def bring(
-    jobs: Sequence[Job],
+    jobs: Sequence[RunJob],
     resources: Resources,
     *,
     ledger: Ledger | None = None,
     label: str = "runs",
     at_once: int | None = None,
-    on_generation: Callable[[Job, Arm], None] = lambda job, arm: None,
+    on_generation: Callable[[RunJob, Arm], None] = lambda job, arm: None,
 ) -> list[Brought]:
     """Brings logs to their goals, sharing slots and workers, and returns what became of each.
 
@@ -161,14 +161,14 @@ def bring(
 class _Run:
     """One job of a session, by its place among them."""
 
-    job: Job
+    job: RunJob
     place: int
     resources: Resources
     turns: Turns | None  # None: there is no budget
     progress: Progress
     requests: StopRequests
     alone: bool  # whether its log is expected, and so begun even after a request to stop
-    on_generation: Callable[[Job, Arm], None]
+    on_generation: Callable[[RunJob, Arm], None]
     end: EndReason | Literal["busy"] = "interrupted"
     reported: int = 0  # generations that were made known
 
@@ -244,7 +244,7 @@ class _Run:
                 if self.turns is not None:
                     self.turns.add(self.place, paid)
             message = str(failure) if failure else None
-            arm.end(End(reason=self.end, message=message, stats=stats))
+            arm.end(RunEnd(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
         best, goal = arm.state.best_fitness, self.job.goal.generations
@@ -277,7 +277,7 @@ class _Run:
         return False
 
 
-def turns_of(jobs: Sequence[Job], ledger: Ledger, retries: int) -> Turns:
+def turns_of(jobs: Sequence[RunJob], ledger: Ledger, retries: int) -> Turns:
     """Returns the order of jobs under a ledger, each with the most that it may cost."""
     worst = (worst_of(job.header, job.goal.generations, retries=retries) for job in jobs)
     return Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))

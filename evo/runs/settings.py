@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from evo.logs.given import MOST_INT, as_float
-from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
+from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
 from evo.logs.types import as_path
 from evo.models.shared_cache import is_shared
 from evo.plugins import MistakenType
@@ -55,7 +55,7 @@ class Event:
         header: Its configuration.
         generation: Complete generations.
         best_fitness: Best so far; None while nothing is ok.
-        record: The initial program's evaluation, or the `Child`, `Generation` or `End` logged.
+        record: The initial program's evaluation, or the `Child`, `Generation` or `RunEnd` logged.
         cost: What the complete generations cost, by unit, as a budget counts it; NaN where unknown.
     """
 
@@ -64,7 +64,7 @@ class Event:
     header: Header
     generation: int
     best_fitness: float | None
-    record: Evaluation | Child | Generation | End
+    record: Evaluation | Child | Generation | RunEnd
     cost: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Options = TypeVar("Options", bound=Mapping[str, object])
 
 
-class Entry(NamedTuple):
+class ListedOption(NamedTuple):
     """An option as listed: its name, its type as an annotation, and its description."""
 
     name: str
@@ -21,13 +21,13 @@ class Entry(NamedTuple):
     option: Option
 
 
-def entries(kind: type) -> Iterator[Entry]:
+def entries(kind: type) -> Iterator[ListedOption]:
     """Yields the options of one of the classes above, inherited ones first."""
     for name, annotated in kind.__annotations__.items():
         annotation, option = get_args(annotated)
         if isinstance(annotation, ForwardRef):
             annotation = annotation.__forward_arg__
-        yield Entry(name, annotation, option)
+        yield ListedOption(name, annotation, option)
 
 
 def lists_options(kind: type, *, optional: Collection[str] = ()) -> Callable[[Function], Function]:

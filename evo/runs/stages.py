@@ -15,7 +15,7 @@ import msgspec
 
 from evo.logs.records import Bar, Evaluation, Header, Limits, TaskRecord
 from evo.runs.ask import child_seed
-from evo.runs.evaluate import DrawFunction, Draws, Evaluate, plain
+from evo.runs.evaluate import DrawEvaluator, DrawFunction, Evaluate, plain
 from evo.runs.items import Once, Prompt, Step
 from evo.runs.state import State, program_digest
 from evo.sandbox.foreign import NO_COMBINED_SCORE
@@ -145,7 +145,7 @@ class EvaluateInStages(Evaluate):
         return msgspec.structs.replace(found, audit=plain(whole))
 
 
-def evaluate_step(draws: Draws) -> Evaluate:
+def evaluate_step(draws: DrawEvaluator) -> Evaluate:
     """Returns the step that evaluates the programs of a run, in stages where its task has some."""
     return EvaluateInStages(draws) if draws.header.task.stages else Evaluate(draws)
 

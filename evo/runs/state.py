@@ -27,7 +27,6 @@ from evo.logs.records import (
     Child,
     Confirmation,
     CriticCall,
-    End,
     Evaluation,
     Generation,
     Header,
@@ -38,6 +37,7 @@ from evo.logs.records import (
     Plan,
     Record,
     ReplyLine,
+    RunEnd,
     Tick,
 )
 from evo.models.critics import Known, known_of
@@ -47,7 +47,7 @@ from evo.searches.base import Member, Place, Search, fold_one
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchiveEntry:
     """A program of a run and how it did.
 
     Attributes:
@@ -94,12 +94,12 @@ class State:
         seconds: Wall time of earlier sessions on the generation under way, to a second or so.
     """
 
-    best: Entry
+    best: ArchiveEntry
 
     def __init__(self, header: Header) -> None:
         self.header = header
         self.generation = self.improved = self.checks = 0
-        self.archive: list[list[Entry]] = []
+        self.archive: list[list[ArchiveEntry]] = []
         self.trajectory: list[float] = []
         self.costs: list[dict[str, float]] = []
         self.initial_cost: dict[str, float] = {}
@@ -115,7 +115,7 @@ class State:
         self.seconds = 0.0
         self.returns: dict[str, Returns] = {}
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
-        self._places: dict[Place, Entry] = {}
+        self._places: dict[Place, ArchiveEntry] = {}
         self._members: list[list[Member]] = []
         self._folded: tuple[Search, int, object] | None = None
 
@@ -146,14 +146,14 @@ class State:
                 self.seconds = line.seconds
             case Generation():
                 self._complete(line)
-            case End():
+            case RunEnd():
                 self.checks += "check_use" in line.stats
             case _:  # the header, and sessions: how processes worked is no part of the state
                 pass
 
     def _begin(self, line: Initial) -> None:
         task = self.header.task
-        self.best = Entry((0, 0), task.files.get(task.program_file), line.evaluation)
+        self.best = ArchiveEntry((0, 0), task.files.get(task.program_file), line.evaluation)
         seconds = line.evaluation.seconds
         if seconds is not None and line.second is not None:
             seconds += line.second.seconds or 0.0
@@ -195,7 +195,7 @@ class State:
             drafts = self._unchosen(children)
             self.returns = added(self.returns, children, header, self.best_fitness, drafts)
         self._enter(
-            Entry(
+            ArchiveEntry(
                 (each.generation, each.index), program_of(each), each.evaluation, each.parents,
                 each.request,
             )
@@ -228,7 +228,7 @@ class State:
         self.plan = self.confirmation = None
         self.children, self.seconds = {}, 0.0
 
-    def _enter(self, entries: Iterable[Entry]) -> None:
+    def _enter(self, entries: Iterable[ArchiveEntry]) -> None:
         """Adds programs to the archive that became known at once."""
         self.archive.append(list(entries))
         for entry in self.archive[-1]:
@@ -274,7 +274,7 @@ class State:
         """How many children of a run without a barrier are complete."""
         return len(self.archive) - 1
 
-    def latest(self, after: int | None) -> list[Entry]:
+    def latest(self, after: int | None) -> list[ArchiveEntry]:
         """Returns the programs of the last generation; of the last N after so many children."""
         if after is None:
             return self.archive[-1]
@@ -298,7 +298,7 @@ class State:
         known = self.members if after is None else self.members[: 1 + after]
         return [each for members in known for each in members if each.program is not None]
 
-    def _member(self, entry: Entry) -> Member:
+    def _member(self, entry: ArchiveEntry) -> Member:
         evaluation = entry.evaluation
         return Member(
             entry.place,
@@ -309,13 +309,13 @@ class State:
             {each.id: each.score for each in evaluation.instances},
         )
 
-    def entry(self, place: Place) -> Entry | None:
+    def entry(self, place: Place) -> ArchiveEntry | None:
         """Returns a program of the archive, the best one as it was confirmed last, or None."""
         if place == self.best.place:
             return self.best
         return self._found(place)
 
-    def _found(self, place: Place) -> Entry | None:
+    def _found(self, place: Place) -> ArchiveEntry | None:
         return self._places.get(place)
 
     def searched(self, search: Search, min_improvement: float) -> object:

@@ -38,7 +38,7 @@ from evo.runs.options import (
 from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
 from evo.runs.progress import say
 from evo.runs.resources import ByHand, open_resources
-from evo.runs.session import Brought, Job, bring
+from evo.runs.session import Brought, RunJob, bring
 from evo.runs.settings import Goal, Settings, at_least
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
@@ -104,7 +104,7 @@ def prepare_run(
             say(f"going on with {path}; resume=False begins a new log")
     else:
         path = place_of_log(header, as_path("log", log), resume=goes_on)
-    job = Job(path, header, goal_of(options))
+    job = RunJob(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
     return _prepare([job], settings_of(options), budget, label, only_log, many=False, hand=hand)
 
@@ -338,14 +338,14 @@ def resume(
 
 
 def prepare_jobs(
-    jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
+    jobs: Sequence[RunJob], settings: Settings, budget: Mapping[str, float] | None, label: str
 ) -> Prepared[Logs]:
     """Prepares to bring logs to their goals within one budget; see `_prepare`."""
     return _prepare(jobs, settings, budget, label, all_logs)
 
 
 def _prepare(
-    jobs: Sequence[Job],
+    jobs: Sequence[RunJob],
     settings: Settings,
     budget: Mapping[str, float] | None,
     label: str,
@@ -394,10 +394,10 @@ def all_logs(done: Sequence[Brought]) -> Logs:
     )
 
 
-def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: Resume) -> Job:
+def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: Resume) -> RunJob:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
     path, _ = place_in_folder(header, folder, resume=check_resume(resume))
-    return Job(path, header, goal)
+    return RunJob(path, header, goal)
 
 
 def _resume_job(
@@ -406,7 +406,7 @@ def _resume_job(
     model: str | Model | None,
     search: Search | None,
     task: Task | None,
-) -> Job:
+) -> RunJob:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     path = log.path
     if log.header.compact:
@@ -425,4 +425,4 @@ def _resume_job(
         )
     header = known_search(own_models(log.header, path, model), search)
     header = msgspec.structs.replace(header, task=with_function(header.task, task))
-    return Job(path, header, goal, named=model is not None)
+    return RunJob(path, header, goal, named=model is not None)

@@ -20,7 +20,15 @@ import msgspec
 from evo.logs.caps import held, maxima
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
-from evo.sandbox.messages import Answer, Ready, Request, Scoring, Setup, receive, send
+from evo.sandbox.messages import (
+    ProgramAnswer,
+    ProgramRequest,
+    Ready,
+    ScoringRequest,
+    Setup,
+    receive,
+    send,
+)
 from evo.sandbox.purity import key_of
 
 _PARENT = str(Path(__file__).resolve().parents[2])
@@ -33,7 +41,7 @@ _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
 _ONE_THREAD = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 _READY = msgspec.msgpack.Decoder(Ready)
-_ANSWER = msgspec.msgpack.Decoder(Answer)
+_ANSWER = msgspec.msgpack.Decoder(ProgramAnswer)
 _EVALUATION = msgspec.msgpack.Decoder(Evaluation)
 _BROKEN = (OSError, msgspec.DecodeError)  # a worker's end of a channel is gone, late or confused
 
@@ -117,7 +125,7 @@ class Evaluator:
             program.encode()
         except UnicodeEncodeError as error:
             return Evaluation(status="error", error=f"the program is not valid Unicode: {error}")
-        request = Request(
+        request = ProgramRequest(
             task=task,
             program=program,
             limits=held(limits, task.name),
@@ -262,7 +270,7 @@ class _Worker:
             self._ready[channel] = _READY.decode(receive(channel))
         return self._ready[channel]
 
-    def ask(self, task: TaskRecord, request: Request, *, keep_value: bool) -> Evaluation:
+    def ask(self, task: TaskRecord, request: ProgramRequest, *, keep_value: bool) -> Evaluation:
         """Have one program evaluated."""
         shared = task.isolation == "shared"
         texts = task.files.values() if shared else ()
@@ -278,7 +286,7 @@ class _Worker:
         channel = self._channels[2]
         self._get_ready(channel)
         channel.settimeout(patience)
-        scoring = Scoring(
+        scoring = ScoringRequest(
             task=self._unless_known(channel, task),
             limits=request.limits,
             keep_value=keep_value,

@@ -36,13 +36,13 @@ from evo.logs.fitting import fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.plugins import MistakenType
 from evo.sandbox import EVALUATOR_FAILED, values
-from evo.sandbox.messages import ClosedError, Score, receive, send
+from evo.sandbox.messages import ClosedError, ScorerRequest, receive, send
 from evo.sandbox.outcome import describe, failed, printable
 from evo.sandbox.purity import for_subprocesses, seed_everything
 from evo.sandbox.scores import WrongScore, as_float, notes_text, read_score
 from evo.tasks.folder import writes_results
 
-_SCORE = msgspec.msgpack.Decoder(Score)
+_SCORE = msgspec.msgpack.Decoder(ScorerRequest)
 _MOST_KEPT = 200_000  # bytes of a construction that is kept
 _MOST_PARTS = CAPS["EVO_MAX_VALUE"][0]
 
@@ -191,7 +191,7 @@ def _notes_of(task: TaskRecord) -> Callable[[object], object] | None:
 
 def _score(
     score: Callable[[object], object],
-    request: Score,
+    request: ScorerRequest,
     notes: Callable[[object], object] | None = None,
 ) -> Evaluation:
     try:

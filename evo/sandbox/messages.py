@@ -28,8 +28,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     folder: str  # a temporary one that the driver must remove at the end, or an empty text
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Driver to a programs' server, answered by `Answer`.
+class ProgramRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Driver to a programs' server, answered by `ProgramAnswer`.
 
     Of a task whose evaluator runs elsewhere the record says only how its programs are run.
     """
@@ -40,7 +40,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     key: bytes
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Programs' server to driver: an evaluation, or the value that is still to be scored."""
 
     evaluation: Evaluation | None = None
@@ -49,17 +49,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+class ScoringRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Driver to the evaluators' server, answered by an evaluation."""
 
     task: TaskRecord | None  # left out if it is that of before
     limits: Limits
     keep_value: bool
     key: bytes
-    returned: Answer
+    returned: ProgramAnswer
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
+class ScorerRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Server to scorer, answered by an evaluation: score a value, all randomness keyed by `key`."""
 
     value: bytes

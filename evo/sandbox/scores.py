@@ -19,7 +19,7 @@ class WrongScore(TypeError):  # noqa: N818
     """An evaluator returned what is no score: its own fault, and not the program's."""
 
 
-class Scored(NamedTuple):
+class ScoreRead(NamedTuple):
     """What an evaluator says of a value; none of the numbers is infinite or NaN."""
 
     fitness: float
@@ -27,7 +27,7 @@ class Scored(NamedTuple):
     notes: str
 
 
-def read_score(returned: object, what: str = "score(value)") -> Scored:
+def read_score(returned: object, what: str = "score(value)") -> ScoreRead:
     """Returns what an evaluator returned.
 
     Args:
@@ -60,7 +60,7 @@ def read_score(returned: object, what: str = "score(value)") -> Scored:
         numbers[printable(str(name))] = value = as_float(number)
         if not math.isfinite(value):
             raise ValueError(f"{name} is not finite: {value!r}")
-    return Scored(numbers.pop("fitness"), numbers, notes_text(notes))
+    return ScoreRead(numbers.pop("fitness"), numbers, notes_text(notes))
 
 
 def score_instances(
@@ -122,7 +122,7 @@ def score_instances(
     return {"fitness": 0.0, **numbers, **means, "notes": notes}
 
 
-def _read(returned: object, *, unit: bool) -> Scored:
+def _read(returned: object, *, unit: bool) -> ScoreRead:
     """Returns a score on an instance; one between 0 and 1 is no number beyond all bounds."""
     try:
         return read_score(returned, "score(value, instance)")

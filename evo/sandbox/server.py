@@ -32,12 +32,12 @@ from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, foreign, kernel, outcome
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import (
-    Answer,
     ClosedError,
+    ProgramAnswer,
+    ProgramRequest,
     Ready,
-    Request,
-    Score,
-    Scoring,
+    ScorerRequest,
+    ScoringRequest,
     Setup,
     receive,
     send,
@@ -49,8 +49,8 @@ from evo.sandbox.purity import seed_everything
 # What programs use most, so that a forked process has it at once.
 NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
 SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.special")
-_REQUEST = msgspec.msgpack.Decoder(Request)
-_SCORING = msgspec.msgpack.Decoder(Scoring)
+_REQUEST = msgspec.msgpack.Decoder(ProgramRequest)
+_SCORING = msgspec.msgpack.Decoder(ScoringRequest)
 _SCORED = msgspec.msgpack.Decoder(Evaluation)
 
 
@@ -168,7 +168,7 @@ class Server:
                 data = receive(self._driver)
         self._jail.tidy()
 
-    def _answer(self, task: TaskRecord, request: Request) -> Answer:
+    def _answer(self, task: TaskRecord, request: ProgramRequest) -> ProgramAnswer:
         began = time.monotonic()
         printed = ""
         if task.evolves == "text" and task.isolation == "separate":
@@ -181,10 +181,10 @@ class Server:
             returned = Evaluation(status="ok", fitness=0.0, value=returned)
         seconds = time.monotonic() - began
         if isinstance(returned, bytes):
-            return Answer(value=returned, printed=printed, seconds=seconds)
-        return Answer(evaluation=_evaluation(task, returned, printed, seconds))
+            return ProgramAnswer(value=returned, printed=printed, seconds=seconds)
+        return ProgramAnswer(evaluation=_evaluation(task, returned, printed, seconds))
 
-    def _run(self, task: TaskRecord, request: Request) -> Ended:
+    def _run(self, task: TaskRecord, request: ProgramRequest) -> Ended:
         """Run a program in a process of its own."""
 
         def run(channel: int, folder: str) -> None:
@@ -242,7 +242,7 @@ class ScoringServer:
         self._stop_scorer()
         self._jail.tidy()
 
-    def _score(self, task: TaskRecord, request: Scoring, value: bytes) -> Evaluation:
+    def _score(self, task: TaskRecord, request: ScoringRequest, value: bytes) -> Evaluation:
         """Score a returned value in the scorer, started anew for another task or other limits."""
         key = task.hash, task.files.get(task.notes_file), request.limits
         if self._scorer and self._scorer.key != key:
@@ -254,7 +254,10 @@ class ScoringServer:
         with suppress(TimeoutError):
             try:
                 channel.settimeout(seconds + 1)
-                send(channel, Score(value=value, key=request.key, keep_value=request.keep_value))
+                send(
+                    channel,
+                    ScorerRequest(value=value, key=request.key, keep_value=request.keep_value),
+                )
                 if self._watcher.wait_for_answer(channel.fileno(), deadline):
                     return _SCORED.decode(receive(channel))
             except ClosedError:

@@ -10,7 +10,7 @@ from evo.searches.base import Member, Request, choose
 
 
 @dataclass(frozen=True)
-class Best:
+class GreedyArchive:
     """The best so far, or the initial program, and what a child must exceed its fitness by."""
 
     member: Member
@@ -26,15 +26,15 @@ class Greedy:
 
     name = "greedy"
 
-    def start(self, initial: Member, min_improvement: float) -> Best:
+    def start(self, initial: Member, min_improvement: float) -> GreedyArchive:
         """Returns the state before generation 1."""
-        return Best(initial, min_improvement)
+        return GreedyArchive(initial, min_improvement)
 
-    def plan(self, state: Best, children: int, rng: KeyedStream) -> list[Request]:
+    def plan(self, state: GreedyArchive, children: int, rng: KeyedStream) -> list[Request]:
         """Returns one request per child."""
         return [Request((state.member.place,))] * children
 
-    def fold(self, state: Best, generation: Sequence[Member]) -> Best:
+    def fold(self, state: GreedyArchive, generation: Sequence[Member]) -> GreedyArchive:
         """Returns the state after a complete generation."""
         chosen = choose(generation, state.member.fitness, state.min_improvement)
         return state if chosen is None else replace(state, member=chosen)

@@ -33,7 +33,7 @@ from evo.runs.handle import Control, read_begun
 from evo.runs.identity import differences
 from evo.runs.options import GridConfiguration, SessionOptions
 from evo.runs.resources import open_resources
-from evo.runs.session import Job, bring
+from evo.runs.session import RunJob, bring
 from evo.runs.settings import Goal
 from evo.runs.signatures import check_options
 from evo.tasks.task import load_task
@@ -145,7 +145,7 @@ class PolicyClaim(_Part, frozen=True, kw_only=True):
     expected: str = ""
 
 
-class Estimate(_Part, frozen=True, kw_only=True):
+class CallEstimate(_Part, frozen=True, kw_only=True):
     """Expected cost of a call, and the basis of this estimate."""
 
     prompt_tokens: float
@@ -178,7 +178,7 @@ class Protocol(_Part, frozen=True, kw_only=True):
     measures: dict[str, str]
     claims: tuple[Claim, ...] = ()
     policy_claims: tuple[PolicyClaim, ...] = ()
-    estimate: Estimate
+    estimate: CallEstimate
     detects: tuple[str, ...]
     options: dict[str, object] = {}
     notes: dict[str, str] = {}
@@ -259,16 +259,16 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
         raise ProtocolError(f"{path}: {error}; {examples.minimal(examples.PROTOCOL)}") from None
 
 
-def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
+def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[RunJob]:
     """Returns the runs of a protocol, so ordered that any beginning of them is balanced."""
     place = LOCAL / protocol.name if folder is None else Path(folder)
-    found: list[tuple[float, int, Job]] = []
+    found: list[tuple[float, int, RunJob]] = []
     for order, condition in enumerate(protocol.conditions):
         header = _header(protocol, condition)
         for at, seed in enumerate(condition.numbers):
             own = msgspec.structs.replace(header, seed=seed)
             path = place / f"{condition.name}-s{seed}.jsonl"
-            jobs = [Job(path, own, Goal(condition.generations))]
+            jobs = [RunJob(path, own, Goal(condition.generations))]
             if condition.forks:
                 jobs = _forks(protocol, condition, own, place)
             rank = (at + 0.5) / len(condition.numbers)
@@ -276,7 +276,7 @@ def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) ->
     return [job for _, _, job in sorted(found, key=lambda each: each[:2])]
 
 
-def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path) -> list[Job]:
+def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path) -> list[RunJob]:
     """The copies of one run of another protocol, whose folder stands beside this one's."""
     folder, _, name = condition.forks.partition("/")
     path = place.parent / folder / f"{name}-s{header.seed}.jsonl"
@@ -289,7 +289,7 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     goal = Goal(condition.generations)
     stem = place / f"{condition.name}-s{header.seed}"
     return [
-        Job(Path(f"{stem}-c{copy}.jsonl"), each, goal, named=True, inherited=inherited)
+        RunJob(Path(f"{stem}-c{copy}.jsonl"), each, goal, named=True, inherited=inherited)
         for copy, each in enumerate(headers)
     ]
 

@@ -20,14 +20,14 @@ CASCADE_THRESHOLDS = (0.5, 0.75, 0.9)
 """Its thresholds, where a config.yaml states no others."""
 
 
-class Found(NamedTuple):
+class FoundStages(NamedTuple):
     """The stages in an evaluator's source: an expression for each, and their isolation."""
 
     functions: tuple[str, ...]
     isolation: Isolation
 
 
-def stages_in(where: str, source: str) -> Found | None:
+def stages_in(where: str, source: str) -> FoundStages | None:
     """Returns the stages that an evaluator states, `stages = [...]` or OpenEvolve's, or None.
 
     Raises:
@@ -53,11 +53,11 @@ def stages_in(where: str, source: str) -> Found | None:
                 )
             first = functions.get(names[0])
             by_path = first is not None and [a.arg for a in first.args.args][:1] == ["program_path"]
-            return Found(tuple(names), "shared" if by_path else "separate")
+            return FoundStages(tuple(names), "shared" if by_path else "separate")
     if CASCADE[0] not in functions:
         return None
     count = next((k for k, name in enumerate(CASCADE) if name not in functions), len(CASCADE))
-    return Found(CASCADE[:count], "shared")
+    return FoundStages(CASCADE[:count], "shared")
 
 
 def cascade_of(config: Mapping[str, object]) -> tuple[float, ...] | None:

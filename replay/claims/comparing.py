@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
-from replay.statistics.comparison import Comparison
+from replay.statistics.comparison import MeanDifference
 from replay.statistics.comparison import compare as compare_vectors
 
 
@@ -22,10 +22,10 @@ def compare(
 @overload
 def compare(
     a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 0.95
-) -> Comparison: ...
+) -> MeanDifference: ...
 
 
-def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | Comparison:
+def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | MeanDifference:
     """Compares two groups of runs, or configurations over several tasks.
 
     Args:
@@ -37,7 +37,7 @@ def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | Comparis
 
     Returns:
         Of a frame a `TaskComparison`: `.table`, `.verdicts` and `.figure()`. Of vectors a
-        `Comparison`: the difference of means and the probability of improvement.
+        `MeanDifference`: the difference of means and the probability of improvement.
 
     Raises:
         ValueError: As of these functions; a frame beside a second group.

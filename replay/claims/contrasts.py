@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.planning.grid import Cells, FloatArray, IntArray
+from replay.planning.grid import FloatArray, IntArray, SplitCells
 
 DRAWS = 1999
 """Number of null worlds."""
@@ -64,13 +64,13 @@ class NullWorlds:
         signs: (draws, most runs of an N, cells), 1 or -1, equal in all cells of a run.
     """
 
-    cells: Cells
+    cells: SplitCells
     means: FloatArray
     residuals: FloatArray
     signs: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, *, draws: int = DRAWS, seed: int = 0) -> NullWorlds:
+    def of(cls, cells: SplitCells, *, draws: int = DRAWS, seed: int = 0) -> NullWorlds:
         """Draws null worlds for the cells of a sweep, each with two runs or more."""
         with np.errstate(invalid="ignore"):
             away = cells.values - cells.means
@@ -176,7 +176,7 @@ class _Gaps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Envelope:
+class HalvedEnvelope:
     """The best split of each budget: chosen on half of the runs, scored on the other half.
 
     Attributes:

@@ -34,11 +34,11 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import JsonObject
-from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_above_best
+from replay.claims.contrasts import ALPHA, HalvedEnvelope, NullWorlds, Tested, best_above_best
 from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.logs.frames import counted_once, distinct_runs, run_lengths
-from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
+from replay.planning.grid import FloatArray, IntArray, SplitCells, cells, sweeps
 from replay.simulation.pools import Pools
 from replay.simulation.widths import deciding_limits
 from replay.statistics.resampling import holm
@@ -129,7 +129,7 @@ def sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator
     budgets = budgets_of(grid, half)
     if regime is not None:
         yield _regime_claim(worlds, budgets, regime)
-    envelope = Envelope(worlds=worlds, budgets=budgets, half=half)
+    envelope = HalvedEnvelope(worlds=worlds, budgets=budgets, half=half)
     claims = {
         "the best in sweep rises with the budget": (
             "gain of the held-out best by doubling C", envelope.rise,
@@ -164,7 +164,7 @@ def _row(claim: str, measure: str, found: Tested, runs: int) -> Row:
     return {"claim": claim, "measure": measure, "n": runs, **asdict(found)}
 
 
-def halves(grid: Cells, seed: int) -> FloatArray:
+def halves(grid: SplitCells, seed: int) -> FloatArray:
     """Which half each run of a cell is in, 0 or 1, the same in all cells of its N, as `values`."""
     half, rng = np.zeros(grid.values.shape), np.random.default_rng([seed, 3])
     for N, part in grid.sweep.strata():
@@ -173,7 +173,7 @@ def halves(grid: Cells, seed: int) -> FloatArray:
     return half
 
 
-def budgets_of(grid: Cells, half: FloatArray) -> dict[int, IntArray]:
+def budgets_of(grid: SplitCells, half: FloatArray) -> dict[int, IntArray]:
     """Cells of each budget in which enough runs have a fitness, in both halves, by calls."""
     known = ~np.isnan(grid.values)
     enough = (grid.counts >= LEAST_RUNS) & np.isfinite(grid.means)

@@ -119,7 +119,7 @@ def report(
     from replay.importers.anything import load_tables
     from replay.plots.output import save
     from replay.reports.comparison import comparison_sections
-    from replay.reports.figures import Panel, best_construction, draw_page
+    from replay.reports.figures import GroupPanel, best_construction, draw_page
     from replay.reports.report import groups, policy_sections, sections
     from replay.reports.tables import FORMATS
 
@@ -156,7 +156,7 @@ def report(
         construction, reason = best_construction(group)
         if reason:
             warnings.warn(reason, stacklevel=2)
-        panels.append(Panel(group, construction, contests))
+        panels.append(GroupPanel(group, construction, contests))
     found += comparison_sections(tables)
     if policies and not any(panel.contests for panel in panels):
         raise ValueError("no group of runs is large enough to compare policies on")
@@ -295,9 +295,9 @@ def view(folder: Path, *, port: Port = 0) -> int:
         folder: A folder of logs, or a log.
         port: TCP port; 0: a free one.
     """
-    from replay.reports.live import View
+    from replay.reports.live import LivePage
 
-    with contextlib.suppress(KeyboardInterrupt), View(folder, port) as served:
+    with contextlib.suppress(KeyboardInterrupt), LivePage(folder, port) as served:
         print(served.link, flush=True)
         print("Ctrl-C ends it; runs go on by themselves", file=sys.stderr)
         threading.Event().wait()

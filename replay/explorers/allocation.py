@@ -43,7 +43,7 @@ DEFAULT_POLICIES = ("ucb1", "thompson")
 KEY = ("task", "model", "children")
 
 
-class Allocations:
+class ExplorerPools:
     """All that the explorer needs of a frame: the pools of its tasks, models and N."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -180,7 +180,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         ValueError: No such runs, or a setting out of range.
     """
     try:
-        found = Allocations(frame)
+        found = ExplorerPools(frame)
     except ValueError as error:
         return notice("allocation", error, theme)
     start = found.begins(begins)

@@ -23,7 +23,7 @@ from replay.explorers.budget_data import (
 from replay.explorers.budget_picture import draw_budget
 from replay.explorers.budget_view import BudgetView
 from replay.explorers.chart_explorer import notice
-from replay.explorers.drawn import Drawing, Drawn
+from replay.explorers.drawn import BrowserDrawing, Drawn
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Settings, call
 from replay.explorers.widgets import naming
@@ -276,7 +276,7 @@ def explore_budget(
         "runs": budgets.runs,
     }
     order = {name: start[name] for name in options if name in start}
-    drawing = Drawing(
+    drawing = BrowserDrawing(
         name="budget",
         options=options,
         view=budgets.view,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from replay.explorers.budget_values import Behind, ChosenRun, SplitValue
 from replay.logs.frames import COST_COLUMNS, is_stand_in
-from replay.planning.grid import FloatArray, Sweep, one_sweep
+from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
 from replay.statistics.intervals import (
     LEAST,
@@ -103,7 +103,7 @@ class Outlook:
     """All splits of one task and model."""
 
     def __init__(
-        self, fitness: Sweep, costs: Mapping[CostAxis, Sweep], kernel: Kernel | None = None
+        self, fitness: GridSweep, costs: Mapping[CostAxis, GridSweep], kernel: Kernel | None = None
     ) -> None:
         self.fitness = fitness
         self.costs = costs

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
 
     from evo.logs.types import JsonObject
-    from replay.explorers.subject import View
+    from replay.explorers.subject import SettingView
 
 REMEMBERED = 8
 """Number of charts, the latest ones, whose clicks are understood."""
@@ -108,7 +108,7 @@ class ChartExplorer(Explorer):
                 screen.serial, screen.coarse = self._serial, coarse
             self._say(words, code=not coarse)
 
-    def _frame(self, view: View) -> bytes:
+    def _frame(self, view: SettingView) -> bytes:
         return pack(self._subject.chart_of(view)) if self._in_browser else super()._frame(view)
 
     def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from replay.explorers.rest import Rest
 from replay.explorers.scripts import screen_class, script
 from replay.explorers.stored import show_live
-from replay.explorers.subject import Settings, View
+from replay.explorers.subject import Settings, SettingView
 from replay.explorers.widgets import button, close_previous, close_tree, row, short
 from replay.plots.scripts import WIDE, encoded, picture_of, spoken, write_page
 from replay.plots.style import Theme
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawing:
+class BrowserDrawing:
     """What the browser draws, as functions of settings.
 
     Attributes:
@@ -53,10 +53,10 @@ class Drawing:
 
     name: str
     options: Mapping[str, Sequence[Any] | None]
-    view: Callable[[Settings], View]
+    view: Callable[[Settings], SettingView]
     pack: Callable[[Settings], bytes]
     same: Callable[[Settings, Settings], bool]
-    figure: Callable[[View, Theme], Figure]
+    figure: Callable[[SettingView, Theme], Figure]
     adjust: Callable[[str, Settings], Settings]
     slow: Callable[[Settings], bool]
     code: Callable[[Settings], str]
@@ -135,7 +135,7 @@ class Drawn:
         controls: The settings by name.
     """
 
-    def __init__(self, drawing: Drawing, *, help: str, begins: Settings) -> None:  # noqa: A002
+    def __init__(self, drawing: BrowserDrawing, *, help: str, begins: Settings) -> None:  # noqa: A002
         import ipywidgets
 
         close_previous(self)

@@ -51,7 +51,7 @@ SCRIPT = Path(__file__).with_name("film.js")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class FilmStep:
     """One program of the lineage."""
 
     view: RunView  # the program
@@ -178,10 +178,10 @@ class Film:
             f'srcdoc="{html.escape(self.page(), quote=True)}"></iframe>'
         )
 
-    def _step(self, place: Place, gain: float) -> Step:
+    def _step(self, place: Place, gain: float) -> FilmStep:
         view = look_at(self._data, place)
         before = None if view.parent is None else program_of(self._data.log, view.parent)
-        return Step(view=view, before=before, gain=gain)
+        return FilmStep(view=view, before=before, gain=gain)
 
     def _frame(self, number: int) -> str:
         """One step as HTML."""
@@ -206,7 +206,7 @@ class Film:
         self.figure(number, theme).savefig(stream, format="png")
         return Image.open(stream).convert("RGB").quantize(INKS)
 
-    def _draw_program(self, ax: Axes, step: Step, theme: Theme) -> None:
+    def _draw_program(self, ax: Axes, step: FilmStep, theme: Theme) -> None:
         """What the program returned, else what it changed."""
         drawing = step.view.drawing
         if drawing.value is not None:

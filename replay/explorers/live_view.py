@@ -38,7 +38,7 @@ SHARE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress(RunView):
+class LiveRunView(RunView):
     """The best program of a run in progress."""
 
     seconds: float | None  # since the session began, up to its end
@@ -179,16 +179,16 @@ class LiveView(RunExplorer):
         chosen = self._chosen if self._chosen in data.places else data.best
         written = written and not data.log.ended
         seen = look_at(data, chosen)
-        return Progress(**vars(seen), seconds=_seconds(data.log, written), written=written)
+        return LiveRunView(**vars(seen), seconds=_seconds(data.log, written), written=written)
 
     def _is_over(self) -> bool:
         """Whether nothing writes the run that is shown: it has ended, or its process has."""
-        return isinstance(self._view, Progress) and not self._view.written
+        return isinstance(self._view, LiveRunView) and not self._view.written
 
     def _show_state(self) -> None:
         """Show how far the run is; there is nothing to stop once nothing writes it."""
         self.stop_button.disabled = self._is_over()
-        self._bar.value = self._view.bar if isinstance(self._view, Progress) else ""
+        self._bar.value = self._view.bar if isinstance(self._view, LiveRunView) else ""
 
 
 def _seconds(log: Log, written: bool) -> float | None:

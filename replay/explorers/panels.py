@@ -30,7 +30,7 @@ KEPT = 32
 
 
 @dataclass(frozen=True)
-class Panel:
+class ExplorerPanel:
     """A function `frame, **settings -> Chart`, and the controls of its settings.
 
     Attributes:
@@ -42,7 +42,7 @@ class Panel:
     controls: Mapping[str, Any] = field(default_factory=dict)
 
 
-PANELS: Registry[Panel] = Registry("panel", {})
+PANELS: Registry[ExplorerPanel] = Registry("panel", {})
 """Name -> panel; each is a tab of `replay.explore`."""
 
 
@@ -67,13 +67,13 @@ def register(name: str, panel: Callable[..., Any], **controls: Any) -> None:
         >>> replay.explorers.register("Spent", spent, x=["calls", "tokens"])
     """
     controls_of(panel, controls)
-    PANELS[name] = Panel(panel, controls)
+    PANELS[name] = ExplorerPanel(panel, controls)
 
 
-def panels() -> dict[str, Panel]:
+def panels() -> dict[str, ExplorerPanel]:
     """Every panel by name: those that were registered, and of packages that add some."""
     added = {
-        name: each if isinstance(each, Panel) else Panel(each)
+        name: each if isinstance(each, ExplorerPanel) else ExplorerPanel(each)
         for name, each in plugged_in("replay.panels").items()
     }
     return {**added, **PANELS}
@@ -174,7 +174,7 @@ def explore_panel(
             raise ValueError(f"expected a panel among those registered ({names}), got {panel!r}")
         name, shown = panel, known[panel]
     else:
-        name, shown = getattr(panel, "__name__", "panel"), Panel(panel)
+        name, shown = getattr(panel, "__name__", "panel"), ExplorerPanel(panel)
     named = naming(frame)
 
     @functools.lru_cache(maxsize=KEPT)

@@ -10,7 +10,7 @@ from replay.explorers.run_arrays import drawing_arrays, run_arrays
 from replay.explorers.run_data import RunData, RunView
 from replay.explorers.scripts import run_page, screen_class
 from replay.explorers.shell import Explorer
-from replay.explorers.subject import Sentence, View
+from replay.explorers.subject import Sentence, SettingView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ class RunExplorer(Explorer):
                 self._screen.at, self._screen.drawing = at, drawing
             self._say(view.words, code=True)
 
-    def _arrays(self, view: View) -> tuple[JsonObject | None, list[int] | None, JsonObject]:
+    def _arrays(self, view: SettingView) -> tuple[JsonObject | None, list[int] | None, JsonObject]:
         """What the browser draws of a view: the run, if it lacks it, and the program."""
         if not isinstance(view, RunView):
             self._packed_run = None

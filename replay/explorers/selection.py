@@ -102,7 +102,7 @@ def _outcome(found: Selection) -> str:
     return f"Not certain, as {ENDS[found.end]}. Ahead: {mean}."
 
 
-class Race:
+class SelectionReplay:
     """A selection over samples for any choice of selector."""
 
     def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: Settings) -> None:
@@ -167,7 +167,7 @@ def explore_selection(
         ValueError: A setting out of range.
     """
     try:
-        played = Race(data, given)
+        played = SelectionReplay(data, given)
     except ValueError as error:
         return notice("selection", error, theme)
 

@@ -23,7 +23,7 @@ from evo.logs.types import JsonObject
 from replay.explorers.paper import png_of
 from replay.explorers.rest import Rest
 from replay.explorers.stored import live_help, show_live, stored
-from replay.explorers.subject import DEFAULT, Settings, Subject, View
+from replay.explorers.subject import DEFAULT, Settings, SettingView, Subject
 from replay.explorers.widgets import (
     arranged,
     begin,
@@ -94,7 +94,7 @@ class Explorer:
         self._rest = Rest(self._lock, self._rested)
         self._made: list[Widget] = []  # beside the widget
         self._display: DisplayHandle | None = None  # of what a saved notebook shows
-        self._view: View | None = None
+        self._view: SettingView | None = None
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._past: list[tuple[str, Settings]] = []  # each control that was moved, and from where
@@ -192,7 +192,7 @@ class Explorer:
         """The figure of the current view."""
         return self._subject.draw(self._view, self._theme)
 
-    def _image(self, view: View) -> bytes:
+    def _image(self, view: SettingView) -> bytes:
         """A view as a PNG."""
         notes = {"Description": view.words, "Source": self.code}
         return png_of(self._subject.draw(view, self._theme), notes)
@@ -246,7 +246,7 @@ class Explorer:
         self._made.append(made)
         return made
 
-    def _frame(self, view: View) -> bytes:
+    def _frame(self, view: SettingView) -> bytes:
         """The page for a view in a slider that needs no kernel."""
         return self._image(view)
 

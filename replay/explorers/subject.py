@@ -22,7 +22,7 @@ DEFAULT = "default"
 """Value of a control that leaves the setting as it is without it."""
 
 
-class View(Protocol):
+class SettingView(Protocol):
     """The view for one setting of the controls."""
 
     @property
@@ -57,7 +57,7 @@ class Subject:
 
     name: str
     theme: Theme
-    view: Callable[[Settings, bool], View]
+    view: Callable[[Settings, bool], SettingView]
     figure: Callable[[Any, Theme], Figure] | None = None
     code: Callable[[Settings], str] = lambda settings: ""
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
@@ -75,7 +75,7 @@ class Subject:
             self.chart_of(view).figure(theme) if self.figure is None else self.figure(view, theme)
         )
 
-    def chart_of(self, view: View) -> Chart:
+    def chart_of(self, view: SettingView) -> Chart:
         """The chart of a view, or its words."""
         return Chart(message=view.words) if self.chart is None else self.chart(view)
 

@@ -23,15 +23,15 @@ from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
     SCHEMA,
-    Asked,
     Confirmation,
     CriticCall,
-    End,
     Generation,
     Header,
     Initial,
     InstanceCall,
+    LoggedCall,
     Outcome,
+    RunEnd,
 )
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
@@ -69,7 +69,7 @@ class LeanRun:
     initial: Initial | None
     children: list[Outcome]
     generations: list[Generation]
-    calls: list[InstanceCall | Asked]
+    calls: list[InstanceCall | LoggedCall]
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
@@ -260,7 +260,7 @@ def read_run(path: Path, name: str) -> LeanRun:
     kinds: dict[type, list[Any]] = {}
     for record in records:
         kinds.setdefault(type(record), []).append(record)
-    asked = {(r.generation, r.index, r.draft): r for r in kinds.get(Asked, [])}
+    asked = {(r.generation, r.index, r.draft): r for r in kinds.get(LoggedCall, [])}
     children: list[Outcome] = kinds.get(Outcome, [])
     if asked:
         width = records[0].children
@@ -285,7 +285,7 @@ def read_run(path: Path, name: str) -> LeanRun:
             *asked.values(),
         ],
         tests=kinds.get(Confirmation, []),
-        fresh=kinds[End][-1].stats if End in kinds else {},
+        fresh=kinds[RunEnd][-1].stats if RunEnd in kinds else {},
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
     )
     if (fault := _contradiction(run, kinds[Header])) is not None:

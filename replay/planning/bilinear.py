@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 
 from replay.planning.depth import explained
 from replay.planning.grid import (
-    Cells,
     FloatArray,
     IntArray,
+    SplitCells,
     best_known,
     cells,
     log_gaps,
@@ -248,14 +248,14 @@ def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
     return np.stack([np.ones_like(t), t, n, t * n], axis=-1)
 
 
-def _identified(grid: Cells, kept: IntArray) -> bool:
+def _identified(grid: SplitCells, kept: IntArray) -> bool:
     """Whether some cells tell the four coefficients apart."""
     design = _design(grid.generations[kept], grid.children[kept])
     return bool(kept.size and np.linalg.matrix_rank(design) == len(NAMES))
 
 
 def _fit(
-    grid: Cells, kept: IntArray, design: FloatArray, logs: FloatArray
+    grid: SplitCells, kept: IntArray, design: FloatArray, logs: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Least squares on the cells' means, its covariance over whole runs, and degrees of freedom.
 

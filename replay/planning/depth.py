@@ -16,10 +16,10 @@ import pandas as pd
 
 from replay.logs.frames import COST_COLUMNS, Brief
 from replay.planning.grid import (
-    Cells,
     Centre,
     FloatArray,
     IntArray,
+    SplitCells,
     best_known,
     cells,
     centre,
@@ -186,7 +186,7 @@ def fixed_split(rule: str, generations: IntArray, children: IntArray) -> int | N
     return int(found[0]) if len(found) else None
 
 
-def choose_left_out(grid: Cells, among: IntArray) -> tuple[IntArray, FloatArray]:
+def choose_left_out(grid: SplitCells, among: IntArray) -> tuple[IntArray, FloatArray]:
     """Choose the best of some cells on all runs but one, and judge it on that one.
 
     Returns which runs k, counted within each N, all of the cells have, and the value in run k of
@@ -210,7 +210,7 @@ def _summary(
 
 
 def _tables(
-    grid: Cells, level: float, resamples: int, seed: int
+    grid: SplitCells, level: float, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The three tables of `DepthBreadth` for one task and model."""
     p_best = np.full(len(grid.calls), np.nan)
@@ -260,7 +260,7 @@ def _share_of_best(drawn: FloatArray) -> FloatArray:
     return np.asarray((largest / largest.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def _points(grid: Cells, cost: FloatArray, level: float) -> pd.DataFrame:
+def _points(grid: SplitCells, cost: FloatArray, level: float) -> pd.DataFrame:
     """The envelope's points for one task and model, `cost` (cells,)."""
     known = np.flatnonzero(np.isfinite(cost))
     statistic = grid.statistic(known)

@@ -32,7 +32,7 @@ FAR = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class GridSweep:
     """Runs of one task and model, in ascending order of N.
 
     Attributes:
@@ -59,7 +59,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class SplitCells:
     """The cells (T, N) of a sweep in ascending order of N, then T.
 
     T are the powers of two, and those at which N spends a budget that runs of some N end with.
@@ -72,7 +72,7 @@ class Cells:
             is no such run or it is not that deep, minus infinity where nothing is ok yet.
     """
 
-    sweep: Sweep
+    sweep: GridSweep
     generations: IntArray
     children: IntArray
     values: FloatArray
@@ -124,7 +124,7 @@ class Cells:
         return np.where(np.isnan(self.values), np.nan, np.reshape(others, self.values.shape))
 
 
-def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
+def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]:
     """One sweep per task and model, in order of first appearance; forks are left out, aloud.
 
     Args:
@@ -153,7 +153,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
         children, depth = size.first(), run_lengths(part)
         order = np.argsort(children.to_numpy(np.int64), kind="stable")
         made.append(
-            Sweep(
+            GridSweep(
                 task=str(task),
                 model=str(model),
                 runs=children.index.to_numpy(dtype=object)[order],
@@ -165,7 +165,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
     return made
 
 
-def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> Sweep:
+def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
     """The sweep of a frame that holds one task and one model; a column of it as for `sweeps`.
 
     Raises:
@@ -181,7 +181,7 @@ def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> Sweep:
     return found[0]
 
 
-def cells(sweep: Sweep) -> Cells:
+def cells(sweep: GridSweep) -> SplitCells:
     """The cells of a sweep.
 
     Raises:
@@ -201,7 +201,7 @@ def cells(sweep: Sweep) -> Cells:
     for at, (_, T, part) in enumerate(columns):
         best = np.nan_to_num(sweep.values[part, T], nan=-np.inf)
         values[: len(best), at] = np.where(sweep.depth[part] >= T, best, np.nan)
-    return Cells(
+    return SplitCells(
         sweep=sweep,
         generations=np.array([T for _, T, _ in columns]),
         children=np.array([N for N, _, _ in columns]),

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from replay.logs.tables import children as children_of
-from replay.planning.grid import FloatArray, Sweep, one_sweep
+from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
 from replay.planning.leads import follow, lead, nearest_square
 from replay.simulation.simulate import simulate
@@ -47,7 +47,7 @@ SIMULATED = 40
 
 
 @dataclass(frozen=True)
-class Costs:
+class SplitCosts:
     """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit."""
 
     call: float = 1.0
@@ -79,7 +79,7 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class BudgetPlan:
     """A recommendation and what it rests on.
 
     Attributes:
@@ -114,7 +114,7 @@ class Plan:
     task: str
     model: str
     budget: float
-    costs: Costs
+    costs: SplitCosts
     choice: Choice
     usual: Choice
     inside: bool
@@ -218,7 +218,7 @@ def plan(
     policies: Sequence[str] = PLANNED_POLICIES,
     kernels: int = 24,
     seed: int = 0,
-) -> Plan:
+) -> BudgetPlan:
     """Recommend how to spend a budget on one task with one model.
 
     Args:
@@ -277,7 +277,7 @@ def plan(
     reached = np.where(known, reached, np.nan)
     enough = np.flatnonzero(reached >= 0.9)
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
-    return Plan(
+    return BudgetPlan(
         task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
         usual=usual, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
@@ -292,7 +292,7 @@ def _single(rounds: Mapping[int, int], number: int) -> Choice:
     return Choice(generations=rounds[N], children=N)
 
 
-def affordable(budget: float, costs: Costs) -> dict[int, int]:
+def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
     """Generations that the budget pays for at each N = 1, 2, 4, ...
 
     Raises:
@@ -339,7 +339,7 @@ def _pulled(fitness: FloatArray, choice: Choice, rounds: int, seed: int) -> Floa
     return np.nan_to_num(replay.best_fitness, nan=-np.inf)
 
 
-def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
+def own_runs(pilot: GridSweep, generations: int, children: int) -> FloatArray:
     """Best fitness so far of the pilot's runs of one split, (runs, T); few or none."""
     rows = (pilot.children == children) & (pilot.depth >= generations)
     own = pilot.values[rows, 1 : generations + 1] if rows.any() else np.empty((0, generations))
@@ -399,12 +399,12 @@ def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
     return table[table["generation"] <= table["source"].map(depth)]
 
 
-def _costs(costs: Mapping[str, float] | None) -> Costs:
+def _costs(costs: Mapping[str, float] | None) -> SplitCosts:
     if costs is None:
-        return Costs()
+        return SplitCosts()
     if unknown := sorted(set(costs) - set(COST_ITEMS)):
         raise ValueError(f"expected costs among {COST_ITEMS!r}, got {unknown!r}")
-    price = Costs(**{"call": 0.0, **costs})
+    price = SplitCosts(**{"call": 0.0, **costs})
     if min(price.call, price.evaluation, price.generation) < 0 or not price.call + price.evaluation:
         raise ValueError(
             "expected costs of at least 0, and above 0 for a call or an evaluation, "
@@ -417,7 +417,7 @@ def _splits(
     worlds: Sequence[Kernel],
     rounds: Mapping[int, int],
     base: Kernel,
-    pilot: Sweep,
+    pilot: GridSweep,
     tau: float | None,
     seed: int,
 ) -> tuple[pd.DataFrame, FloatArray]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from evo.logs.log import Log
-    from replay.planning.planner import Plan
+    from replay.planning.planner import BudgetPlan
 
 best_so_far = drawn(charts.best_so_far)
 construction = drawn(charts.construction)
@@ -58,7 +58,7 @@ verdicts = drawn(charts.verdicts)
 worth = drawn(charts.worth)
 
 
-def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
+def planner_card(plan: BudgetPlan, *, theme: Theme = "light") -> list[Axes]:
     """Draws a plan: its splits and, where they are forecast, the fitness and the time to reach tau.
 
     Args:

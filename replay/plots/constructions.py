@@ -24,7 +24,7 @@ def _none() -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Construction:
+class PlottedConstruction:
     """The shapes of a construction.
 
     Attributes:
@@ -50,7 +50,7 @@ class Construction:
     crosses: FloatArray = field(default_factory=_none)
 
 
-def construct(picture: str, value: object) -> Construction:
+def construct(picture: str, value: object) -> PlottedConstruction:
     """Computes the shapes of the value that a program returned.
 
     Args:
@@ -78,13 +78,13 @@ def _plane(value: object) -> FloatArray:
     return points
 
 
-def _circles(value: Any) -> Construction:
+def _circles(value: Any) -> PlottedConstruction:
     centers, radii = _plane(value[0]), np.asarray(value[1], dtype=np.float64)
     if radii.shape != (len(centers),) or not (np.abs(radii) < 1e100).all():
         raise ValueError(f"expected {len(centers)} finite radii, got {radii.shape}")
     small = radii < SMALLEST
     crosses = f"; crosses: {small.sum()} circles too small to see" if small.any() else ""
-    return Construction(
+    return PlottedConstruction(
         title=f"Sum of radii {math.fsum(radii):.6f}",
         about=f"{len(radii)} circles in the unit square{crosses}",
         outline=np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]),
@@ -93,7 +93,7 @@ def _circles(value: Any) -> Construction:
     )
 
 
-def _points(value: object) -> Construction:
+def _points(value: object) -> PlottedConstruction:
     points = _plane(value)
     first, second = np.triu_indices(len(points), 1)
     distance = np.hypot(*(points[first] - points[second]).T)
@@ -103,7 +103,7 @@ def _points(value: object) -> Construction:
         found = np.isclose(distance, length, rtol=1e-4, atol=0)
         return np.stack([points[first[found]], points[second[found]]], axis=1)
 
-    return Construction(
+    return PlottedConstruction(
         title=f"Distance ratio {f'{least / most:.6f}' if most else 'undefined'}",
         about=f"{len(points)} points; orange: least distances, dashed: greatest",
         far=pairs(most),
@@ -112,12 +112,12 @@ def _points(value: object) -> Construction:
     )
 
 
-def _triangle(value: object) -> Construction:
+def _triangle(value: object) -> PlottedConstruction:
     points = _plane(value)
     triples = np.array(list(combinations(range(len(points)), 3)))
     u, v = (points[triples[:, k]] - points[triples[:, 0]] for k in (1, 2))
     ratio = np.abs(u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]) * 2 / math.sqrt(3)
-    return Construction(
+    return PlottedConstruction(
         title=f"Least area ratio {ratio.min():.6f}",
         about=f"{len(points)} points; orange: the smallest of {len(triples)} triangles",
         outline=np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]]),
@@ -126,7 +126,7 @@ def _triangle(value: object) -> Construction:
     )
 
 
-PICTURES: Mapping[str, Callable[[Any], Construction]] = {
+PICTURES: Mapping[str, Callable[[Any], PlottedConstruction]] = {
     "circles": _circles,
     "points": _points,
     "triangle": _triangle,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from replay.planning.bilinear import BilinearFit
     from replay.planning.depth import DepthBreadth, Envelope
     from replay.planning.kernel import Kernel
-    from replay.planning.planner import Plan
+    from replay.planning.planner import BudgetPlan
     from replay.plots.style import FloatArray
 
 NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
@@ -276,7 +276,7 @@ def odds(kernel: Kernel, *, draws: int = 20) -> Chart:
     )  # fmt: skip
 
 
-def planner_card(plan: Plan) -> Chart:
+def planner_card(plan: BudgetPlan) -> Chart:
     """Draws a plan: its splits and, where they are forecast, the fitness and the time to reach tau.
 
     Args:
@@ -291,7 +291,7 @@ def planner_card(plan: Plan) -> Chart:
     return Chart(panels=panels, columns=len(panels), title=heading)
 
 
-def _splits(plan: Plan, heading: str) -> Panel:
+def _splits(plan: BudgetPlan, heading: str) -> Panel:
     """How far each N is ahead of the split nearest to T = N, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
     N, ahead, margin, best = (
@@ -324,7 +324,7 @@ def _splits(plan: Plan, heading: str) -> Panel:
     )  # fmt: skip
 
 
-def _outcomes(plan: Plan) -> Panel:
+def _outcomes(plan: BudgetPlan) -> Panel:
     """Distribution of the final fitness under the recommendation, where it is forecast."""
     ordered = np.sort(plan.outcomes)
     share = 1 - np.arange(len(ordered)) / len(ordered)
@@ -338,7 +338,7 @@ def _outcomes(plan: Plan) -> Panel:
     )  # fmt: skip
 
 
-def _way(plan: Plan) -> Panel:
+def _way(plan: BudgetPlan) -> Panel:
     """Probability to reach tau against the budget."""
     generation = plan.costs.of_generation(plan.choice.children)
     spent = generation * np.arange(1, len(plan.reached) + 1)

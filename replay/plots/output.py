@@ -66,7 +66,7 @@ _FOLLOW = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownFigure:
     """A figure as a notebook shows it: a PNG, and its titles as text.
 
     Attributes:
@@ -102,7 +102,7 @@ class Shown:
         )
 
 
-def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
+def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> ShownFigure:
     """Return a figure as a value that notebooks display, whatever backend matplotlib uses.
 
     Args:
@@ -125,7 +125,7 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
     titles.insert(0, figure.get_suptitle())
     text = "; ".join(title for title in titles if title) or _words_in(figure)
     width = round(100 * figure.get_figwidth())
-    return Shown(light.getvalue(), dark.getvalue() or None, width, text)
+    return ShownFigure(light.getvalue(), dark.getvalue() or None, width, text)
 
 
 def small_png(pixels: NDArray[np.uint8]) -> bytes:

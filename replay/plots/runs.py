@@ -12,7 +12,7 @@ import numpy as np
 from replay.logs.frames import counted_once, is_stand_in
 from replay.plots import style
 from replay.plots.chart import Chart
-from replay.plots.constructions import Construction, construct
+from replay.plots.constructions import PlottedConstruction, construct
 from replay.plots.marks import Area, Discs, End, Line, Mark, Points, Rule, Segments
 from replay.plots.panel import Axis, Panel
 from replay.plots.strips import Strips, strips_for
@@ -385,7 +385,7 @@ def construction(picture: str, value: object) -> Chart:
     return Chart(panels=[panel])
 
 
-def shapes_of(made: Construction) -> list[Mark]:
+def shapes_of(made: PlottedConstruction) -> list[Mark]:
     """The shapes of a construction as marks."""
     marks: list[Mark] = []
     for ends, color, dash in ((made.far, "faint", "5 3"), (made.near, PALETTE[1], "")):

@@ -29,22 +29,22 @@ PICTURE = "best construction"
 PER_STRIP = 0.5  # inches that each policy, and each N, beyond the sixth adds to a row
 
 
-class Construction(NamedTuple):
+class DrawnConstruction(NamedTuple):
     """What a group's best program returned, drawn as the task draws it."""
 
     chart: Chart
     caption: str
 
 
-class Panel(NamedTuple):
+class GroupPanel(NamedTuple):
     """What the page shows of a group: its runs, the best construction, policies by N."""
 
     group: Group
-    construction: Construction | None
+    construction: DrawnConstruction | None
     contests: Sequence[tuple[str, Contest]] = ()
 
 
-def best_construction(group: Group) -> tuple[Construction | None, str | None]:
+def best_construction(group: Group) -> tuple[DrawnConstruction | None, str | None]:
     """What the log of the best program keeps of what it returned, else why there is none."""
     path = group.best_log
     if path is None:
@@ -66,11 +66,11 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
         chart = charts.construction(picture, best.value)
     except ValueError as error:  # a stranger's log may hold anything
         chart = Chart(message=textwrap.fill(str(error)[:300], 40))
-    return Construction(chart, caption), None
+    return DrawnConstruction(chart, caption), None
 
 
 def draw_page(
-    panels: Sequence[Panel], *, theme: Theme = "light", width: float | None = None
+    panels: Sequence[GroupPanel], *, theme: Theme = "light", width: float | None = None
 ) -> Figure:
     """Draws for each panel a row of runs, then two rows for each contest; width in inches."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -119,13 +119,13 @@ def draw_page(
     return figure
 
 
-def _names(known: Iterable[str], panel: Panel) -> list[str]:
+def _names(known: Iterable[str], panel: GroupPanel) -> list[str]:
     """What a panel shows, in order: the best construction stands beside the first figure."""
     first, *others = known
     return [first, *([PICTURE] if panel.construction else []), *others]
 
 
-def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
+def _draw_construction(construction: DrawnConstruction, ax: Axes, theme: Theme) -> None:
     construction.chart.draw(ax, theme)
     ax.text(
         0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",

@@ -29,8 +29,8 @@ from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError, is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop, stop_file
-from evo.models.responses import JSON, Request, Response
-from evo.models.serving import Server
+from evo.models.responses import JSON, HttpRequest, Response
+from evo.models.serving import HttpServer
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.scripts import script
@@ -261,7 +261,7 @@ class Folder:
         return run_text.child(look_at(data, at))
 
 
-class View(Server):
+class LivePage(HttpServer):
     """Serves the page of a folder to this machine.
 
     Args:
@@ -290,11 +290,11 @@ class View(Server):
         """The address of the page, with its token, once the server is entered."""
         return f"{self.address}/?token={self.token}"
 
-    async def respond(self, request: Request) -> Response:
+    async def respond(self, request: HttpRequest) -> Response:
         """Answers a request of the page."""
         return await self.in_thread(self._answer, request)
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
         own = self.address.removeprefix("http://")
         if headers.get("host") not in (own, own.replace("127.0.0.1", "localhost")):
@@ -308,7 +308,7 @@ class View(Server):
         except (LogError, ValueError) as error:
             return _refusal(409, str(error))
 
-    def _get(self, request: Request) -> Response:
+    def _get(self, request: HttpRequest) -> Response:
         match request.path.strip("/").split("/"):
             case [""]:
                 return Response(200, self._page().encode(), kind=HTML)
@@ -323,7 +323,7 @@ class View(Server):
                 return Response(200, self.folder.child(number, place).encode(), kind=HTML)
         raise LookupError("there is no such page")
 
-    def _ask(self, request: Request, headers: Mapping[str, str]) -> Response:
+    def _ask(self, request: HttpRequest, headers: Mapping[str, str]) -> Response:
         if not secrets.compare_digest(headers.get("x-token", ""), self.token):
             return _refusal(403, "this needs the token of the link that `replay view` printed")
         try:

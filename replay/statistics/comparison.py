@@ -25,7 +25,7 @@ from replay.statistics.welch import welch_half
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class MeanDifference:
     """Mean of `b` less that of `a`, and the probability that a run of `b` beats one of `a`."""
 
     difference: Interval
@@ -33,7 +33,9 @@ class Comparison:
     paired: bool
 
 
-def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 0.95) -> Comparison:
+def compare(
+    a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 0.95
+) -> MeanDifference:
     """Compare two groups of runs: difference of means and probability of improvement.
 
     Args:
@@ -72,7 +74,7 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         probability = replace(found, value=value, low=low, high=high)
         if value in (0.0, 1.0):
             probability = _separated(value, len(left), len(right), level, name)
-    return Comparison(difference=difference, probability=probability, paired=paired)
+    return MeanDifference(difference=difference, probability=probability, paired=paired)
 
 
 def _difference(left: FloatArray, right: FloatArray, level: float) -> Interval:

@@ -32,7 +32,7 @@ EXCHANGES = 5000
 """All exchanges are enumerated up to this number; beyond, as many are drawn."""
 
 
-class Exchange(NamedTuple):
+class PermutationResult(NamedTuple):
     """Result of a comparison; an infinite limit means that no effect on that side is rejected.
 
     Attributes:
@@ -54,7 +54,7 @@ class Exchange(NamedTuple):
 
 def exchange(
     left: ArrayLike, right: ArrayLike, *, pairs: int = 0, level: float = 0.95, seed: int = 0
-) -> Exchange:
+) -> PermutationResult:
     """Compares two groups by exchanging runs between them.
 
     Args:
@@ -84,10 +84,10 @@ class Inverted:
         """Studentised effect under each exchange if `effect` is the true one, (exchanges,)."""
         raise NotImplementedError
 
-    def found(self, level: float) -> Exchange:
+    def found(self, level: float) -> PermutationResult:
         """The comparison, with an interval of this coverage."""
         alpha, (above, below) = (1 - level) / 2, self.tails(0.0)
-        return Exchange(
+        return PermutationResult(
             value=self.value, low=self.limit(alpha, -1), high=self.limit(alpha, 1),
             p_greater=above, p_less=below, error=self.error,
         )  # fmt: skip

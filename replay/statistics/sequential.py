@@ -37,7 +37,7 @@ FRACTIONS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Shares of the capital that the mixture of bets averages."""
 
 
-class Sequence(NamedTuple):
+class SequentialResult(NamedTuple):
     """Evidence after all pairs.
 
     Attributes:
@@ -62,7 +62,7 @@ class Sequence(NamedTuple):
 
 def sequence(
     differences: ArrayLike, *, level: float = 0.95, half_range: float | None = None
-) -> Sequence:
+) -> SequentialResult:
     """Confidence sequence and e-values of the mean of differences, in the order they came.
 
     Args:
@@ -85,7 +85,7 @@ def sequence(
         )
     found = {sign: float(e_process(sign * d, half_range)[-1]) for sign in (1, -1)}
     threshold = 2 / (1 - level)
-    return Sequence(
+    return SequentialResult(
         value=float(d.mean()),
         low=_limit(d, half_range, threshold),
         high=-_limit(-d, half_range, threshold),

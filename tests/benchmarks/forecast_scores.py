@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from paper_ledger import sources
 
-from replay.planning.grid import FloatArray, Sweep, cells, one_sweep
+from replay.planning.grid import FloatArray, GridSweep, cells, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel
 from replay.planning.planner import Choice, chance, own_runs, simulate_choice
 
@@ -73,7 +73,7 @@ def leave_out(
 def _forecast(
     run: str,
     part: pd.DataFrame,
-    pilot: Sweep,
+    pilot: GridSweep,
     worlds: list[Kernel],
     levels: FloatArray,
     runs: int,

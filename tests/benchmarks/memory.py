@@ -21,7 +21,7 @@ import numpy as np
 import evo
 from evo.logs.journal import raw_pieces
 from evo.runs.configuration import make_header
-from evo.runs.session import Job
+from evo.runs.session import RunJob
 from evo.runs.settings import Goal, Settings
 from evo.runs.verbs import prepare_jobs
 
@@ -55,7 +55,7 @@ def main() -> None:
         task = evo.load_task(options.task or folder)
         paths = [folder / f"{seed}.jsonl" for seed in range(options.runs)]
         jobs = [
-            Job(path, make_header(task, children=options.per_generation, seed=seed),
+            RunJob(path, make_header(task, children=options.per_generation, seed=seed),
                 Goal(generations))
             for seed, path in enumerate(paths)
         ]  # fmt: skip

@@ -20,7 +20,7 @@ from evo.models.client import Call
 from evo.runs import items
 from evo.runs.ask import OneCall
 from evo.runs.configuration import make_header
-from evo.runs.evaluate import Draws, Evaluate
+from evo.runs.evaluate import DrawEvaluator, Evaluate
 from evo.runs.loop import Machine, Steps
 from evo.runs.planning import Planner
 from evo.runs.state import State
@@ -38,7 +38,7 @@ def prepared(header: Header) -> tuple[Machine, Steps]:
     steps = Steps(
         plan=Planner(),
         ask=OneCall(header, machine.log),
-        evaluate=Evaluate(Draws(header, lambda *_, **__: Evaluation(status="error"))),
+        evaluate=Evaluate(DrawEvaluator(header, lambda *_, **__: Evaluation(status="error"))),
     )
     return machine, steps
 
@@ -48,7 +48,7 @@ def drive(header: Header, seed: int, spread: float) -> tuple[float, float, float
     luck, numbers = random.Random(seed), itertools.count()
     machine, steps = prepared(header)
     clock = busy = 0.0
-    flying: list[tuple[float, int, items.Call]] = []
+    flying: list[tuple[float, int, items.CallItem]] = []
     fitness = {header.task.files[header.task.program_file].strip(): 0.0}
     begun = 0
     while True:
@@ -56,11 +56,11 @@ def drive(header: Header, seed: int, spread: float) -> tuple[float, float, float
             machine.begin(steps)
             begun += 1
         for item in machine.ask(SLOTS - len(flying)):
-            if isinstance(item, items.Draw):
+            if isinstance(item, items.DrawItem):
                 value = fitness[item.program.strip()]
                 machine.tell(item, Evaluation(status="ok", fitness=value))
                 continue
-            assert isinstance(item, items.Call)
+            assert isinstance(item, items.CallItem)
             length = luck.lognormvariate(0, spread)
             busy += length
             heapq.heappush(flying, (clock + length, next(numbers), item))

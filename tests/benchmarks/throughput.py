@@ -31,7 +31,7 @@ from evo.models.limits import Slots
 from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources
-from evo.runs.session import Job, bring
+from evo.runs.session import RunJob, bring
 from evo.runs.settings import Goal, Settings
 
 Latencies = dict[tuple[int, int], list[float]]
@@ -127,7 +127,7 @@ def measure(
         client = ModelClient(first.model, first.sampling, slots=slots, wire=answers)
         client.call([{"role": "user", "content": "warm"}], seed=0)
         jobs = [
-            Job(Path(folder) / f"{k}.jsonl", header, Goal(generations))
+            RunJob(Path(folder) / f"{k}.jsonl", header, Goal(generations))
             for k, header in enumerate(headers)
         ]
         watch = Watch(slots, answers)

@@ -12,20 +12,20 @@ import pytest
 from browser import lab
 from samples import write_sample
 
-from replay.reports.live import View
+from replay.reports.live import LivePage
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def view(tmp_path: Path) -> Iterator[View]:
+def view(tmp_path: Path) -> Iterator[LivePage]:
     write_sample(tmp_path / "logs" / "done.jsonl", generations=5, children=4)
-    with View(tmp_path / "logs") as view:
+    with LivePage(tmp_path / "logs") as view:
         yield view
 
 
 @pytest.fixture
-def page(chromium: str, view: View) -> Iterator[Any]:
+def page(chromium: str, view: LivePage) -> Iterator[Any]:
     with lab.browser(width=1000, height=900) as (page, errors):
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -51,7 +51,7 @@ def evaluate(path):
 
 
 def test_a_run_is_killed_continued_and_finished_beside_its_page(
-    page: Any, view: View, tmp_path: Path
+    page: Any, view: LivePage, tmp_path: Path
 ) -> None:
     task = tmp_path / "slow"  # so slow that a page sees it under way
     task.mkdir()

@@ -14,8 +14,8 @@ from evo.logs.records import Evaluation, Evolves, Instance
 from evo.models.client import prompt_hash
 from evo.prompt import (
     NoMatch,
-    Shown,
-    Tried,
+    ShownProgram,
+    TriedProgram,
     apply_blocks,
     build_messages,
     feedback,
@@ -108,9 +108,9 @@ def test_the_wording_of_feedback_is_frozen() -> None:
     ]
     metrics = {"strict_fitness": 0.5, "objective": 0.12345678, "check_fitness": 0.777}
     parent = Evaluation(status="ok", fitness=0.5, metrics=metrics)
-    said = feedback(task, parent, [Tried(each) for each in failures])
+    said = feedback(task, parent, [TriedProgram(each) for each in failures])
     assert said == FEEDBACK.replace("1.23457e+07", "12345679")
-    before = feedback(task, parent, [Tried(each) for each in failures], version=2)
+    before = feedback(task, parent, [TriedProgram(each) for each in failures], version=2)
     assert before == FEEDBACK
     user = build_messages(task, PROGRAM, 0.5, feedback=said)[-1]["content"]
     plain = build_messages(task, PROGRAM, 0.5)[-1]["content"]
@@ -125,25 +125,27 @@ def test_failures_on_instances_are_told_with_expected_and_got() -> None:
         Instance(id="3", status="no_reply"),
     )
     instances = [{"id": "1", "answer": 3}, {"id": "2", "answer": 4.25}, {"id": "3", "answer": 5}]
-    tried = Tried(
+    tried = TriedProgram(
         Evaluation(status="ok", fitness=0.5, instances=found), {"2": "so it is\n 3.14159265"}
     )
     said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried], instances)
     assert '- instance 2: score 0, expected 4.25, got "so it is\\n 3.14159265"\n' in said
     held = [{**each, "check": True} for each in instances]
     assert feedback(task, Evaluation(status="ok", fitness=0.5), [tried], held) == ""
-    long = feedback(task, tried.evaluation, [Tried(Evaluation(status="error", error="x" * 5000))])
+    long = feedback(
+        task, tried.evaluation, [TriedProgram(Evaluation(status="error", error="x" * 5000))]
+    )
     assert max(map(len, long.splitlines())) == len("- ") + 400
 
 
 def test_inspirations_are_the_best_others_and_come_first() -> None:
     task = load_task("mmd").record
     archive = [
-        Shown((0, 0), 0.1, "worst"),
-        Shown((1, 0), 0.4, PROGRAM),
-        Shown((1, 1), 0.3, "best"),
-        Shown((2, 0), 0.3, "best\n"),
-        Shown((2, 1), 0.2, "second"),
+        ShownProgram((0, 0), 0.1, "worst"),
+        ShownProgram((1, 0), 0.4, PROGRAM),
+        ShownProgram((1, 1), 0.3, "best"),
+        ShownProgram((2, 0), 0.3, "best\n"),
+        ShownProgram((2, 1), 0.2, "second"),
     ]
     archive.sort(key=lambda shown: shown.rank)
     chosen = inspire(archive, [PROGRAM], 2)
@@ -179,7 +181,7 @@ def test_what_is_held_out_reaches_no_prompt(tmp_path: Path) -> None:
     tried.metrics["secret"] = SENTINEL
     tried.metrics["check_fitness"] = SENTINEL
     instances = read_instances(task.record)
-    said = feedback(task.record, tried, [Tried(tried)], instances)
+    said = feedback(task.record, tried, [TriedProgram(tried)], instances)
     messages = build_messages(task.record, task.initial_program, tried.fitness, feedback=said)
     assert "objective" in said
     assert "0.777" not in str(messages)

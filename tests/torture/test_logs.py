@@ -26,7 +26,7 @@ from evo.logs.hashes import hash_of_task
 from evo.logs.journal import LogError, Writer, encode_line, file_name, write_new
 from evo.logs.log import read_log
 from evo.logs.maintenance import require_whole, salvage_log
-from evo.logs.records import Child, End, Line, Model, SearchRecord
+from evo.logs.records import Child, Line, Model, RunEnd, SearchRecord
 from evo.runs.configuration import make_header
 from evo.runs.verification import verify
 
@@ -119,7 +119,7 @@ def test_threads_on_a_full_disk_lose_only_their_own_lines(tmp_path: Path) -> Non
         def work(name: int) -> None:
             for number in range(50):
                 try:
-                    writer.append(End(reason="completed", message=f"{name}-{number}"))
+                    writer.append(RunEnd(reason="completed", message=f"{name}-{number}"))
                 except OSError:
                     failed.append(f"{name}-{number}")
 
@@ -197,7 +197,7 @@ def test_resume_obeys_no_header(tmp_path: Path, capsys: pytest.CaptureFixture[st
     model = Model(name="qwen3-8b", base_url="http://127.0.0.1:9/v1", key_variable="AWS_SECRET")
     header = make_header("cp", children=2)
     log = tmp_path / "a.jsonl"
-    lines = [msgspec.structs.replace(header, model=model), End(reason="interrupted")]
+    lines = [msgspec.structs.replace(header, model=model), RunEnd(reason="interrupted")]
     write_new(log, b"".join(map(encode_line, lines)))
     before = log.read_bytes()
     assert main(["resume", str(log), "-T", "1", "-q"]) == 2

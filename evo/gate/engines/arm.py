@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evo.gate.engines.job import ASK, Job, Judge, plain_lines
-from evo.gate.engines.process import GRACE, Process
+from evo.gate.engines.job import ASK, Job, ProgramJudge, plain_lines
+from evo.gate.engines.process import GRACE, EngineProcess
 from evo.gate.engines.runs import EngineRun
 from evo.gate.gate import Gate, Passage
 from evo.gate.log import ENGINE_LOG, read_gate_log
@@ -25,7 +25,7 @@ from evo.gate.turnstile import MOST_WAITING, Turnstile
 from evo.logs.fitting import fit_text
 from evo.logs.journal import Writer
 from evo.logs.log import Log
-from evo.logs.records import Attempt, Child, End, Evaluation, Line
+from evo.logs.records import Attempt, Child, Evaluation, Line, RunEnd
 from evo.models.client import EndpointDown, prompt_hash
 from evo.runs.arm import Arm
 from evo.runs.evaluate import plain
@@ -73,7 +73,7 @@ class EngineArm(Arm):
         self.folder = self.path.with_suffix("").absolute()
         self._driven = driven
         self._opened = contextlib.ExitStack()
-        self._process: Process | None = None
+        self._process: EngineProcess | None = None
         self._changed = threading.Condition()
         self._turnstile = Turnstile(MOST_WAITING, self._notify)
         self._calls: dict[int, _Call] = {}
@@ -144,10 +144,10 @@ class EngineArm(Arm):
         self._opened.close()
         self._process = None
 
-    def end(self, end: End) -> None:
+    def end(self, end: RunEnd) -> None:
         """Logs that the session ended in an orderly way, or that the engine had ended before."""
         if not self._logged_end:
-            super().end(End(reason="over", message=self.over) if self.over else end)
+            super().end(RunEnd(reason="over", message=self.over) if self.over else end)
 
     def _start(self) -> None:
         """Starts the engine behind a gate of its own, unless it runs."""
@@ -163,7 +163,7 @@ class EngineArm(Arm):
             turnstile=self._turnstile,
             on_passage=self._passed,
         )
-        judge = self._opened.enter_context(Judge(self._judge))
+        judge = self._opened.enter_context(ProgramJudge(self._judge))
         self._opened.enter_context(gate)
         # Python would take a compiled copy for current if it was made within the same second.
         for compiled in self.folder.glob("__pycache__/judging.*"):
@@ -178,7 +178,7 @@ class EngineArm(Arm):
         # Nothing of this process's environment reaches the engine but where things are.
         environment = {n: os.environ[n] for n in ("PATH", "HOME", "TMPDIR") if n in os.environ}
         keys = dict.fromkeys(("OPENAI_API_KEY", "LOCAL_OPENAI_API_KEY"), f"arm-s{header.seed}")
-        self._process = Process(driven.engine.prepare(job), self.folder, environment | keys)
+        self._process = EngineProcess(driven.engine.prepare(job), self.folder, environment | keys)
 
     def _wait(self, calls: int) -> None:
         """Waits until this many calls were made and scored, or until the engine ends."""
@@ -328,7 +328,7 @@ class EngineArm(Arm):
         seconds = time.monotonic() - self._began
         lines: list[Line] = [generation_line(state, children, chosen, seconds)]
         if self.over:
-            lines.append(End(reason="over", message=self.over))
+            lines.append(RunEnd(reason="over", message=self.over))
             self._logged_end = True
         self.log(*lines)
 

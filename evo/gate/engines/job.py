@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.records import Evaluation, Sampling
-from evo.models.responses import Request, Response, error_response
-from evo.models.serving import Server
+from evo.models.responses import HttpRequest, Response, error_response
+from evo.models.serving import HttpServer
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
 
@@ -116,7 +116,7 @@ def plain_lines(program: str) -> str:
     return "\n".join(line for line in lines if line and "EVOLVE-BLOCK-" not in line)
 
 
-class Judge(Server):
+class ProgramJudge(HttpServer):
     """A local server that scores the programs posted to it, as a context manager.
 
     What the task keeps private is left out: the engine may show a model whatever it receives.
@@ -129,7 +129,7 @@ class Judge(Server):
         super().__init__("127.0.0.1", 0)
         self._evaluate = evaluate
 
-    async def respond(self, request: Request) -> Response:
+    async def respond(self, request: HttpRequest) -> Response:
         """Returns status, fitness and error of a program."""
         try:
             program = request.body.decode("utf-8", "replace")

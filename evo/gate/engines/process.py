@@ -14,7 +14,7 @@ GRACE = 5.0
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
-class Process:
+class EngineProcess:
     """A program behind its keeper.
 
     Args:

@@ -39,7 +39,7 @@ _RADII = re.compile(r"def \w*radii\w*\(\w+\)")  # takes the centres and nothing 
 
 
 @dataclass(frozen=True)
-class Step:
+class Statement:
     """A call of a function on the array with literal arguments."""
 
     function: str
@@ -51,10 +51,10 @@ class Chain:
     """A program as a chain."""
 
     entry: str
-    layout: Step | None  # None where `base` makes the array
+    layout: Statement | None  # None where `base` makes the array
     base: str  # an expression
-    moves: tuple[Step, ...]
-    last: Step | None  # None where the array is the answer
+    moves: tuple[Statement, ...]
+    last: Statement | None  # None where the array is the answer
     imports: tuple[str, ...]  # and other statements that come first
     definitions: Mapping[str, str]  # source of every other top-level definition by name, in order
     native: bool = False  # it was a chain already and was not wrapped
@@ -156,7 +156,7 @@ def _assigned(node: ast.stmt, name: str) -> ast.expr | None:
     return node.value if isinstance(target, ast.Name) and target.id == name else None
 
 
-def _step(node: ast.expr | None, variable: str | None) -> Step | None:
+def _step(node: ast.expr | None, variable: str | None) -> Statement | None:
     """Reads `function(variable, name=literal, ...)`; without the variable for a layout."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
@@ -172,7 +172,7 @@ def _step(node: ast.expr | None, variable: str | None) -> Step | None:
         if keyword.arg is None or not isinstance(literal, int | float | tuple):
             return None
         arguments[keyword.arg] = literal
-    return Step(node.func.id, arguments)
+    return Statement(node.func.id, arguments)
 
 
 def _wrap(bank: Bank, entry: str, imports: tuple[str, ...], definitions: dict[str, str]) -> Chain:
@@ -188,7 +188,7 @@ def _wrap(bank: Bank, entry: str, imports: tuple[str, ...], definitions: dict[st
     last = None
     if bank.lasts:
         own = [key for key, text in definitions.items() if _RADII.match(text)]
-        last = Step(own[0] if own else bank.lasts[1].name, {})
+        last = Statement(own[0] if own else bank.lasts[1].name, {})
     return Chain(entry, None, bank.wrapped.format(f"{name}()"), (), last, imports, renamed)
 
 
@@ -218,7 +218,7 @@ def write_chain(chain: Chain, bank: Bank) -> str:
     return "\n\n\n".join([f"{title}\n\n{header}", *parts]) + "\n"
 
 
-def _call(step: Step, variable: str | None) -> str:
+def _call(step: Statement, variable: str | None) -> str:
     given = [] if variable is None else [variable]
     given += [f"{name}={value!r}" for name, value in step.arguments.items()]
     line = f"{step.function}({', '.join(given)})"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evo.keyed import KeyedStream
 from evo.models.offline.bank import Bank, Idea, Operation, Value
-from evo.models.offline.program import Chain, Step
+from evo.models.offline.program import Chain, Statement
 
 MOST_MILLISECONDS = 60.0  # programs are kept below about this evaluation time
 UNKNOWN_MILLISECONDS = 2.0  # of a function of unknown cost
@@ -37,7 +37,7 @@ def rewrite(
         last = chain.last
         if bank.lasts and draws.chance(0.5):
             last = _step(bank.lasts, draws)[0]
-        layout = Step(idea.name, idea.draw(draws))
+        layout = Statement(idea.name, idea.draw(draws))
         new = replace(chain, layout=layout, base="", moves=moves, last=last)
         return _affordable(new, bank), f"I start anew from {idea.title}."
     if operation == "layout":
@@ -68,9 +68,9 @@ def _draw(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> Idea:
     return ideas[number]
 
 
-def _step(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> tuple[Step, Idea]:
+def _step(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> tuple[Statement, Idea]:
     idea = _draw(ideas, draws, but)
-    return Step(idea.name, idea.draw(draws)), idea
+    return Statement(idea.name, idea.draw(draws)), idea
 
 
 def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
@@ -78,7 +78,7 @@ def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
     idea = _draw(bank.moves, draws)
     moves = list(chain.moves)
     place = len(moves) if draws.chance(0.7) else draws.integer(0, len(moves))
-    moves.insert(place, Step(idea.name, idea.draw(draws)))
+    moves.insert(place, Statement(idea.name, idea.draw(draws)))
     if len(moves) > bank.most_moves:
         moves.pop(draws.pick([k for k in range(len(moves)) if k != place]))
     return _affordable(replace(chain, moves=tuple(moves)), bank), f"I add {idea.title}."
@@ -102,7 +102,7 @@ def _tune(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
             arguments[name] = draws.pick(idea.choices[name])
         else:
             arguments[name] = idea.arguments[name].tune(arguments.get(name), draws)
-    steps[place] = Step(step.function, arguments)
+    steps[place] = Statement(step.function, arguments)
     moves = tuple(step for step in steps[1:-1] if step is not None)
     new = replace(chain, layout=steps[0], moves=moves, last=steps[-1])
     return _affordable(new, bank), f"I tune {idea.title}."
@@ -125,7 +125,7 @@ def _nudge(chain: Chain, bank: Bank, draws: KeyedStream) -> Chain:
         dx, dy = dx + draws.uniform(-size, size), dy + draws.uniform(-size, size)
         offsets[index] = (float(f"{dx:.5f}"), float(f"{dy:.5f}"))
     rows = tuple((index, dx, dy) for index, (dx, dy) in sorted(offsets.items()))
-    return replace(chain, moves=(*moves, Step("nudge", {"offsets": rows})))
+    return replace(chain, moves=(*moves, Statement("nudge", {"offsets": rows})))
 
 
 def _affordable(chain: Chain, bank: Bank) -> Chain:

@@ -14,7 +14,7 @@ import numpy as np
 from evo.gate.engines.runs import EngineRun
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
-from evo.logs.records import End
+from evo.logs.records import RunEnd
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.arm import Arm
 from evo.runs.handle import Control
@@ -150,10 +150,10 @@ class LiveArms:
         """Notes in each arm's log that the session ended in an orderly way."""
         for arm in self.arms:
             if arm.run is not None:
-                arm.run.end(End(reason="interrupted" if self.stopped else "completed"))
+                arm.run.end(RunEnd(reason="interrupted" if self.stopped else "completed"))
 
 
-class Threads(InOrder):
+class ArmsInThreads(InOrder):
     """Arms advance on a pool's threads, if there is one; rounds land as they are complete."""
 
     def __init__(
@@ -191,11 +191,11 @@ class Threads(InOrder):
 
 
 @contextlib.contextmanager
-def open_threads(arms: LiveArms, order: Iterable[int], in_flight: int) -> Generator[Threads]:
+def open_threads(arms: LiveArms, order: Iterable[int], in_flight: int) -> Generator[ArmsInThreads]:
     """Yields the flights of live arms, and ends what is still in flight."""
     pool = ThreadPoolExecutor(in_flight, "pull") if in_flight > 1 else None
     with pool or contextlib.nullcontext():
-        threads = Threads(arms, pool, order)
+        threads = ArmsInThreads(arms, pool, order)
         try:
             yield threads
         finally:

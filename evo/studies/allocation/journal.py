@@ -66,7 +66,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
     arms: tuple[ArmRecord, ...]
 
 
-class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+class ArmAsked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     """The policy picked an arm; its calls have not begun."""
 
     round: int
@@ -95,7 +95,7 @@ class Closed(Record, frozen=True, kw_only=True, tag_field="kind", tag="closed"):
     arm: int
 
 
-AllocationLine = AllocationHeader | Asked | Told | Closed
+AllocationLine = AllocationHeader | ArmAsked | Told | Closed
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 _WHAT = "journal of an allocation"
 
@@ -110,7 +110,7 @@ class Journal:
         header = records[0]
         assert isinstance(header, AllocationHeader)
         self.header = header
-        self.asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
+        self.asked = {each.round: each.arm for each in records if isinstance(each, ArmAsked)}
         self.told = {each.round: each for each in records if isinstance(each, Told)}
         self.closed = {each.arm: each.round for each in records if isinstance(each, Closed)}
 
@@ -166,7 +166,7 @@ class JournalWatcher:
         picked = int(arm[0])
         logged = self._journal.asked.get(round_index)
         if logged is None:
-            self._writer.append(Asked(round=round_index, arm=picked))
+            self._writer.append(ArmAsked(round=round_index, arm=picked))
         elif logged != picked:
             raise ValueError(
                 f"{self._writer.path}: round {round_index} went to arm {logged}, but the policy "

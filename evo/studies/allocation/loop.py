@@ -60,7 +60,7 @@ class Arms(Protocol):
         """
 
 
-class Watcher(Protocol):
+class RoundWatcher(Protocol):
     """Receives every round, for a log or a progress bar."""
 
     def asked(self, round_index: int, arm: Ints) -> None:
@@ -130,7 +130,7 @@ def allocate(
     reward: str | Reward = "best_fitness",
     in_flight: int = 1,
     flights: InOrder | None = None,
-    watcher: Watcher | None = None,
+    watcher: RoundWatcher | None = None,
 ) -> Allocations:
     """Let a policy pull arms, one each round, until the rounds or the budget are used up.
 
@@ -198,7 +198,7 @@ class _Game:
     policy: Policy
     arms: Arms
     reward: Reward
-    watcher: Watcher | None
+    watcher: RoundWatcher | None
     ledger: Ledger
     rounds: int
     unit: str | None

@@ -12,7 +12,7 @@ import numpy as np
 
 from evo.logs.given import as_float
 from evo.policies.base import Bools, Floats, Ints, Rng
-from evo.studies.selection.confidence import MOST, Sequence, log_evidence
+from evo.studies.selection.confidence import MOST, ConfidenceSequence, log_evidence
 
 IntervalKind = Literal["anytime", "compat"]
 """How a configuration's mean is known.
@@ -130,7 +130,7 @@ class BaseSelector(ABC):
         self.at_once = -(-arms // 64)
         self._compared: Ints = np.zeros((replicates, arms, arms), dtype=np.intp)
         self._squares: Floats = np.zeros(shape)
-        self._sequence = Sequence(replicates * arms, terms.delta / arms)
+        self._sequence = ConfidenceSequence(replicates * arms, terms.delta / arms)
         self._log_needed = math.log(max(1, arms - 1) / terms.delta)
         self._replicate = np.arange(replicates)
 

@@ -45,7 +45,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ChoiceScoring:
     """How outcomes of samples become rewards; see `evo.studies.selection.race.rewards_of`.
 
     Attributes:
@@ -105,7 +105,7 @@ class Choices(ABC):
         runs = [(each.header, each.generations) for each in deepest.values()]
         return runs * (len(self.sampled) if self.kind == "seeds" else 1)
 
-    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
+    def begin(self, study: Study, scoring: ChoiceScoring, most: float | None = None) -> None:
         """Prepares to make samples.
 
         Args:

@@ -3,8 +3,8 @@
 Two statements are made of it, each right with probability 1 - delta whenever one looks and however
 often, as long as each sample's mean given the past is its configuration's mean:
 
-- `Sequence`: intervals that hold all configurations' means (Waudby-Smith & Ramdas, Estimating
-  means of bounded random variables by betting, JRSS B 2023, theorem 2).
+- `ConfidenceSequence`: intervals that hold all configurations' means (Waudby-Smith & Ramdas,
+  Estimating means of bounded random variables by betting, JRSS B 2023, theorem 2).
 - `log_evidence`: whether one configuration beats another on the samples that both have, by betting
   on their paired differences (the same paper, section 4).
 """
@@ -21,7 +21,7 @@ MOST = 0.75
 """Largest share of its capital that a bet stakes; 1/2 and 3/4 are the authors' choices."""
 
 
-class Sequence:
+class ConfidenceSequence:
     """Predictable plug-in empirical Bernstein confidence sequences, one for each row.
 
     One of them, at either side, ever fails with probability alpha; `lower` and `upper` (rows,) are

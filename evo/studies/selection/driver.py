@@ -39,7 +39,7 @@ from evo.studies.selection import (
     neighbours,
     selector_name,
 )
-from evo.studies.selection.choices import Choices, Scoring
+from evo.studies.selection.choices import Choices, ChoiceScoring
 from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
 from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
 from evo.studies.study import Study
@@ -171,7 +171,7 @@ def prepare_selection(
     _keep(folder / SELECTION, identity, found, varied)
 
     most = limits.pop("samples", None)
-    scoring = Scoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
+    scoring = ChoiceScoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
 
     def work(control: Control) -> Selection:
         rounds: list[Standing] = []

@@ -21,23 +21,23 @@ from evo.logs.given import as_float
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
-from evo.logs.records import End, Header, Initial, Record
+from evo.logs.records import Header, Initial, Record, RunEnd
 from evo.logs.types import Fields
 from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.budget import Turns, Worst
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
-from evo.runs.session import Job, bring, open_log, session_line
+from evo.runs.session import RunJob, bring, open_log, session_line
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
 from evo.studies.selection.base import AGENT
 from evo.studies.selection.choices import (
     Choices,
+    ChoiceScoring,
     Given,
     Sample,
     SampleKey,
-    Scoring,
     configured,
     digest,
     shuffled,
@@ -74,7 +74,7 @@ class RunSamples(Choices):
         ids, name = [each.id for each in self.configurations], self.headers[0].task.name
         super().__init__(name, values, ids, seeds_of(seeds))
 
-    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
+    def begin(self, study: Study, scoring: ChoiceScoring, most: float | None = None) -> None:
         """Opens what calls need."""
         super().begin(study, scoring, most)
         self._resources = study.enter(study.resources(quiet=True))
@@ -89,12 +89,12 @@ class RunSamples(Choices):
 
     def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Brings the logs of these samples to their goals, all at once."""
-        jobs: dict[Path, Job] = {}
+        jobs: dict[Path, RunJob] = {}
         for k, i in wanted:
             configuration, path = self.configurations[k], self._path(k, i)
             header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
             before = jobs[path].goal.generations if path in jobs else 0
-            jobs[path] = Job(path, header, Goal(max(before, configuration.generations)))
+            jobs[path] = RunJob(path, header, Goal(max(before, configuration.generations)))
         done = bring(list(jobs.values()), self._resources, ledger=self.study.ledger, label="select")
         logs = {each.job.path: each.log for each in done}
         made = []
@@ -156,7 +156,7 @@ class ProblemSamples(Choices):
         order = shuffled(len(read_instances(first)), seed)
         super().__init__(first.name, values, [each.id for each in known], order)
 
-    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
+    def begin(self, study: Study, scoring: ChoiceScoring, most: float | None = None) -> None:
         """Opens the log of each configuration."""
         super().begin(study, scoring, most)
         resources = study.enter(study.resources(quiet=True))
@@ -178,7 +178,7 @@ class ProblemSamples(Choices):
 
     def _close(self, writer: Writer) -> None:
         stopped = self.study.control.stopping.is_set()
-        writer.append(End(reason="interrupted" if stopped else "completed"))
+        writer.append(RunEnd(reason="interrupted" if stopped else "completed"))
         writer.close()
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
@@ -304,7 +304,7 @@ class RowSamples(Choices):
             more | {"cost_weight": cost_weight},
         )
 
-    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
+    def begin(self, study: Study, scoring: ChoiceScoring, most: float | None = None) -> None:
         """Reads what was tried already."""
         super().begin(study, scoring, most)
         self._writer, lines = study.open_lines(AGENT, _decoder, what="journal of a selection")

@@ -24,7 +24,7 @@ from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import SweepOptions, VariedOptions
 from evo.runs.resources import Resources
-from evo.runs.session import Job, bring
+from evo.runs.session import RunJob, bring
 from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.driver import describe, play
@@ -156,19 +156,19 @@ class _Sweeping:
                 else:
                     yield run, known
 
-    def _jobs(self, left: Iterable[tuple[RunKey, Configuration]]) -> list[Job]:
+    def _jobs(self, left: Iterable[tuple[RunKey, Configuration]]) -> list[RunJob]:
         """Returns the logs to extend to their goals.
 
         By the prefix property a run with T = 64 holds every run with less, so configurations that
         differ in T alone share one log per seed.
         """
-        jobs = dict[Path, Job]()
+        jobs = dict[Path, RunJob]()
         for (hash_, seed), known in ((run, each) for run, each in left if not each.pool):
             path = self._folder / log_name(known, seed)
             goals = self._goals.setdefault(path, {})
             goals[hash_] = known.generations
             header = msgspec.structs.replace(known.header, seed=seed)
-            jobs[path] = Job(path, header, Goal(max(goals.values())))
+            jobs[path] = RunJob(path, header, Goal(max(goals.values())))
         return list(jobs.values())
 
     def _propose(self) -> bool:
@@ -183,7 +183,7 @@ class _Sweeping:
             self._append("proposed", trial=trial, configuration=hash_, values=values)
         return bool(batch)
 
-    def _note(self, job: Job, arm: Arm) -> None:
+    def _note(self, job: RunJob, arm: Arm) -> None:
         """Records what a generation of a run means for its configurations."""
         for run in self._served(job):
             if run not in self._events.state.logs:
@@ -191,7 +191,7 @@ class _Sweeping:
         if arm.generation in self._goals[job.path].values():
             self._report(job, read_log(arm.path))
 
-    def _report(self, job: Job, log: Log) -> None:
+    def _report(self, job: RunJob, log: Log) -> None:
         """Records which configurations a log completes."""
         for run in self._served(job):
             T = self._goals[job.path][run[0]]
@@ -251,7 +251,7 @@ class _Sweeping:
         new = event == "run_completed" and run not in state.completed
         return {"completed": len(state.completed) + new, "total": total}
 
-    def _served(self, job: Job) -> list[RunKey]:
+    def _served(self, job: RunJob) -> list[RunKey]:
         """Returns the runs of configurations that a log serves."""
         return [(hash_, job.header.seed) for hash_ in self._goals[job.path]]
 

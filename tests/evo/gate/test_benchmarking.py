@@ -11,7 +11,7 @@ from evo.gate.benchmarking import Level, knee, probe
 from evo.gate.server import Latency, OfflineServer
 from evo.logs.records import Model
 from evo.models.client import EndpointDown
-from evo.models.responses import Request, Response, error_response
+from evo.models.responses import HttpRequest, Response, error_response
 
 
 def level(concurrency: int, rate: float, limited: int = 0) -> Level:
@@ -47,7 +47,7 @@ def test_a_probe_ends_where_the_endpoint_limits() -> None:
 
         numbers = itertools.count()
 
-        async def respond(self, request: Request) -> Response | None:
+        async def respond(self, request: HttpRequest) -> Response | None:
             if next(self.numbers) < 6:
                 return await super().respond(request)
             return error_response(429, "slow down", "rate_limit_exceeded")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import evo
-from evo.gate.engines.job import Judge, in_block, plain_lines
+from evo.gate.engines.job import ProgramJudge, in_block, plain_lines
 from evo.gate.engines.registry import check_installed
 from evo.sandbox import EvaluatorClosed
 
@@ -22,7 +22,7 @@ def test_the_judge_tells_what_is_public_and_our_sandbox_found():
             raise EvaluatorClosed("the sandbox is closed")
         return evo.evaluate(task, program)
 
-    with Judge(evaluate) as judge:
+    with ProgramJudge(evaluate) as judge:
 
         def ask(program):
             request = urllib.request.Request(judge.url, program.encode())

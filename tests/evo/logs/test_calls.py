@@ -19,7 +19,7 @@ from evo.logs.records import Child, Header, Line, ReplyLine
 from evo.logs.stopping import stop
 from evo.models.client import Call, CallCancelled, ModelClient
 from evo.runs.configuration import make_header
-from evo.runs.session import Job
+from evo.runs.session import RunJob
 from evo.runs.settings import Goal, Settings
 from evo.runs.verbs import prepare_jobs
 
@@ -49,7 +49,7 @@ def lines_of(path: Path) -> list[Line]:
 def run_of_schema(schema: int, path: Path) -> evo.Log:
     header = msgspec.structs.replace(make_header("mmd", children=4, seed=3), schema=schema)
     how = Settings(progress=False)
-    return prepare_jobs([Job(path, header, Goal(3))], how, None, "schemas").do()[0]
+    return prepare_jobs([RunJob(path, header, Goal(3))], how, None, "schemas").do()[0]
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,13 @@ from evo.logs.records import (
     Child,
     Confirmation,
     CriticCall,
-    End,
     Generation,
     Header,
     Initial,
     InstanceCall,
     Plan,
     ReplyLine,
+    RunEnd,
     Session,
     Tick,
 )
@@ -33,7 +33,7 @@ from evo.runs.configuration import make_header
 from evo.searches.base import Member, Request
 
 KINDS = [Header, Session, Initial, Plan, Child, InstanceCall, CriticCall, ReplyLine, Confirmation,
-         Generation, Tick, End]  # fmt: skip
+         Generation, Tick, RunEnd]  # fmt: skip
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | TEXTS

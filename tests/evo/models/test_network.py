@@ -14,14 +14,14 @@ from endpoints import Answer, Endpoint
 
 from evo.models import background
 from evo.models.answer import Exchange, NotSent, TooMuch
-from evo.models.network import Session
+from evo.models.network import NetworkSession
 
 BODY = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 @contextlib.asynccontextmanager
-async def session(url: str) -> AsyncIterator[Session]:
-    made = Session(url)
+async def session(url: str) -> AsyncIterator[NetworkSession]:
+    made = NetworkSession(url)
     try:
         yield made
     finally:

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from evo.runs.flow import Flow
-from evo.runs.items import Draw, Once, Step, complete
+from evo.runs.items import DrawItem, Once, Step, complete
 
 
 def one(name: str) -> Step[str]:
-    found = yield Draw(name, 0)
+    found = yield DrawItem(name, 0)
     return f"<{found}>"
 
 
@@ -20,7 +20,7 @@ def several(*names: str) -> Step[list[str]]:
 
 def composed() -> Step[list[object]]:
     first = yield from one("a")
-    both = yield [Draw("b", 0), one("c")]
+    both = yield [DrawItem("b", 0), one("c")]
     shared = yield [again(), again()]
     nothing = yield []
     return [first, *both, *shared, nothing]
@@ -64,10 +64,10 @@ def test_a_failure_reaches_the_step_that_asked_and_ends_the_others_calmly() -> N
 
     def careful() -> Step[None]:
         try:
-            yield Draw("a", 0)
+            yield DrawItem("a", 0)
         except ValueError as error:
             caught.append(str(error))
-        yield Draw("b", 0)
+        yield DrawItem("b", 0)
 
     flow.start(careful())
     flow.start(several("c", "d"))

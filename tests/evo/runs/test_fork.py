@@ -15,7 +15,7 @@ from evo.cli.entry import main
 from evo.logs.journal import LogError, encode_line
 from evo.logs.maintenance import lines_through
 from evo.runs.fork import fork_seed
-from evo.runs.session import Job
+from evo.runs.session import RunJob
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
 from evo.runs.verbs import prepare_jobs
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
 
 def made_anew(log: evo.Log, path: Path) -> evo.Log:
     """The run of a fork's header, made from its first generation on."""
-    job = Job(path, log.header, Goal(len(log.generations)))
+    job = RunJob(path, log.header, Goal(len(log.generations)))
     return prepare_jobs([job], evo.Settings(progress=False), None, "anew").do()[0]
 
 

@@ -28,7 +28,7 @@ from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.logs.stopping import StopRequests, stop_file
 from evo.models.client import Call, EndpointMissing, ModelClient
 from evo.runs.configuration import default_path, find_run, make_header
-from evo.runs.evaluate import Draws, Evaluate, plain
+from evo.runs.evaluate import DrawEvaluator, Evaluate, plain
 from evo.runs.handle import Control, Prepared, begin
 from evo.runs.identity import differences
 from evo.runs.items import complete
@@ -90,7 +90,7 @@ def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
     task = evo.load_task("mmd")
     with evo.sandbox.Evaluator(1) as evaluator:
         header = make_header(task)
-        draws = Draws(header, evaluator.evaluate)
+        draws = DrawEvaluator(header, evaluator.evaluate)
         evaluate, state = Evaluate(draws), State(header)
         first = complete(evaluate(task.initial_program, state), draws.perform)
         assert first.value is not None

@@ -13,7 +13,7 @@ import evo
 from evo.logs.records import Evaluation, Instance
 from evo.runs.accept import confirm, lower_bound
 from evo.runs.configuration import make_header
-from evo.runs.evaluate import FINAL, Draws, final_report, mean_of
+from evo.runs.evaluate import FINAL, DrawEvaluator, final_report, mean_of
 
 PROGRAM = """import random
 
@@ -51,7 +51,7 @@ def accepted(noisy: Path, gain: float, *, tests: int, common: float = 0.0, **opt
     found, plain = 0, make_header(noisy, confirm=8, **options)
     for seed in range(tests):
         header = msgspec.structs.replace(plain, seed=seed)
-        draws = Draws(header, Lottery(common).evaluate)
+        draws = DrawEvaluator(header, Lottery(common).evaluate)
         found += confirm(draws, 1, 0, "0/parent", f"{gain}/rival").accepted
     return found / tests
 
@@ -62,7 +62,7 @@ def test_noise_is_accepted_at_the_stated_rate(noisy: Path) -> None:
 
 
 def test_the_tests_of_a_run_share_the_error_rate(noisy: Path) -> None:
-    draws = Draws(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
+    draws = DrawEvaluator(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
     spent = sum(confirm(draws, g, 0, "0/a", "1/b").alpha for g in range(1, 300))
     assert spent < 0.05 == pytest.approx(spent, rel=5e-3)
 
@@ -82,7 +82,7 @@ def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
     header = make_header(noisy, draws=3, confirm=4)
     used: list[set[int]] = []
     lottery = Lottery()
-    draws = Draws(header, lottery.evaluate)
+    draws = DrawEvaluator(header, lottery.evaluate)
     draws.mean("0/a")
     used.append(set(lottery.seen))
     for generation in (1, 2, 3):
@@ -106,7 +106,7 @@ def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:
             return super().evaluate(task, program, limits, draw=draw, seed=seed)
 
     header = make_header(noisy, draws=4, confirm=2)
-    failed = Draws(header, Fails().evaluate).mean("0/a")
+    failed = DrawEvaluator(header, Fails().evaluate).mean("0/a")
     assert (failed.status, failed.fitness, failed.error) == ("timeout", None, "in draw 2: too slow")
 
 
@@ -131,7 +131,7 @@ def test_the_mean_of_draws() -> None:
 def test_programs_meet_the_same_luck_from_draw_1_on(noisy: Path) -> None:
     header = make_header(noisy, seed=5, draws=3)
     with evo.sandbox.Evaluator(1) as sandbox:
-        draws = Draws(header, sandbox.evaluate)
+        draws = DrawEvaluator(header, sandbox.evaluate)
         one, other = (
             draws.on(PROGRAM.format(gain=gain, mark=mark), range(3))
             for gain, mark in ((0, 1), (2, 2))

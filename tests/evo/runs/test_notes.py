@@ -15,7 +15,7 @@ import replay
 from evo.logs.fitting import MOST_NOTES
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Evaluation, Instance, Limits
-from evo.prompt import EXACT_VERSION, Tried, feedback
+from evo.prompt import EXACT_VERSION, TriedProgram, feedback
 from evo.runs.configuration import make_header, make_header_again
 from evo.runs.identity import differences
 from evo.runs.planning import Planner
@@ -91,12 +91,12 @@ def test_a_failure_is_told_with_its_notes_and_without_what_differs_between_machi
     task = load_task("mmd").record
     parent = Evaluation(status="ok", fitness=0.5, notes="near /tmp/x/y\n\nafter 1.5 s: 1.23456789")
     failed = Evaluation(status="invalid", error="it overlaps", notes="1 and 2\nby 0.5")
-    assert feedback(task, parent, [Tried(failed)]) == (
+    assert feedback(task, parent, [TriedProgram(failed)]) == (
         "Notes of its evaluator:\n- near [...]\n- after [...]: 1.23457\n"
         "What went wrong lately:\n- invalid: it overlaps; 1 and 2 by 0.5\n"
     )
     shared = msgspec.structs.replace(task, isolation="shared")
-    without = feedback(shared, parent, [Tried(failed)], version=2)
+    without = feedback(shared, parent, [TriedProgram(failed)], version=2)
     assert without == "What went wrong lately:\n- invalid: it overlaps\n"
 
 
@@ -152,14 +152,14 @@ def test_answers_and_whole_numbers_are_told_as_they_are() -> None:
         status="ok", fitness=0.5, metrics={"count": 1234567.0}, notes="2024-05-01: 1234567 of 0.10"
     )
     for reply in ("1.23457e+06", "1234567 ", "7 minutes", "/a/b 0x1f", "2024-05-01"):
-        told = feedback(task, parent, [Tried(wrong, {"a": reply})], rows)
+        told = feedback(task, parent, [TriedProgram(wrong, {"a": reply})], rows)
         shown = json.dumps(reply) if reply.endswith(" ") else reply
         assert f"expected 1234567, got {shown}\n" in told
         assert "Its metrics: count 1234567." in told
         assert "- 2024-05-01: 1234567 of 0.1\n" in told
-        before = feedback(task, parent, [Tried(wrong, {"a": reply})], rows, version=3)
+        before = feedback(task, parent, [TriedProgram(wrong, {"a": reply})], rows, version=3)
         assert "expected 1.23457e+06, got" in before
-    long = feedback(task, parent, [Tried(wrong, {"a": "x" * 10**6 + " so 12"})], rows)
+    long = feedback(task, parent, [TriedProgram(wrong, {"a": "x" * 10**6 + " so 12"})], rows)
     assert "so 12\n" in long
     assert len(long) < 500
 

@@ -9,7 +9,7 @@ from synthetic_runs import as_frame
 
 from replay.claims import contrasts
 from replay.claims.contrasts import (
-    Envelope,
+    HalvedEnvelope,
     NullWorlds,
     best_above_best,
     least_effect,
@@ -108,7 +108,7 @@ def test_a_detectable_effect_is_detected_in_four_of_five_repetitions(swap):
 def envelope_of(world, seed, runs=6, draws=199):
     grid = cells(one_sweep(null_worlds.sweep(world, np.random.default_rng(seed), runs=runs)))
     half = halves(grid, 0)
-    return Envelope(
+    return HalvedEnvelope(
         worlds=NullWorlds.of(grid, draws=draws), budgets=budgets_of(grid, half), half=half
     )
 
@@ -159,7 +159,7 @@ def test_a_slope_has_the_variance_of_whole_runs():
     grid = cells(one_sweep(frame))
     half = halves(grid, 0)
     budgets = budgets_of(grid, half)
-    found = Envelope(worlds=NullWorlds.of(grid, draws=99), budgets=budgets, half=half).rise()
+    found = HalvedEnvelope(worlds=NullWorlds.of(grid, draws=99), budgets=budgets, half=half).rise()
     assert found.value == pytest.approx(0, abs=1e-12)
     assert found.p > 0.05
 

@@ -11,7 +11,7 @@ from synthetic_runs import sweep_runs
 import replay
 from evo.studies.selection import SELECTORS
 from replay.explorers import explore_selection
-from replay.explorers.selection import Race
+from replay.explorers.selection import SelectionReplay
 
 
 @pytest.fixture(scope="module")
@@ -201,5 +201,5 @@ def test_what_is_wrong_is_said(matrix):
 
 def test_a_thousand_configurations_are_raced_once():
     rng = np.random.default_rng(0)
-    race = Race(rng.random((1000, 10)), {})
+    race = SelectionReplay(rng.random((1000, 10)), {})
     assert race.view(shuffled=True).selection.shuffled.size == 0

@@ -24,7 +24,6 @@ from evo.logs.records import (
     Confirmation,
     CriticCall,
     CriticRecord,
-    End,
     Evaluation,
     Fork,
     Generation,
@@ -32,6 +31,7 @@ from evo.logs.records import (
     Initial,
     Limits,
     ReplyLine,
+    RunEnd,
     SearchRecord,
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
@@ -537,7 +537,7 @@ def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):
     best = replay.load(tmp_path / "a.jsonl")["best_fitness"]
     assert runs["gain"].item() == best.iloc[-1] - best.iloc[0]
     assert np.isnan(runs["fresh_gain"].item())
-    said = End(reason="completed", stats={"initial_fitness": 0.25, "final_fitness": 0.5})
+    said = RunEnd(reason="completed", stats={"initial_fitness": 0.25, "final_fitness": 0.5})
     write_lines(tmp_path / "a.jsonl", [*lines, *tried, said])
     assert load_tables(tmp_path).runs["fresh_gain"].item() == 0.25
 

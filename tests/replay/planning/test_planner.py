@@ -11,7 +11,7 @@ from replay.planning.kernel import fit_kernel
 from replay.planning.leads import choose_split, lead, nearest_square
 from replay.planning.planner import (
     Choice,
-    Costs,
+    SplitCosts,
     affordable,
     arms_beside,
     own_runs,
@@ -129,11 +129,11 @@ def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
 
 
 def test_affordable_generations():
-    assert affordable(8, Costs()) == {1: 8, 2: 4, 4: 2, 8: 1}
-    assert affordable(10, Costs(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}
-    assert affordable(0.3, Costs(call=0.1)) == {1: 3, 2: 1}
+    assert affordable(8, SplitCosts()) == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert affordable(10, SplitCosts(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}
+    assert affordable(0.3, SplitCosts(call=0.1)) == {1: 3, 2: 1}
     with pytest.raises(ValueError, match="at least one call"):
-        affordable(0.5, Costs())
+        affordable(0.5, SplitCosts())
 
 
 def test_several_arms_are_the_best_of_runs_that_share_the_rounds(pilot):

@@ -15,7 +15,7 @@ import evo
 import replay
 from evo.logs.journal import LogError
 from evo.logs.stopping import stop_file
-from replay.reports.live import View
+from replay.reports.live import LivePage
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def view(folder):
-    with View(folder) as view:
+    with LivePage(folder) as view:
         yield view
 
 
@@ -140,7 +140,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     path = tmp_path / "logs" / "run.jsonl"
     handle = evo.start("mmd", generations=40, children=2, log=path, progress=False)
     deadline = time.monotonic() + 60
-    with View(tmp_path / "logs") as view:
+    with LivePage(tmp_path / "logs") as view:
         while not (path.exists() and runs_of(view) and runs_of(view)[0]["children"] > 2):
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -161,8 +161,8 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
 
 def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):
     with pytest.raises(LogError, match="no such folder"):
-        View(tmp_path / "nothing")
-    with View(tmp_path) as view:
+        LivePage(tmp_path / "nothing")
+    with LivePage(tmp_path) as view:
         assert runs_of(view) == []
         assert ask(view, "parts") == (200, "")
         whole = make_log_bytes()
@@ -181,7 +181,7 @@ def test_allocations_and_sweeps_are_followed_by_arm_and_by_configuration(tmp_pat
         {"children": [1, 2]}, task="mmd", generations=1, seeds=[1, 2], progress=False,
         budget={"calls": 4}, max_concurrent=1, log_dir=tmp_path / "logs" / "grid",
     )  # fmt: skip
-    with View(tmp_path / "logs") as view:
+    with LivePage(tmp_path / "logs") as view:
         state = json.loads(ask(view, "state")[1])
         parts = ask(view, "parts")[1]
         race, grid = (

@@ -19,7 +19,7 @@ from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.plots import FIGURES
 from replay.reports.configurations import configuration_labels
-from replay.reports.figures import Panel, best_construction, draw_page
+from replay.reports.figures import GroupPanel, best_construction, draw_page
 from replay.reports.report import (
     MOST_CONFIGURATIONS,
     OFFLINE_NOTE,
@@ -177,7 +177,7 @@ def test_runs_that_found_nothing_are_no_zeros(tmp_path):
     nothing = only_group(tmp_path / "b.jsonl")
     assert "none" in FORMATS["plain"](sections(nothing))
     assert best_construction(nothing) == (None, None)
-    draw_page([Panel(nothing, None)])
+    draw_page([GroupPanel(nothing, None)])
 
 
 def test_unknown_costs_are_said_to_be_unknown(tmp_path):
@@ -289,7 +289,7 @@ def test_warnings_of_policies_are_notes(tmp_path):
 def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
     group = only_group(pool(tmp_path))
     made = compete(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
-    figure = draw_page([Panel(group, None, [("heading", made)])])
+    figure = draw_page([GroupPanel(group, None, [("heading", made)])])
     titles = [title for ax in figure.axes if (title := ax.get_title(loc="left"))]
     assert len(titles) == 4 + len(FIGURES)
     assert "Pulls per arm" in titles
@@ -313,7 +313,7 @@ def test_the_best_construction_is_what_the_log_keeps(tmp_path, value):
     if value != "<b>":
         assert construction.chart.panels[0].marks[-1].x.tolist() == [x for x, _ in value]
     assert "seed 3, generation 1, fitness 0.500000" in construction.caption
-    figure = draw_page([Panel(group, construction)])
+    figure = draw_page([GroupPanel(group, construction)])
     figure.draw_without_rendering()
     assert figure.axes[1].get_title(loc="left").startswith("Distance ratio") == (value != "<b>")
 

@@ -20,7 +20,7 @@ from evo.models.critics import Triple, critic_messages
 from evo.models.offline.bank import BANKS, WORDS
 from evo.models.offline.endpoint import respond
 from evo.models.offline.failures import RATES
-from evo.prompt import Shown, build_messages
+from evo.prompt import ShownProgram, build_messages
 from evo.tasks.instances import read_instances
 from evo.tasks.task import load_task
 
@@ -91,7 +91,9 @@ def of_second() -> dict[str, Mapping[str, Any]]:
     partner = f"Another program, to mix in (fitness 0.5):\n```python\n{rewritten('ht', 20)}```\n"
     both = [{"role": "user", "content": partner + current["content"]}]
     told = [{"role": "user", "content": f"{current['content']}\n{WRONG}"}]
-    other = Shown((1, 0), 0.1, "Check the result before you answer. Read the question twice.")
+    other = ShownProgram(
+        (1, 0), 0.1, "Check the result before you answer. Read the question twice."
+    )
     wrong = "You solve problems. Give the answer in words."
     rust = 'fn main() {\n    let total: u32 = (1..10).sum();\n    println!("{}", total);\n}\n'
     in_words = {"role": "system", "content": wrong}

@@ -21,7 +21,7 @@ import evo.gate.engines.arm
 import replay
 from evo.cli.entry import main
 from evo.gate.engines.job import Job
-from evo.gate.engines.process import Process
+from evo.gate.engines.process import EngineProcess
 from evo.gate.log import read_gate_log
 from evo.logs.records import Sampling
 from evo.models.client import EndpointDown
@@ -354,10 +354,10 @@ def test_an_engine_waits_until_an_earlier_one_in_its_folder_has_ended(tmp_path: 
         "signal.signal(signal.SIGTERM, end); print('first', flush=True); time.sleep(600)"
     )
     output = tmp_path / "output.txt"
-    first = Process([sys.executable, "-c", slow], tmp_path, {"PATH": "/bin"})
+    first = EngineProcess([sys.executable, "-c", slow], tmp_path, {"PATH": "/bin"})
     while not (output.exists() and "first" in output.read_text()):
         time.sleep(0.01)
-    second = Process([sys.executable, "-c", "print('second')"], tmp_path, {"PATH": "/bin"})
+    second = EngineProcess([sys.executable, "-c", "print('second')"], tmp_path, {"PATH": "/bin"})
     first.end()
     while second.ended is None:
         time.sleep(0.01)

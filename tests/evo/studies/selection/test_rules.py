@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import replay
 from evo.policies import Draws
 from evo.studies.selection import SELECTORS, BaseSelector, Terms, find_selector, neighbours
-from evo.studies.selection.confidence import Sequence, log_evidence
+from evo.studies.selection.confidence import ConfidenceSequence, log_evidence
 from evo.studies.selection.race import ENDS, LoggedSamples, Races, race, rewards_of
 from evo.studies.selection.rules import ArmElimination
 
@@ -242,7 +242,7 @@ def test_evidence_is_that_of_the_paper_whatever_the_batches(data: st.DataObject)
     size = data.draw(st.integers(1, 30))
     x = np.array(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
     cut, alpha = data.draw(st.integers(0, size)), data.draw(st.sampled_from([0.05, 0.3]))
-    parts, row = Sequence(2, alpha), np.array([1])
+    parts, row = ConfidenceSequence(2, alpha), np.array([1])
     for part in (x[:cut], x[cut:]):
         if part.size:
             padded = np.append(part, 0.3)[None]
