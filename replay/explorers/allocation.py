@@ -40,6 +40,8 @@ HELP = (
 COARSE = 200
 """Replicates while a control moves."""
 DEFAULT_POLICIES = ("ucb1", "thompson")
+CHOICE = 4
+"""Arms from which on their pulls can be told apart in a picture."""
 KEY = ("task", "model", "children")
 
 
@@ -58,8 +60,11 @@ class ExplorerPools:
                 reason = error
         if not self._pools:
             raise ValueError(f"there is nothing to allocate: {reason}")
-        # the one with the most pulls to give comes first.
-        self.keys = sorted(self._pools, key=lambda key: -int(self._pools[key].lengths.sum()))
+        # Pools that show a choice among several arms come first, then those with the most pulls.
+        self.keys = sorted(
+            self._pools,
+            key=lambda key: (-_choices(self._pools[key]), -int(self._pools[key].lengths.sum())),
+        )
 
     def pools(self, now: Settings) -> RunsAsArms:
         """Runs of a task, model and N."""
@@ -170,11 +175,12 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
     Args:
         frame: Rows of `replay.load`.
         theme: Inks; `neutral` suits light and dark pages alike.
-        **begins: Where its controls begin: task, model and children (otherwise those with the most
-            to replay), policies (up to four names out of `replay.POLICIES` besides `single` and
-            `random`), shown (whose pulls), arms (K, drawn for each replicate), rounds (pulls),
-            reward (a name in `evo.rewards.REWARDS`), tau (the fitness to reach), replicates, and
-            the exploration of policies: c, gamma, epsilon, noise_std, prior_std.
+        **begins: Where its controls begin: task, model and children (otherwise those with four
+            arms or more by default and the most to replay), policies (up to four names out of
+            `replay.POLICIES` besides `single` and `random`), shown (whose pulls), arms (K, drawn
+            for each replicate), rounds (pulls), reward (a name in `evo.rewards.REWARDS`), tau (the
+            fitness to reach), replicates, and the exploration of policies: c,
+            gamma, epsilon, noise_std, prior_std.
 
     Raises:
         ValueError: No such runs, or a setting out of range.
@@ -197,6 +203,12 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         hidden=_hidden,
     )
     return ChartExplorer(subject, found.controls(start), help=HELP, begins=start)
+
+
+def _choices(pools: RunsAsArms) -> bool:
+    """Whether the default K gives a policy a choice: four arms, each of which is pulled twice."""
+    arms = default_arms(pools.runs)
+    return arms >= CHOICE and 2 * arms <= int(pools.lengths.min())
 
 
 def _hidden(settings: Settings) -> set[str]:

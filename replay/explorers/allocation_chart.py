@@ -25,7 +25,7 @@ DASHES = {"single": "2 3", "random": "6 3"}
 
 GREY = "#8C8C8C"
 FAIR = 3
-"""An arm with so many equal shares of the pulls has the brightest colour."""
+"""An arm with so many equal shares of the pulls has the brightest colour at the latest."""
 
 
 class Texts(NamedTuple):
@@ -110,10 +110,8 @@ def _curves(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
 def _pulls(view: AllocationView, texts: Texts) -> Panel:
     """The share of pulls by rank of the arm and round."""
     ranks, arms = view.played[view.shown].ranks, view.arms
-    least, most = 0.0, min(1.0, FAIR / arms)
-    if arms < FAIR:  # few arms differ by little: an equal share lies in the middle
-        most = min(1.0, max(float(np.nanmax(ranks)), 1.05 / arms))
-        least = max(0.0, 2 / arms - most)
+    most = min(1.0, FAIR / arms, max(float(np.nanmax(ranks)), 1.05 / arms))
+    least = max(0.0, 2 / arms - most)  # an equal share lies in the middle
     cells = Cells(
         values=ranks, x0=0.5, x1=view.rounds + 0.5, y0=0.5, y1=arms + 0.5, colors=RAMP,
         least=least, most=most, names=("round", "rank"),

@@ -2,6 +2,7 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from synthetic_runs import as_frame, chain_runs
@@ -227,3 +228,12 @@ def test_the_axis_of_fitness_shows_the_early_part_of_curves(explorer):
     low, high = allocation_chart(explorer._view).figure().axes[0].get_ylim()
     for played in explorer._view.played.values():
         assert low <= np.nanmin(played.curve.value) <= np.nanmax(played.curve.value) <= high
+
+
+def test_it_opens_with_runs_that_leave_a_choice_among_arms(frame):
+    many = chain_runs(budget=24, sizes=(2,), seeds=range(20), task="many")[0]
+    found = explore_allocation(pd.concat([frame, many]))
+    assert (found.settings["task"], found.settings["arms"]) == ("many", 4)
+    bar = allocation_chart(found._view).panels[1].bar
+    assert (bar.least + bar.most) / 2 == pytest.approx(100 / 4)  # an equal share: the middle colour
+    found.close()
