@@ -32,11 +32,17 @@ MOST_MARKS = 1500  # programs and folds of a tree
 MOST_LINES = 60
 """Lines of a program that a figure of its own shows; what is longer is folded."""
 
+SPREAD = 0.7
+"""Share of a generation's width over which its children are spread."""
+
 MAP = "cividis"
 
 
 def tree(log: Log) -> Chart:
-    """Draws the tree of a run: every program below its parent, coloured by fitness.
+    """Draws the tree of a run: every program beside its parent, coloured by fitness.
+
+    Where every generation has one parent, as under greedy, heights are fitness: the picture shows
+    how far children fall from their parent, and which of them took its place.
 
     The thick line leads from the initial program to the best one. Dashed lines lead from the other
     parents of a crossover, crosses are children without a fitness, and islands have strips. What
@@ -49,12 +55,12 @@ def tree(log: Log) -> Chart:
         table = tree_table(log, fold=fold)
         if len(table) > MOST_MARKS and fold < FOLDS:
             continue
+        if _is_line(table):
+            return _line(log, table)
         lanes, strips = _lanes(table)
         if np.ptp(lanes) * LANE <= HEIGHT:
             break
-    generation = table["generation"].to_numpy(float)
-    low, high = style.usual_range(table["fitness"])
-    bar = ColorBar(RAMP, low, high if high > low else low + 1, "fitness")
+    generation, bar = table["generation"].to_numpy(float), _bar_of(table)
     named = {island: ends for island, ends in strips.items() if island >= 0}
     every_other = [*named.values()][1::2]
     marks: list[Mark] = []
@@ -68,6 +74,47 @@ def tree(log: Log) -> Chart:
         title=f"Tree: {_name(log)}", about=_about_tree(table), marks=marks, height=HEIGHT, bar=bar,
         x=Axis(domain=(-0.5, end + 0.7), label="generation", whole=True, grid=False),
         y=Axis(domain=(lanes.min() - 1, lanes.max() + 1), ticks=middles),
+    )  # fmt: skip
+    return Chart(panels=[panel])
+
+
+def _bar_of(table: pd.DataFrame) -> ColorBar:
+    low, high = style.usual_range(table["fitness"])
+    return ColorBar(RAMP, low, high if high > low else low + 1, "fitness")
+
+
+def _is_line(table: pd.DataFrame) -> bool:
+    """Whether each generation has one parent, and there is a fitness to stand at."""
+    one = table["parents"].map(len).max() == 1 and table["island"].isna().all()
+    children = table[table["parents"].map(len) > 0]
+    parents = children["parents"].groupby(children["generation"]).nunique()
+    return bool(one and (parents == 1).all() and table["fitness"].notna().any())
+
+
+def _line(log: Log, table: pd.DataFrame) -> Chart:
+    """The tree of a run in which each generation has one parent, by fitness."""
+    bar = _bar_of(table)
+    low, high = bar.least, bar.most
+    known = table["fitness"].to_numpy(float)
+    foot = low - 0.1 * (high - low)
+    heights = np.where(np.isnan(known), foot, np.maximum(known, low))
+    generation, index = (table[name].to_numpy(float) for name in ("generation", "index"))
+    born = np.maximum(table.groupby("generation")["index"].transform("max").to_numpy(float), 1)
+    across = generation + SPREAD * (index / born - 0.5) * (generation > 0)
+    best = table["best_line"].to_numpy(bool)
+    across = np.where(best, generation, across)  # the line of the best is straight
+    about, cut = _about_tree(table), int((known < low).sum())
+    about += f"; {_programs(cut)} below {low:.3g} at {low:.3g}" if cut else ""
+    marks = [*_links(table, across, heights), *_programs_of(table, across, heights, bar)]
+    panel = Panel(
+        title=f"Tree: {_name(log)}", about=about, marks=marks, height=HEIGHT,
+        x=Axis(
+            domain=(-0.5, float(table["last"].max()) + 0.7), label="generation", whole=True,
+            grid=False,
+        ),
+        y=Axis(
+            domain=(foot - 0.08 * (high - low), high + 0.08 * (high - low)), label="fitness"
+        ),
     )  # fmt: skip
     return Chart(panels=[panel])
 

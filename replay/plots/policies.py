@@ -156,7 +156,10 @@ def gains(ways: pd.DataFrame, *, of: str = "") -> Chart:
         at="explored", limits="bars", apart=0.1, scale="whole",
     ).panels  # fmt: skip
     level = Rule(y=0.0, color="faint")
-    return Chart(panels=[replace(panel, marks=[level, *panel.marks])])
+    low, high = float(ways["explored"].min()), float(ways["explored"].max())
+    room = 0.4 + 0.05 * (ways["arms"].nunique() + high - low)
+    x = replace(panel.x, domain=(low - room, high + room))  # the whole numbers of all points
+    return Chart(panels=[replace(panel, x=x, marks=[level, *panel.marks])])
 
 
 def race(selection: Selection, *, rounds: int | None = None, named: int = 12) -> Chart:

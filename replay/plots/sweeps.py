@@ -131,7 +131,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
     best = shown.heights[: shown.best]
     marks.append(
         Points(
-            x=[end + 0.45 + 0.3 * k / shown.best for k in range(shown.best)],
+            x=[end + 0.6 + 0.3 * k / shown.best for k in range(shown.best)],
             y=_floats(best["fitness"]), y_low=_floats(best["fitness_low"]),
             y_high=_floats(best["fitness_high"]), color=colours[: shown.best], size=3.5,
             texts=texts[: shown.best],
@@ -150,13 +150,15 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
             )
             for height, text in field.ticks
         ]
-    marks += [Label(x=end + BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks]
+    marks += [
+        Label(x=end + 2 * BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks
+    ]
     titles = [*names, f"mean {FITNESS}"]
     ticks = [(float(at), name) for at, name in enumerate(titles)]
     first = [(height, middle_cut(text, LONGEST)) for height, text in shown.fields[0].ticks]
     panel = Panel(
         title=shown.title, about=shown.about,
-        x=Axis(domain=(0, end + 0.85), ticks=ticks), y=Axis(domain=(-0.08, 1.08), ticks=first),
+        x=Axis(domain=(0, end + 1.0), ticks=ticks), y=Axis(domain=(-0.08, 1.08), ticks=first),
         marks=marks, height=360,
     )  # fmt: skip
     return Chart(panels=[panel])
@@ -168,17 +170,17 @@ def _outward(height: float) -> float:
 
 
 BAR = 0.06
-"""Half the width of the colour bar on the axis of fitness, in distances between two axes."""
+"""Width of the colour bar beside the axis of fitness, in distances between two axes."""
 
 
 def _bar(shown: Coordinates, end: int) -> list[Mark]:
-    """The axis of mean fitness, with its colour bar."""
+    """The axis of mean fitness, and its colour bar on the right of it."""
     means = shown.heights["fitness"]
     low, high = float(means.min()), float(means.max())
     if not high > low:
         return [Rule(x=float(end))]
     values = np.linspace(0, 1, 48)[:, None]
-    bar = Cells(values=values, x0=end - BAR, x1=end + BAR, y0=low, y1=high, colors=SHADES)
+    bar = Cells(values=values, x0=end + BAR, x1=end + 2 * BAR, y0=low, y1=high, colors=SHADES)
     return [Rule(x=float(end)), bar]
 
 

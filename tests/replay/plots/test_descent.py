@@ -15,7 +15,7 @@ import replay
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay import plots
-from replay.plots import descent
+from replay.plots import descent, style
 from replay.plots.medium import LEAST_SIZE
 from replay.plots.style import figure_of
 
@@ -47,17 +47,35 @@ def test_a_tree_shows_every_program_or_counts_it(name) -> None:
     ax = chart.draw()
     assert not complaints(figure_of(ax))
     assert len(places_of(chart)) == len(replay.tree(log))  # so few need no fold
-    islands = replay.tree(log)["island"].dropna().nunique()
-    assert len(ax.get_yticks()) == islands
+    if islands := replay.tree(log)["island"].dropna().nunique():
+        assert len(ax.get_yticks()) == islands
+
+
+def test_under_greedy_heights_are_fitness() -> None:
+    log = read_log(SAMPLES / GREEDY)
+    [panel] = plots.charts.tree(log).panels
+    table = replay.tree(log)
+    low, high = style.usual_range(table["fitness"])
+    fitness = {f"generation {g}, child {k}": f for g, k, f in
+               zip(table["generation"], table["index"], table["fitness"], strict=True)}  # fmt: skip
+    seen = {text.partition(":")[0]: height for height, text in places_of(plots.charts.tree(log))}
+    assert seen.keys() == fitness.keys()
+    for name, height in seen.items():
+        if np.isnan(fitness[name]):
+            assert height < low
+        else:
+            assert height == max(fitness[name], low)
+    assert panel.y.label == "fitness"
+    assert panel.y.domain[1] > high
 
 
 def test_what_does_not_fit_is_folded_and_counted(tmp_path) -> None:
-    log = read_log(write_sample(tmp_path / "wide.jsonl", generations=6, children=60))
+    log = read_log(write_sample(tmp_path / "wide.jsonl", generations=30, children=60))
     chart = plots.charts.tree(log)
     counts = [int(text) for text in texts_of(chart.draw()) if text.isdigit()]
     assert counts
-    assert len(places_of(chart)) - len(counts) + sum(counts) == 361
-    assert len({height for height, _ in places_of(chart)}) < 40
+    assert len(places_of(chart)) - len(counts) + sum(counts) == 1801
+    assert len(places_of(chart)) <= descent.MOST_MARKS
 
 
 def test_a_blame_names_every_program_that_gave_a_line() -> None:
