@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from evo.cli.options import Budget, Count, Flag, Port, Seed
+from evo.cli.gates import NO_GATE, GateOptions
+from evo.cli.options import Flag, Port
 from evo.cli.tables import FAILURE
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ def serve(
     model: str = "offline",
     host: str = "127.0.0.1",
     port: Port = 8000,
-    budget: Budget = None,
-    requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
-    tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
-    log: Path | None = None,
-    cache: str | None = None,
-    timeout: float = 600.0,
-    seed: Seed = None,
+    options: GateOptions = NO_GATE,
     request_log: Path | None = None,
     latency: str | None = None,
 ) -> int:
@@ -39,14 +33,7 @@ def serve(
         model: One of `evo models`.
         host: Address to listen at; others than this machine's own are open to the network.
         port: TCP port; 0: a free one.
-        budget: Such as calls=512, tokens=1e6 or dollars=2; then a 429 that is final.
-        requests_per_minute: Requests per minute before a 429.
-        tokens_per_minute: Tokens per minute before a 429.
-        log: File of all calls, which goes on if it exists; a budget makes one below logs/local.
-        cache: File of answers, or redis://host: the k-th time that a client sends a body it gets
-            the k-th answer.
-        timeout: Seconds for a whole request to the model's endpoint.
-        seed: Gives every request a seed of its own, made of this one, in place of the client's.
+        options: What is counted, limited and kept.
         request_log: The offline model's file for a JSON line per request.
         latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
     """
@@ -61,8 +48,8 @@ def serve(
     offline = found.name in OFFLINE_MODELS and found.base_url is None
     if not offline and simulated != (None, None):
         raise ValueError("--request-log and --latency go with the offline model alone")
-    counted = (budget, requests_per_minute, tokens_per_minute, log, cache)
-    plain = offline and model == "offline" and not any(counted) and seed is None
+    uncounted = replace(options, timeout=NO_GATE.timeout) == NO_GATE  # here nothing is forwarded
+    plain = offline and model == "offline" and uncounted
     inner = functools.partial(OfflineServer, latency=_latency(latency), request_log=request_log)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
         server: OfflineServer | Gate
@@ -72,18 +59,7 @@ def serve(
             if simulated != (None, None):
                 url = opened.enter_context(inner()).url
                 found = msgspec.structs.replace(found, base_url=url)
-            server = Gate(
-                found,
-                host=host,
-                port=port,
-                budget=budget,
-                requests_per_minute=requests_per_minute,
-                tokens_per_minute=tokens_per_minute,
-                log=log,
-                cache=cache,
-                timeout=timeout,
-                seed=seed,
-            )
+            server = options.gate(found, host=host, port=port)
         opened.enter_context(server)
         what = "the offline model (not an LLM)" if offline else f"the model {found.name}"
         print(f"{server.url} is {what}; Ctrl-C ends it", flush=True)

@@ -6,12 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from evo.cli.options import Budget, Count, Seed
+from evo.cli.gates import NO_GATE, GateOptions
 
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 """Where programs look for the address of an endpoint; the older name is still read by some."""
@@ -20,13 +19,7 @@ VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 def watch(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
     model: str = "offline",
-    budget: Budget = None,
-    requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
-    tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
-    log: Path | None = None,
-    cache: str | None = None,
-    timeout: float = 600.0,
-    seed: Seed = None,
+    options: GateOptions = NO_GATE,
 ) -> int:
     """Runs a program that calls a model behind a gate: `evo watch -- COMMAND`.
 
@@ -36,34 +29,15 @@ def watch(
     Args:
         command: The program and its arguments, after `--`.
         model: One of `evo models`.
-        budget: Such as calls=512, tokens=1e6 or dollars=2; then the program gets a 429 that is
-            final.
-        requests_per_minute: Requests per minute before a 429.
-        tokens_per_minute: Tokens per minute before a 429.
-        log: File of all calls, which goes on if it exists (default: a new one below logs/local).
-        cache: File of answers, or redis://host: the k-th time that the program sends a body it gets
-            the k-th answer.
-        timeout: Seconds for a whole request to the model's endpoint.
-        seed: Gives every request a seed of its own, made of this one, in place of the program's.
+        options: What is counted, limited and kept.
     """
     from evo.cli.logs import show_gate
-    from evo.gate.gate import Gate
 
     if not command:
         raise ValueError("expected a command after --, such as `evo watch -- python my_tool.py`")
     if shutil.which(command[0]) is None:
         raise ValueError(f"{command[0]}: there is no such program")
-    gate = Gate(
-        model,
-        budget=budget,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        log=log,
-        cache=cache,
-        timeout=timeout,
-        seed=seed,
-        logged=True,
-    )
+    gate = options.gate(model, logged=True)
     with gate:
         print(f"log: {gate.log}", file=sys.stderr, flush=True)
         code = _run(command, gate.url)
