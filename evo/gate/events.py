@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 
+from evo.logs.cost import usage_tokens
 from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt
 from evo.logs.types import JsonObject
 from evo.models.answer import fit_reason, read_json, write_json
+from evo.models.client import TOKENS_PER_CHARACTER
+
+_PIECES = ("content", "reasoning_content", "reasoning")
 
 
 class Events:
@@ -23,8 +28,9 @@ class Events:
     ) -> None:
         self.started, self.whole = started, False
         self.finish: str | None = None
-        self._marks = (b'"usage"', b'"finish_reason"', *((b'"content"',) if keeps_text else ()))
+        self._keeps_text = keeps_text
         self._text: list[str] = []
+        self._heard = self._characters = 0  # pieces of reply and reasoning, and their length
         self._asks_usage, self._hide = asks_usage, hide
         self._usage: JsonObject | None = None
 
@@ -54,10 +60,32 @@ class Events:
             finish_reason=self.finish,
         )
 
+    def left(self, prompt: float, most: float) -> Attempt:
+        """Returns the record of a reply whose client left before it was whole.
+
+        Without the endpoint's usage, tokens are estimated: a piece of a stream is at least one, and
+        a text has as many for each character as is assumed of prompts.
+
+        Args:
+            prompt: Characters of the request.
+            most: Tokens that prompt and reply can have together.
+        """
+        usage, error = self._usage, "the client left"
+        if usage_tokens(usage) is None:
+            asked = min(most, math.ceil(prompt * TOKENS_PER_CHARACTER))
+            came = max(self._heard, math.ceil(self._characters * TOKENS_PER_CHARACTER))
+            counts = {
+                "prompt_tokens": int(asked),
+                "completion_tokens": int(min(most - asked, came)),
+            }
+            usage, error = {**counts, "estimated": True}, f"{error}; its tokens are estimated"
+        latency = time.monotonic() - self.started
+        return Attempt(status="error", latency=latency, usage=usage, error=error)
+
     def _line(self, line: bytes) -> bytes:
         line = self._hide(line)
         self.whole |= line.startswith(b"data:") and line[5:].strip() == b"[DONE]"
-        if not line.startswith(b"data:") or not any(mark in line for mark in self._marks):
+        if not line.startswith(b"data:"):
             return line
         try:
             event = read_json(line[5:])
@@ -77,6 +105,10 @@ class Events:
         return b"data: " + write_json(event) + b"\n" if choices else b""
 
     def _hear(self, delta: object) -> None:
-        piece = delta.get("content") if isinstance(delta, dict) else None
-        if isinstance(piece, str):
-            self._text.append(piece)
+        if not isinstance(delta, dict):
+            return
+        for name in _PIECES:
+            if isinstance(piece := delta.get(name), str) and piece:
+                self._heard, self._characters = self._heard + 1, self._characters + len(piece)
+                if name == "content" and self._keeps_text:
+                    self._text.append(piece)

@@ -261,7 +261,10 @@ class Gate(HttpServer):
                         got = self._endpoint.hide(b"".join([p async for p in answer.pieces]))
                 if streams:
                     settle = functools.partial(self._settle, sent, asked)
-                    stream = self._pass(answer, reader, settle, deadline, key, held.pop_all())
+                    left = functools.partial(
+                        reader.left, len(content), sent.worst.get("tokens", math.inf)
+                    )
+                    stream = self._pass(answer, reader, settle, left, deadline, key, held.pop_all())
                     await anext(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
             read = read_answer(Exchange(status, answer.headers, got), time.monotonic() - started)
@@ -293,13 +296,14 @@ class Gate(HttpServer):
         answer: Incoming,
         reader: Events,
         settle: Callable[[Attempt, str | None], None],
+        left: Callable[[], Attempt],
         deadline: float,
         key: bytes | None,
         held: contextlib.ExitStack,
     ) -> AsyncGenerator[bytes]:
         """Yields a reply event by event; it settles when it ends, however it does."""
         passed, settled = bytearray(), False
-        attempt = _LEFT  # closed half-way
+        attempt: Attempt | None = None  # closed half-way
         try:
             with held:
                 yield b""
@@ -316,7 +320,7 @@ class Gate(HttpServer):
             raise ConnectionResetError("the endpoint broke off") from error
         finally:
             if not settled:
-                settle(attempt, reader.text)
+                settle(attempt or left(), reader.text)
         if reader.finish is not None:
             self._remember(key, EVENTS, bytes(passed))
 

@@ -39,6 +39,8 @@ ValueRecord = given.ValueRecord
 class Attempt(Record, frozen=True, kw_only=True):
     """One HTTP request of a call; `usage` and `finish_reason` are the endpoint's, verbatim.
 
+    Only where a gate's client left early, `usage` may be an estimate, which then says `estimated`.
+
     `timeout`: the client gave up waiting; `latency` in seconds is without queueing, None where an
     import does not say; `cached`: it cost nothing; not `sent`: there was no connection. `rates` are
     the fields of the model by which its cost is counted, where they were not the header's.

@@ -337,16 +337,18 @@ def test_a_client_that_leaves_costs_the_worst_case_and_the_endpoint_is_let_go() 
             assert gate.account.spent[unit] == sent["worst"][unit] > 0
 
 
-def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
+def test_who_leaves_a_stream_costs_what_it_states_else_an_estimate_of_what_came() -> None:
+    """The estimate is a token for each piece at least, and the restarted gate counts the same."""
     last = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}\n\n'
 
     def endless(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
-        stream(handler, EVENT + (last + b"data: [DONE]\n\n" if body["seed"] else b""))
+        ends = {0: b"", 1: last + b"data: [DONE]\n\n", 2: last}
+        stream(handler, 5 * EVENT + ends[body["seed"]] + b": the end\n\n")
         handler.connection.recv(1)  # the endpoint itself never ends
 
     with Upstream(endless) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
         spent = 0.0
-        for seed, until in ((0, b'"a"'), (1, b"[DONE]")):
+        for seed, until in ((0, b": the end"), (1, b"[DONE]"), (2, b": the end")):
             with asking(gate.url, max_tokens=70, stream=True, seed=seed) as connection:
                 answer = connection.getresponse()
                 while until not in answer.readline():
@@ -354,8 +356,17 @@ def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
                 answer.close()
             eventually(lambda: gate.account.in_flight == 0)
             spent, before = gate.account.spent["tokens"], spent
-            worst = logged(gate.log)["sent"][seed]["worst"]["tokens"]
-            assert spent - before == (7 if seed else worst)
+            sent, settled = (logged(gate.log)[kind][seed] for kind in ("sent", "settled"))
+            usage = settled["attempt"]["usage"]
+            assert spent - before == usage["prompt_tokens"] + usage["completion_tokens"]
+            if seed:
+                assert (spent - before, "estimated" in usage) == (7, False)
+            else:
+                assert (usage["completion_tokens"], usage["estimated"]) == (5, True)
+                assert 5 < spent < sent["worst"]["tokens"]
+                assert "estimated" in settled["attempt"]["error"]
+    with Gate(upstream.model, budget={"tokens": 5000}, log=gate.log) as again:
+        assert again.account.spent == pytest.approx(gate.account.spent, nan_ok=True)
 
 
 def test_what_never_arrived_costs_nothing_and_what_was_turned_away_no_tokens() -> None:
