@@ -11,6 +11,10 @@ than the margin. Where nothing departs there is no advice, and the plan says wha
 been seen. A margin is the deviation of the lead over worlds times Student's t, with the pilot's
 runs less one degrees of freedom, at CHANCE shared by all rivals (Bonferroni).
 
+Several arms are worth having where each run has a ceiling of its own, which the kernel cannot see.
+So where a pilot holds at least 8 runs of one N that are as deep as the budget allows, policies are
+replayed over these runs in its place (`replay.planning.replayed`).
+
 What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
 it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
 `tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans on runs that
@@ -20,15 +24,17 @@ were left out, and `planner_worlds.py` plans where the truth is known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 
 from replay.logs.tables import children as children_of
+from replay.planning.choices import BudgetPlan, Choice, SplitCosts
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
-from replay.planning.leads import follow, lead, nearest_square
+from replay.planning.leads import CHANCE, follow, lead, nearest_square
+from replay.planning.replayed import replayed_arms, replayed_paths
 from replay.simulation.simulate import simulate
 
 COST_ITEMS = ("call", "evaluation", "generation")
@@ -38,172 +44,12 @@ PLANNED_POLICIES = ("round_robin", "ucb1", "thompson_nig", "successive_halving")
 ARMS = (2, 5, 8)
 _OPTIONS = (
     *("generations", "children", "arms", "policy", "cost", "value", "inside", "low", "high"),
-    *("p_tau", "ahead", "margin", "p_best", "tied"),
+    *("p_tau", "ahead", "margin", "p_best", "tied", "replayed"),
 )
 RUNS = 25
 """The default number of searches that are simulated in each world."""
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
-
-
-@dataclass(frozen=True)
-class SplitCosts:
-    """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit."""
-
-    call: float = 1.0
-    evaluation: float = 0.0
-    generation: float = 0.0
-
-    def of_generation(self, children: int) -> float:
-        """Cost of one generation of N children."""
-        return children * (self.call + self.evaluation) + self.generation
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """A way to spend a budget: a policy advances K arms of N children for some rounds."""
-
-    generations: int
-    children: int
-    arms: int = 1
-    policy: str = "single"
-
-    def __str__(self) -> str:
-        """In words."""
-        if self.arms == 1:
-            return f"one run of T = {self.generations} generations of N = {self.children} children"
-        return (
-            f"K = {self.arms} arms of N = {self.children} children under {self.policy} "
-            f"(reward: the rank), {self.generations} rounds"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BudgetPlan:
-    """A recommendation and what it rests on.
-
-    Attributes:
-        task: Name of the task.
-        model: Name of the model.
-        budget: In the unit of the costs; calls by default.
-        costs: What was counted.
-        choice: The recommendation.
-        usual: One run of the split nearest to T = N, from which only a clear lead departs.
-        inside: Whether the recommendation lies inside what the pilot saw. Elsewhere its
-            outcomes are an extrapolation whose calibration was not measured, and not shown.
-        options: One row per way to spend the budget, the recommended one first and then the best
-            first: generations (rounds, if there are several arms), children, arms, policy, cost,
-            value (mean of simulated outcomes, median
-            where the initial program has no fitness), inside (whether it is forecast), low and high
-            (95 % of the outcomes of one search) and p_tau
-            (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
-            one run of that split) and margin (what luck accounts for); of single runs
-            also p_best (share of resampled kernels in which the split is the best) and tied (not
-            behind the best by more than its margin).
-        outcomes: Simulated final fitness of the recommendation, (outcomes,).
-        tau: The fitness to reach, or None.
-        p_tau: Probability that the recommendation reaches it; NaN unless inside, None without tau.
-        budget_for_tau: Budget with which tau is reached with probability .9 by the recommended
-            split; infinite if none that is forecast; None without tau.
-        reached: Probability of having reached tau by generation, (rounds,), NaN where it is not
-            forecast; empty without tau.
-        pilot_runs: Runs of the pilot.
-        pilot_calls: Their calls.
-    """
-
-    task: str
-    model: str
-    budget: float
-    costs: SplitCosts
-    choice: Choice
-    usual: Choice
-    inside: bool
-    options: pd.DataFrame
-    outcomes: FloatArray
-    tau: float | None
-    p_tau: float | None
-    budget_for_tau: float | None
-    reached: FloatArray
-    pilot_runs: int
-    pilot_calls: int
-
-    @property
-    def departs(self) -> bool:
-        """Whether the plan advises anything but one run of the split nearest to T = N."""
-        return self.choice != self.usual
-
-    @property
-    def needed(self) -> pd.DataFrame:
-        """The best other split and the best pool of arms, with their leads and margins.
-
-        Up to two rows of `options` that are not recommended. Those whose lead exceeds their margin
-        come before others.
-        """
-        others = self.options.iloc[1:]
-        others = others[others["margin"] > 0]
-        others = others.assign(clear=others["ahead"] > others["margin"])
-        ordered = others.sort_values("clear", ascending=False, kind="stable")
-        best = ordered.groupby(ordered["arms"] > 1).head(1)
-        return best.sort_values("arms", kind="stable").drop(columns="clear")
-
-    def __str__(self) -> str:
-        """The recommendation, how sure it is, and the alternatives."""
-        singles = self.options[self.options["arms"] == 1]
-        tied = sorted(singles.loc[singles["tied"], "children"])
-        lines = [
-            f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
-            f"{self.pilot_runs} runs, {self.pilot_calls} calls",
-            *self._support,
-        ]
-        if len(tied) > 1:
-            lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
-        if not self.inside:
-            return "\n".join([*lines, "  no forecast of the fitness: beyond what the pilot saw"])
-        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
-        lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
-        if self.tau is not None and self.budget_for_tau is not None:
-            bound = self.budget_for_tau
-            lines.append(
-                f"  reaches {self.tau:g} with probability {self.p_tau:.2f}; 90 % need a budget of "
-                + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {self.budget:g}")
-            )
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    @property
-    def _support(self) -> list[str]:
-        """Lines that say what is advised, on what grounds, and what would be needed for more."""
-        T, N = self.usual.generations, self.usual.children
-        rule = f"{'T = N' if T == N else 'the split nearest to T = N'} and one run"
-        if self.departs:
-            first = self.options.iloc[0]
-            over = rule if self.choice.arms == 1 else f"one run of N = {self.choice.children}"
-            lines = [
-                f"  spend it on {self.choice}",
-                f"  in simulation it leads {over} by {first['ahead']:+.4f}, beyond its margin of "
-                f"{first['margin']:.4f}",
-            ]
-        else:
-            lines = [
-                f"  no advice: no other way to spend leads {rule} by more than luck accounts for",
-                f"  without advice, {self.choice}",
-            ]
-        for other in self.needed.to_dict("records"):
-            name = f"N = {other['children']}"
-            if other["arms"] > 1:
-                name = f"K = {other['arms']} arms ({other['policy']})"
-            if other["ahead"] > other["margin"]:
-                lines.append(
-                    f"  {name} leads {rule} by {other['ahead']:+.4f} too, beyond its margin of "
-                    f"{other['margin']:.4f}, and does not clearly lead what is advised"
-                )
-            else:
-                lines.append(
-                    f"  {name} would have been advised for a lead of more than "
-                    f"{other['margin']:.4f}; in simulation it leads by {other['ahead']:+.4f}"
-                )
-        return lines
 
 
 def plan(
@@ -255,35 +101,76 @@ def plan(
         worlds, choice, by_world[:, chosen], len(pilot.runs), arms=arms, policies=policies,
         seed=seed,
     )  # fmt: skip
-    clear = pools[pools["ahead"] > pools["margin"]].sort_values("ahead", kind="stable")
+    replayed = replayed_arms(pilot, rounds, arms=arms, policies=policies, chance=CHANCE, seed=seed)
+    pools = _with_replayed(pools, replayed, by_world, list(rounds), chosen, len(base.sizes))
+    over, clear = choice, pools[pools["ahead"] > pools["margin"]]
     if len(clear):
-        best_pool = clear.iloc[-1]
-        choice = replace(choice, arms=int(best_pool["arms"]), policy=str(best_pool["policy"]))
+        best_pool = clear.sort_values("ahead", kind="stable").iloc[-1]
+        choice = Choice(
+            generations=int(best_pool["generations"]), children=int(best_pool["children"]),
+            arms=int(best_pool["arms"]), policy=str(best_pool["policy"]),
+        )  # fmt: skip
+    else:
+        over = usual
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
-    options["inside"] = options["inside"].eq(True)
+    for name in ("inside", "replayed"):
+        options[name] = options[name].eq(True)
     chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
     options = options.assign(first=chosen_row).sort_values(
         ["first", "value"], ascending=False, kind="stable", ignore_index=True
     ).drop(columns="first")  # fmt: skip
     generation = [price.of_generation(N) for N in options["children"]]
     options["cost"] = options["generations"] * np.array(generation)
-    inside = base.inside(choice.generations, choice.children)
-    paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
+    from_runs = bool(options["replayed"].iloc[0])
+    inside = from_runs or base.inside(choice.generations, choice.children)
+    if from_runs:
+        paths = replayed_paths(pilot, choice, seed=seed + 1)
+    else:
+        paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
     own = own_runs(pilot, choice.generations, choice.children)
     if choice.arms > 1:
         own = own[:0]  # a run of the pilot is one arm, not such a search
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
-    known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
+    known = [from_runs or base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known, reached, np.nan)
     enough = np.flatnonzero(reached >= 0.9)
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return BudgetPlan(
         task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
-        usual=usual, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
+        usual=usual, over=over, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else float(spent),
         reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children),
     )  # fmt: skip
+
+
+def _with_replayed(
+    pools: pd.DataFrame,
+    replayed: pd.DataFrame,
+    by_world: FloatArray,
+    splits: Sequence[int],
+    chosen: int,
+    runs: int,
+) -> pd.DataFrame:
+    """Ways to spend on several arms: those that were replayed in place of what the kernel says.
+
+    The lead of arms of N children over one run of the chosen split is their gain over one run of N,
+    as replayed, and what the kernel says that run is ahead of the chosen one; their margins add in
+    squares.
+    """
+    if replayed.empty:
+        return pools
+    ahead, margin = lead(by_world, chosen, runs)
+    at = [splits.index(N) for N in replayed["children"]]
+    made = replayed.assign(
+        value=by_world.mean(axis=0)[at] + replayed["gain"], ahead=replayed["gain"] + ahead[at],
+        margin=np.hypot(replayed["margin"], margin[at]), replayed=True, inside=True,
+    )  # fmt: skip
+    same = ["children", "arms", "policy"]
+    if len(pools):
+        twice = pools[same].apply(tuple, axis=1).isin(replayed[same].apply(tuple, axis=1))
+        pools = pools[~twice]
+    return pd.concat([pools, made.drop(columns="gain")], ignore_index=True)
 
 
 def _single(rounds: Mapping[int, int], number: int) -> Choice:

@@ -2,7 +2,8 @@
 
 In each of many pilots the planner chooses how to spend 64 calls; what it chose is worth what such
 searches reach on average in that world, which is simulated without the planner's code. Available is
-what the best split gains over T = N; errors are standard errors over pilots.
+what the best split gains over T = N; errors are standard errors over pilots. `--children 4`
+makes pilots of runs of four children alone, over which policies are replayed.
 """
 
 import argparse
@@ -40,11 +41,13 @@ def truth_of_arms(world: str, N: int, K: int, policy: str) -> float:
     return float(replay.simulate(runs, policy, **settings).best_fitness[:, -1].mean())
 
 
-def plans(world: str, pilots: int, seeds: int) -> pd.DataFrame:
+def plans(
+    world: str, pilots: int, seeds: int, design: tuple[tuple[int, int], ...] = worlds.DESIGN
+) -> pd.DataFrame:
     """What each pilot's plan chose, and what it gains over T = N in truth."""
     rows = []
     for number in range(pilots):
-        frame, children = worlds.pilot(world, np.random.default_rng([3, number]), seeds)
+        frame, children = worlds.pilot(world, np.random.default_rng([3, number]), seeds, design)
         made = replay.plan(frame, budget=BUDGET, children=children, best=1.0, seed=number)
         choice = made.choice
         value = (
@@ -62,15 +65,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pilots", type=int, default=20)
     parser.add_argument("--seeds", type=int, nargs="+", default=[6, 2])
+    parser.add_argument(
+        "--children", type=int, help="pilots of runs of this N alone, as many as there are seeds"
+    )
     options = parser.parse_args()
+    design, calls = worlds.DESIGN, 192
+    if options.children:
+        design, calls = ((options.children, BUDGET // options.children),), BUDGET
     for world in worlds.CHILDREN:
         available = max(truth(world, N) for N in SPLITS) - truth(world, 8)
         for seeds in options.seeds:
-            table = plans(world, options.pilots, seeds)
+            table = plans(world, options.pilots, seeds, design)
             gain, error = table["gain"].mean(), table["gain"].std() / len(table) ** 0.5
             chosen = ", ".join(f"{n} {k}" for k, n in table["chosen"].value_counts().items())
             print(
-                f"{world:6} {192 * seeds:5} calls: gain {gain:+.4f} +- {error:.4f} of "
+                f"{world:6} {calls * seeds:5} calls: gain {gain:+.4f} +- {error:.4f} of "
                 f"{available:.4f} available; {chosen}",
                 flush=True,
             )

@@ -1,0 +1,173 @@
+"""Ways to spend a budget, what they cost, and a plan: a recommendation with its grounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from replay.planning.grid import FloatArray
+
+
+@dataclass(frozen=True)
+class SplitCosts:
+    """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit."""
+
+    call: float = 1.0
+    evaluation: float = 0.0
+    generation: float = 0.0
+
+    def of_generation(self, children: int) -> float:
+        """Cost of one generation of N children."""
+        return children * (self.call + self.evaluation) + self.generation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A way to spend a budget: a policy advances K arms of N children for some rounds."""
+
+    generations: int
+    children: int
+    arms: int = 1
+    policy: str = "single"
+
+    def __str__(self) -> str:
+        """In words."""
+        if self.arms == 1:
+            return f"one run of T = {self.generations} generations of N = {self.children} children"
+        return (
+            f"K = {self.arms} arms of N = {self.children} children under {self.policy} "
+            f"(reward: the rank), {self.generations} rounds"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetPlan:
+    """A recommendation and what it rests on.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the model.
+        budget: In the unit of the costs; calls by default.
+        costs: What was counted.
+        choice: The recommendation.
+        usual: One run of the split nearest to T = N, from which only a clear lead departs.
+        over: What the recommendation leads: `usual`, or one run of the split on whose arms it is.
+        inside: Whether the recommendation lies inside what the pilot saw. Elsewhere its
+            outcomes are an extrapolation whose calibration was not measured, and not shown.
+        options: One row per way to spend the budget, the recommended one first and then the best
+            first: generations (rounds, if there are several arms), children, arms, policy, cost,
+            value (mean of simulated outcomes, median
+            where the initial program has no fitness), inside (whether it is forecast), low and high
+            (95 % of the outcomes of one search) and p_tau
+            (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
+            one run of that split) and margin (what luck accounts for); of single runs
+            also p_best (share of resampled kernels in which the split is the best) and tied (not
+            behind the best by more than its margin); replayed (arms that are the pilot's own runs).
+        outcomes: Simulated final fitness of the recommendation, (outcomes,).
+        tau: The fitness to reach, or None.
+        p_tau: Probability that the recommendation reaches it; NaN unless inside, None without tau.
+        budget_for_tau: Budget with which tau is reached with probability .9 by the recommended
+            split; infinite if none that is forecast; None without tau.
+        reached: Probability of having reached tau by generation, (rounds,), NaN where it is not
+            forecast; empty without tau.
+        pilot_runs: Runs of the pilot.
+        pilot_calls: Their calls.
+    """
+
+    task: str
+    model: str
+    budget: float
+    costs: SplitCosts
+    choice: Choice
+    usual: Choice
+    over: Choice
+    inside: bool
+    options: pd.DataFrame
+    outcomes: FloatArray
+    tau: float | None
+    p_tau: float | None
+    budget_for_tau: float | None
+    reached: FloatArray
+    pilot_runs: int
+    pilot_calls: int
+
+    @property
+    def departs(self) -> bool:
+        """Whether the plan advises anything but one run of the split nearest to T = N."""
+        return self.choice != self.usual
+
+    @property
+    def needed(self) -> pd.DataFrame:
+        """The best other split and the best pool of arms, with their leads and margins.
+
+        Up to two rows of `options` that are not recommended. Those whose lead exceeds their margin
+        come before others.
+        """
+        others = self.options.iloc[1:]
+        others = others[others["margin"] > 0]
+        others = others.assign(clear=others["ahead"] > others["margin"])
+        ordered = others.sort_values("clear", ascending=False, kind="stable")
+        best = ordered.groupby(ordered["arms"] > 1).head(1)
+        return best.sort_values("arms", kind="stable").drop(columns="clear")
+
+    def __str__(self) -> str:
+        """The recommendation, how sure it is, and the alternatives."""
+        singles = self.options[self.options["arms"] == 1]
+        tied = sorted(singles.loc[singles["tied"], "children"])
+        lines = [
+            f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
+            f"{self.pilot_runs} runs, {self.pilot_calls} calls",
+            *self._support,
+        ]
+        if len(tied) > 1:
+            lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
+        if not self.inside:
+            return "\n".join([*lines, "  no forecast of the fitness: beyond what the pilot saw"])
+        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
+        lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
+        if self.tau is not None and self.budget_for_tau is not None:
+            bound = self.budget_for_tau
+            lines.append(
+                f"  reaches {self.tau:g} with probability {self.p_tau:.2f}; 90 % need a budget of "
+                + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {self.budget:g}")
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    @property
+    def _support(self) -> list[str]:
+        """Lines that say what is advised, on what grounds, and what would be needed for more."""
+        T, N = self.usual.generations, self.usual.children
+        rule = f"{'T = N' if T == N else 'the split nearest to T = N'} and one run"
+        if self.departs:
+            first = self.options.iloc[0]
+            over = rule if self.over == self.usual else str(self.over)
+            by = "replayed on the pilot's runs" if first["replayed"] else "in simulation"
+            lines = [
+                f"  spend it on {self.choice}",
+                f"  {by} it leads {over} by {first['ahead']:+.4f}, beyond its margin of "
+                f"{first['margin']:.4f}",
+            ]
+        else:
+            lines = [
+                f"  no advice: no other way to spend leads {rule} by more than luck accounts for",
+                f"  without advice, {self.choice}",
+            ]
+        for other in self.needed.to_dict("records"):
+            name = f"N = {other['children']}"
+            if other["arms"] > 1:
+                name = f"K = {other['arms']} arms ({other['policy']})"
+            if other["ahead"] > other["margin"]:
+                lines.append(
+                    f"  {name} leads {rule} by {other['ahead']:+.4f} too, beyond its margin of "
+                    f"{other['margin']:.4f}, and does not clearly lead what is advised"
+                )
+            else:
+                lines.append(
+                    f"  {name} would have been advised for a lead of more than "
+                    f"{other['margin']:.4f}; in simulation it leads by {other['ahead']:+.4f}"
+                )
+        return lines
