@@ -12,8 +12,10 @@ no study has to be drawn twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,13 +23,16 @@ import pandas as pd
 from evo.policies import PolicyClass
 from replay.claims.decision import VERDICTS, checked_margin, kurtosis_of, open_to, shrunk
 from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, shares_apart
+from replay.claims.several import TaskPools, policies_on_tasks, shared_tasks, strata_of
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
 from replay.simulation.pools import Pools
+from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import deciding_limits
-from replay.statistics.exchange import Exchanges
+from replay.statistics.exchange import Exchanges, Inverted
 from replay.statistics.groups import freedom_of
 from replay.statistics.intervals import LEAST, FloatArray, IntArray, student
+from replay.statistics.strata import Stratified, Stratum, compare_strata
 
 LAWS = 2000
 """Effects and spreads that the pilot leaves open, drawn for the bands."""
@@ -73,11 +78,13 @@ def power(
     """Estimates the probability of each verdict of `judge` by the number of further runs.
 
     Args:
-        frame: The pilot: rows of `replay.load`, of one task.
+        frame: The pilot: rows of `replay.load`. Several tasks are judged together, as in `judge`:
+            effects and margin are then in standard deviations within tasks.
         a: A policy, its name or class; or {column: value}; as in `judge`, for this and the next.
         b: What it is compared with.
-        runs: Numbers of runs of the study: on each side, or logged runs in all for policies. Where
-            every run of the pilot has its partner, they are pairs.
+        runs: Numbers of runs of the study: on each side, or logged runs in all for policies; of
+            several tasks on each of them. Where every run of the pilot has its partner, they are
+            pairs.
         margin: Largest difference that counts as none; 0: there is no margin.
         arms: K of policies; None: as `judge` chooses for the pilot. It is the same at all `runs`.
         rounds: As in `judge`, like `calls`, `reward` and `level`.
@@ -111,10 +118,19 @@ def power(
         )
     frame, margin = distinct_runs(frame), checked_margin(margin)
     if is_policy(a) and is_policy(b):
-        pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
-        pilot = _of_policies(pools, a, b, level, seed)
+        settings: Any = {"arms": arms, "rounds": rounds, "reward": reward, "seed": seed}
+        if "task" in frame and frame["task"].nunique() > 1:
+            pilot = _of_policies_on_tasks(TaskPools(frame, **settings), a, b, level, seed)
+        else:
+            pilot = _of_policies(Pools(frame, **settings), a, b, level, seed)
     elif isinstance(a, Mapping) and isinstance(b, Mapping):
-        pilot = _of_groups(sides_of(frame, a, b, calls), level, pooled, seed)
+        if tasks := shared_tasks(frame, a, b):
+            if pooled:
+                raise ValueError("expected runs of one task with pooled=True, got several")
+            strata, _ = strata_of(frame, tasks, a, b, calls)
+            pilot = _of_strata([*strata.values()], level, seed)
+        else:
+            pilot = _of_groups(sides_of(frame, a, b, calls), level, pooled, seed)
     else:
         raise not_sides(a, b)
     rows = [row for n in sizes for row in _rows(pilot, n, margin, band, studies, seed)]
@@ -191,28 +207,68 @@ def _judged(
     binary: bool,
     seed: int,
 ) -> tuple[float, float, float]:
+    """A study's estimate and limits; of zeros and ones they are those of shares, where wider."""
+    exchanges = Exchanges(left, right, pairs=pairs, seed=seed)
+    freedom = math.nan if pairs else freedom_of(left, right)
+    value, low, high = _limits(exchanges, freedom, effect, level)
+    if binary and not math.isnan(low):
+        apart = shares_apart(left, right, level)
+        low, high = min(low, apart[0]), max(high, apart[1])
+    return value, low, high
+
+
+def _limits(
+    exchanges: Inverted, freedom: float, effect: float, level: float
+) -> tuple[float, float, float]:
     """A study's estimate and limits, on the sides of zero on which the exchanges put them.
 
-    The limits use the exchanges at the true effect, so that one pass over them suffices.
+    The limits use the exchanges at the true effect, so that one pass over them suffices. Pairs,
+    whose `freedom` is NaN, are judged by their signs alone.
     """
-    exchanges = Exchanges(left, right, pairs=pairs, seed=seed)
     value, error, alpha = exchanges.value, exchanges.error, (1 - level) / 2
     if not error > 0:
         return value, np.nan, np.nan
     t = np.quantile(exchanges.statistic(effect), [1 - alpha, alpha])
     low, high = (value - float(limit) * error for limit in t)
-    half = 0.0  # pairs are judged by their signs alone
-    if not pairs:
-        half = float(student(level, freedom_of(left, right))) * error
+    half = 0.0
+    if not math.isnan(freedom):
+        half = float(student(level, freedom)) * error
         low, high = min(low, value - half), max(high, value + half)
     tiny = 1e-12 * (abs(value) + error)
     above, below = exchanges.tails(0.0)
     low = max(low, tiny) if above <= alpha and value > half else min(low, 0.0)
     high = min(high, -tiny) if below <= alpha and value < -half else max(high, 0.0)
-    if binary:
-        apart = shares_apart(left, right, level)
-        low, high = min(low, apart[0]), max(high, apart[1])
     return value, low, high
+
+
+def _of_strata(strata: Sequence[Stratum], level: float, seed: int) -> _Pilot:
+    """Two groups on several tasks; studies have as many runs a side on each of them.
+
+    Runs of a study are in units of the pilot's spread, so that its effect is that of the pilot.
+    """
+    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
+    pilot = compare_strata(strata, level=level, seed=seed)
+
+    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+        drawn = []
+        for each in strata:
+            rows = rng.integers(0, len(each.left), n)
+            others = rows if paired else rng.integers(0, len(each.right), n)
+            drawn.append(Stratum(each.left[rows], each.right[others], n if paired else 0))
+        test = Stratified(drawn, seed)
+        return _limits(test, math.nan if paired else test.freedom, pilot.value, level)
+
+    n = float(np.mean([min(len(each.left), len(each.right)) for each in strata]))
+    sides = [
+        part
+        for each in strata
+        for part in ((each.left - each.right,) if paired else (each.left, each.right))
+    ]
+    return _Pilot(
+        effect=pilot.value, error=pilot.error, freedom=pilot.freedom, study=study,
+        unit="pairs" if paired else "runs", kurtosis=kurtosis_of(*sides),
+        inflation=math.sqrt(n / (n - 1)), least=max(2, math.ceil(LEAST / len(strata))),
+    )  # fmt: skip
 
 
 def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -243,4 +299,34 @@ def _of_policies(
         effect=limits.value, error=error if np.isfinite(error) else 0.0, freedom=pools.n - 1.0,
         inflation=float(np.sqrt(pools.n / (pools.n - 1))), unit="runs", kurtosis=0.0,
         least=max(LEAST, 2 * pools.K), study=study,
+    )  # fmt: skip
+
+
+def _of_policies_on_tasks(
+    pools: TaskPools, a: str | PolicyClass, b: str | PolicyClass, level: float, seed: int
+) -> _Pilot:
+    """Two policies on several tasks; studies have as many logged runs on each of them."""
+    each, scales = [*pools.pools.values()], pools.scales(b)
+    found = policies_on_tasks(pools, a, b, level)
+
+    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+        parts = []
+        for own, scale in zip(each, scales, strict=True):
+            rows = rng.integers(0, own.n, n)
+            drawn = Pools.of(
+                own.fitness[rows], own.lengths[rows], arms=own.K, rounds=own.rounds,
+                reward=own.reward, replicates=REPLICATES, seed=seed,
+            )  # fmt: skip
+            gain = drawn.play(a).less(drawn.play(b), level=level)
+            if math.isnan(gain.low):
+                return gain.value / scale, np.nan, np.nan
+            parts.append(Scaled(gain, float(scale), own.K))
+        together = effects_together(parts, level=level, name="effect")
+        return together.interval.value, *together.limits
+
+    n = float(np.mean([own.n for own in each]))
+    return _Pilot(
+        effect=found.about["interval"].value, error=found.error, freedom=found.freedom,
+        inflation=math.sqrt(n / (n - 1)), unit="runs", kurtosis=0.0,
+        least=max(LEAST, 2 * max(own.K for own in each)), study=study,
     )  # fmt: skip

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from evo.logs.log import Log
-    from replay.planning.planner import BudgetPlan
+    from replay.planning.choices import BudgetPlan
 
 best_so_far = drawn(charts.best_so_far)
 construction = drawn(charts.construction)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from replay.planning.bilinear import BilinearFit
+    from replay.planning.choices import BudgetPlan
     from replay.planning.depth import DepthBreadth, Envelope
     from replay.planning.kernel import Kernel
-    from replay.planning.planner import BudgetPlan
     from replay.plots.style import FloatArray
 
 NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."

@@ -83,10 +83,11 @@ class Together(NamedTuple):
     p_within: float = math.nan
 
 
-class _Stratified(Inverted):
+class Stratified(Inverted):
     """The mean difference over tasks under exchanges within each."""
 
     def __init__(self, strata: Sequence[Stratum], seed: int) -> None:
+        self._strata = strata
         self._tasks = [
             Exchanges(each.left, each.right, pairs=each.pairs, seed=seed) for each in strata
         ]
@@ -99,7 +100,16 @@ class _Stratified(Inverted):
             rows[0] = 0  # the first exchange of each task moves no run
             self._rows.append(rows)
 
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the mean difference (Satterthwaite); 1 where nothing varies."""
+        squares = [each.error**2 for each in self._tasks]
+        freedoms = [freedom_of(each.left, each.right, each.pairs) for each in self._strata]
+        shares = sum(v**2 / f for v, f in zip(squares, freedoms, strict=True) if v)
+        return sum(squares) ** 2 / shares if shares else 1.0
+
     def statistic(self, effect: float) -> FloatArray:
+        """Studentised mean difference under each exchange, (exchanges,)."""
         total, variance = np.zeros(DRAWN), np.zeros(DRAWN)
         for each, rows in zip(self._tasks, self._rows, strict=True):
             difference, squared = each.parts(effect)
@@ -112,14 +122,9 @@ def compare_strata(
     strata: Sequence[Stratum], *, level: float = 0.95, margin: float = 0.0, seed: int = 0
 ) -> Together:
     """Compares two sides on these tasks, whose values are in units of `Stratum.scale`."""
-    test = _Stratified(strata, seed)
+    test = Stratified(strata, seed)
     found, error = test.found(level), test.error
-    squares = [
-        float(Exchanges(each.left, each.right, pairs=each.pairs).error) ** 2 for each in strata
-    ]
-    freedoms = [freedom_of(each.left, each.right, each.pairs) for each in strata]
-    total = sum(squares)
-    freedom = total**2 / sum(v**2 / f for v, f in zip(squares, freedoms, strict=True) if v)
+    freedom = test.freedom
     greater, less = found.p_greater, found.p_less
     low, high, within = found.low, found.high, math.nan
     if margin and error > 0:

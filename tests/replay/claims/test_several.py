@@ -139,9 +139,22 @@ def test_effects_of_lists_are_of_several_tasks():
         replay.policy_effect(replays["single"][0], replays["ucb1"])
 
 
-def test_a_null_over_tasks_is_rarely_called():
-    called = sum(
-        replay.judge(sides([0.0] * 4, seed=seed), A, B).verdict != "undetermined"
-        for seed in range(40)
-    )
-    assert called <= stats.binom.ppf(0.999, 40, 0.05)
+def test_power_over_tasks_grows_with_the_runs_and_is_that_of_studies():
+    frame = sides([0.5] * 6, runs=8, seed=2)
+    found = replay.power(frame, A, B, runs=[3, 12], studies=40)
+    shares = found[found["verdict"] == "greater"].set_index("runs")
+    assert shares.loc[12, "probability"] > shares.loc[3, "probability"]
+    assert (shares["low"] <= shares["high"]).all()
+    assert (found.groupby("runs")["probability"].sum().round(9) == 1).all()
+    paired = replay.power(sides([0.5] * 3, paired=True), A, B, runs=4, studies=10)
+    assert set(paired["unit"]) == {"pairs"}
+    with pytest.raises(ValueError, match="one task with pooled"):
+        replay.power(frame, A, B, runs=4, pooled=True)
+
+
+def test_power_of_policies_over_tasks():
+    settings = {"arms": 2, "reward": "rank", "studies": 3}
+    found = replay.power(arms(tasks=2), "ucb1", "random", runs=12, **settings)
+    shares = found.set_index("verdict")["probability"]
+    assert shares["greater"] > shares["less"]
+    assert shares.sum() == pytest.approx(1)
