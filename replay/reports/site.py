@@ -10,6 +10,7 @@ text in the browser.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import math
 import os
@@ -22,6 +23,7 @@ import numpy as np
 
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log, sparkline
+from evo.studies.folders import ALLOCATION
 from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
 from replay.explorers.run_data import drawing_of
 from replay.explorers.run_data import name as in_words
@@ -38,6 +40,7 @@ from replay.plots.style import arrange
 from replay.plots.style import number as in_digits
 from replay.reports.figures import best_construction
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
+from replay.reports.studies import studies
 from replay.reports.tables import FORMATS, html_table
 
 if TYPE_CHECKING:
@@ -93,7 +96,7 @@ def site(
             data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
-        body = _index(title, tables, parts)
+        body = _index(title, tables, parts, list(studies(*dict.fromkeys(_folders(logs)))))
         code = "\n".join([script("run_view"), SCRIPT.read_text(encoding="utf-8")])
         target = folder / "index.html"
         target.write_text(page(title, body, script=code), encoding="utf-8")
@@ -102,11 +105,31 @@ def site(
     return target
 
 
-def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
-    menu = [("runs", "Runs"), *((f"part-{k}", part.task) for k, part in enumerate(parts[:7]))]
+def _folders(source: Source | Log | Iterable[Source | Log]) -> Iterator[Path]:
+    """The folders among some sources, in which studies are looked for."""
+    if isinstance(source, Log):
+        return
+    if isinstance(source, str | os.PathLike):
+        path = Path(source).expanduser()
+        known = [path] if path.exists() else map(Path, sorted(glob.glob(str(path))))
+        for each in known:
+            if each.is_dir():
+                yield each
+            elif each.name == ALLOCATION:
+                yield each.parent
+    else:
+        for part in source:
+            yield from _folders(part)
+
+
+def _index(title: str, tables: Tables, parts: Sequence[Group], found: Sequence[str]) -> str:
+    """The body of the page, with a section for each study that was found."""
+    named = [("studies", "Studies")] if found else []
+    menu = [("runs", "Runs"), *named, *((f"part-{k}", p.task) for k, p in enumerate(parts[:7]))]
     inside = [
         _sums(tables),
         _table_of_runs(tables),
+        *([f'<div id="studies">{"".join(found)}</div>'] if found else []),
         *(part_of(number, part) for number, part in enumerate(parts)),
     ]
     body = site_body(title, menu=menu, inside=inside)

@@ -1,4 +1,4 @@
-"""Allocations and sweeps below a folder as they stand now: pulls by arm, runs by configuration."""
+"""The studies below a folder as they stand now: pulls by arm, runs by configuration."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from evo.logs.journal import LogError
+from evo.logs.log import read_log
 from evo.studies.allocation.journal import Journal, read_journal
-from evo.studies.folders import ALLOCATION, EVENTS
+from evo.studies.folders import ALLOCATION, EVENTS, SELECTION
 from evo.studies.sweep.design import DESIGN
 from replay.logs.allocations import load_allocation
 from replay.markup import clean
@@ -26,41 +28,57 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CONFIGURATIONS = 60
-"""Configurations of a sweep that are listed, those that are ahead first."""
+"""Configurations of a study that are listed, those that are ahead first."""
 
 Row = Sequence[tuple[str, bool]]
 """Cells as text, and whether they are words."""
 
 
+class Identity(msgspec.Struct):
+    """What is read of a selection's identity."""
+
+    selector: str
+    delta: float
+    configurations: list[dict[str, Any]]
+
+
 def journals(folder: Path) -> list[Path]:
-    """The files that name an allocation or a sweep, in a folder and below."""
+    """The files that name an allocation, a sweep or a selection, in a folder and below."""
     if not folder.is_dir():
         return []
-    return sorted(each for name in (ALLOCATION, DESIGN) for each in folder.rglob(name))
+    return sorted(each for name in (ALLOCATION, DESIGN, SELECTION) for each in folder.rglob(name))
 
 
 def stamp(folder: Path) -> list[tuple[str, int, int]]:
-    """What changes when an allocation or a sweep goes on."""
-    lines = (
-        path if path.name == ALLOCATION else path.with_name(EVENTS) for path in journals(folder)
-    )
+    """What changes when a study goes on, beside its runs."""
+    lines = (path.with_name(EVENTS) if path.name == DESIGN else path for path in journals(folder))
     facts = ((path, path.stat()) for path in lines if path.exists())
     return [(str(path), each.st_mtime_ns, each.st_size) for path, each in facts]
 
 
-def studies(folder: Path) -> Iterator[str]:
-    """A section of a page for every allocation and sweep of a folder; or why one is missing."""
-    for path in journals(folder):
-        place = path.parent.relative_to(folder)
-        name = str(place) if place.parts else folder.resolve().name
-        try:
-            if path.name == ALLOCATION:
-                title, inside = "Allocation", _allocation(path)
-            else:
-                title, inside = "Sweep", _sweep(path.parent)
-        except (LogError, ValueError, OSError) as error:
-            title, inside = "Study", f"<p class='muted'>{clean(str(error)[:300])}</p>"
-        yield f"<section class='study'><h2>{title} {clean(name)}</h2>{inside}</section>"
+def studies(*folders: Path) -> Iterator[str]:
+    """A section of a page for every study of some folders, once; or why one is missing."""
+    shown: set[Path] = set()
+    for folder in folders:
+        for path in journals(folder):
+            if path.resolve() not in shown:
+                shown.add(path.resolve())
+                yield _section(folder, path)
+
+
+def _section(folder: Path, path: Path) -> str:
+    place = path.parent.relative_to(folder)
+    name = str(place) if place.parts else folder.resolve().name
+    title, make = {
+        ALLOCATION: ("Allocation", _allocation),
+        DESIGN: ("Sweep", _sweep),
+        SELECTION: ("Selection", _selection),
+    }[path.name]
+    try:
+        inside = make(path)
+    except (LogError, ValueError, OSError) as error:
+        title, inside = "Study", f"<p class='muted'>{clean(str(error)[:300])}</p>"
+    return f"<section class='study'><h2>{title} {clean(name)}</h2>{inside}</section>"
 
 
 def _allocation(path: Path) -> str:
@@ -96,22 +114,18 @@ def _arm(journal: Journal, order: np.ndarray[Any, Any], arm: int) -> Row:
     ]  # fmt: skip
 
 
-def _sweep(folder: Path) -> str:
+def _sweep(path: Path) -> str:
     """How far each configuration is, and what its fields do."""
-    frame = load_sweep(folder)
+    frame = load_sweep(path.parent)
     fields = list(frame.attrs["fields"])
     counts = frame["status"].value_counts()
     words = ", ".join(f"{count} {status}" for status, count in counts.items())
     known = frame[frame["status"] == "completed"]
     charts_of = [charts.main_effects(frame)] if len(known) and len(main_effects(frame)) else []
     groups = [_cell(part, fields) for _, part in frame.groupby("configuration", sort=False)]
-    groups.sort(key=lambda each: -each[0])
-    heads = [*fields, "runs", "generations", "mean fitness"]
-    table = _table(heads, [row for _, row in groups[:MOST_CONFIGURATIONS]])
-    more = len(groups) - MOST_CONFIGURATIONS
-    rest = f"<p class='muted'>{more} further configurations are not listed.</p>" if more > 0 else ""
+    table = _listed([*fields, "runs", "generations", "mean fitness"], groups)
     count = f"{len(groups)} configurations of {frame['seed'].nunique()} seeds"
-    return f"<p>{clean(f'{count}: {words}')}.</p>{_figures(charts_of)}{table}{rest}"
+    return f"<p>{clean(f'{count}: {words}')}.</p>{_figures(charts_of)}{table}"
 
 
 def _cell(runs: pd.DataFrame, fields: Sequence[str]) -> tuple[float, Row]:
@@ -124,6 +138,35 @@ def _cell(runs: pd.DataFrame, fields: Sequence[str]) -> tuple[float, Row]:
     done = f"{int(runs['done'].sum())} of {int(runs['generations'].sum())}"
     shown = f"{mean:.6g} (n = {len(known)})" if len(known) else ""
     return mean, [*((each, True) for each in values), (states, True), (done, False), (shown, False)]
+
+
+def _selection(path: Path) -> str:
+    """How many runs each configuration has had, and their mean fitness."""
+    identity = msgspec.json.decode(path.read_bytes(), type=Identity)
+    names = dict.fromkeys(name for each in identity.configurations for name in each)
+    fields = [name for name in names if name != "id"]
+    groups = []
+    for k, values in enumerate(identity.configurations):
+        logs = [read_log(each) for each in sorted(path.parent.glob(f"{k:03}-*.jsonl*"))]
+        known = [log.best.fitness for log in logs if log.finished and log.best is not None]
+        fitness = [each for each in known if each is not None]
+        mean = float(np.mean(fitness)) if fitness else -np.inf
+        words = [str(values.get(name, "")) for name in fields]
+        done = sum(len(log.generations) for log in logs)
+        shown = f"{mean:.6g} (n = {len(fitness)})" if fitness else ""
+        cells = [(str(len(logs)), False), (str(done), False), (shown, False)]
+        groups.append((mean, [*((each, True) for each in words), *cells]))
+    words_of = f"{len(groups)} configurations by {identity.selector}, delta {identity.delta:g}"
+    table = _listed([*fields, "logs", "generations", "mean fitness"], groups)
+    return f"<p>{clean(words_of)}.</p>{table}"
+
+
+def _listed(heads: Sequence[str], groups: Sequence[tuple[float, Row]]) -> str:
+    """A table of configurations, those that are ahead first."""
+    ranked = sorted(groups, key=lambda each: -each[0])
+    more = len(groups) - MOST_CONFIGURATIONS
+    rest = f"<p class='muted'>{more} further configurations are not listed.</p>" if more > 0 else ""
+    return f"{_table(heads, [row for _, row in ranked[:MOST_CONFIGURATIONS]])}{rest}"
 
 
 def _figures(made: Sequence[Chart]) -> str:

@@ -7,6 +7,7 @@ import pytest
 from odd_logs import odd_logs
 from samples import sample_child, sample_header, sample_lines, write_sample
 
+import evo
 import replay
 from evo.logs.journal import LogError, encode_line
 from evo.logs.log import read_log
@@ -139,3 +140,24 @@ def test_a_best_child_without_a_fitness_has_a_page(tmp_path):
     browser = replay.browse(path)
     assert "error" in browser.words
     browser.close()
+
+
+def test_a_page_shows_the_studies_of_its_folder(tmp_path):
+    evo.allocate_live(
+        "mmd", "ucb1", arms=2, rounds=4, children=1, model="offline", progress=False,
+        log_dir=tmp_path / "logs" / "race",
+    )  # fmt: skip
+    made = evo.select_best(
+        [{"children": 1}, {"children": 2}], task="mmd", generations=1, seeds=[1, 2, 3],
+        progress=False, log_dir=tmp_path / "logs" / "best",
+    )  # fmt: skip
+    text = replay.site([tmp_path / "logs", tmp_path / "logs" / "race"], tmp_path / "x").read_text()
+    found = re.findall(r"<section class='study'><h2>(\w+ \w+)</h2>(.*?)</section>", text, re.DOTALL)
+    assert [title for title, _ in found] == ["Selection best", "Allocation race"]  # each once
+    assert "4 of 4 rounds by ucb1" in found[1][1]
+    for logs in made.logs:
+        mean = sum(log.best.fitness for log in logs) / len(logs)
+        assert f"{mean:.6g} (n = {len(logs)})" in found[0][1]
+    assert f"{made.selector}, delta 0.05" in found[0][1]
+    alone = replay.site(made.logs[0], tmp_path / "y").read_text()
+    assert "class='study'" not in alone
