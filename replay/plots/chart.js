@@ -646,6 +646,17 @@ export function mount(el, given, tell = () => {}) {
     } else svg("circle", { cx: at[0], cy: at[1], r: pick(mark.size, hit.place) + 3, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
     return at;
   }
+  // Places of other panels that stand for the same, such as a configuration.
+  function kin(hit) {
+    const number = markOf(hit)?.means?.[hit.place];
+    if (!known(number)) return [];
+    return plans.flatMap((plan) => plan.panel.marks.flatMap((mark, m) => (mark.means || []).flatMap((each, place) => {
+      const other = { panel: plan.number, mark: m, place };
+      if (each !== number || plan.number === hit.panel) return [];
+      const at = LOCATE[mark.kind](mark, place, plan);
+      return at && within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6]) ? [other] : [];
+    })));
+  }
   const clear = () => plans.forEach((plan) => plan.marks.replaceChildren());
   function hint(text, plan, [x, y] = [0, 0]) {
     tip.textContent = text;
@@ -672,7 +683,7 @@ export function mount(el, given, tell = () => {}) {
     const hit = struck(plan, at), lines = hit ? [] : beside(plan, at);
     plan.ground.classList.toggle("opens", opens(hit));
     if (hit) {
-      point(hit);
+      for (const each of [hit, ...kin(hit)]) point(each);
       hint(textOf(plan.panel, markOf(hit), hit.place), plan, at);
     } else if (lines.length) {
       const [x] = point(lines[0], false);
@@ -802,7 +813,7 @@ export function mount(el, given, tell = () => {}) {
     const mark = markOf(held), plan = plans[held.panel], count = COUNT[mark?.kind]?.(mark) || 0;  // the chart may be another one now
     const at = held.place < count && LOCATE[mark.kind](mark, held.place, plan);
     if (!at) { hint(""); return; }
-    point(held);
+    for (const each of [held, ...kin(held)]) point(each);
     hint(textOf(plan.panel, mark, held.place), plan, at);
   }
   panels.addEventListener("keydown", (event) => {

@@ -9,7 +9,8 @@ in `Chart.keys`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,12 +137,15 @@ class Chart:
 
 
 def pack(chart: Chart) -> bytes:
-    """The chart as JSON, in which `opens` says which places have a key."""
+    """The chart as JSON: `opens` says which places have a key, `means` those of several panels."""
+    found = dict.fromkeys((key, p) for (p, _), keys in chart.keys().items() for key in keys)
+    counts = Counter(key for key, _ in found if key is not None)
+    shared = {key: number for number, key in enumerate(k for k, n in counts.items() if n > 1)}
     panels = [
         _given(panel)
         | {"x": _given(panel.x), "y": _given(panel.y)}
         | ({} if panel.bar is None else {"bar": _given(panel.bar)})
-        | _marks(panel)
+        | _marks(panel, shared)
         for panel in map(Panel.settled, chart.panels)
     ]
     content = {
@@ -159,13 +163,15 @@ def _given(part: Panel | Axis | Mark | ColorBar) -> dict[str, object]:
     return {name: value for name, value in vars(part).items() if value is not None}
 
 
-def _marks(panel: Panel) -> dict[str, object]:
-    """The marks of a panel, without their keys."""
+def _marks(panel: Panel, shared: Mapping[Hashable, int]) -> dict[str, object]:
+    """The marks of a panel, with numbers in place of the keys that several panels have."""
     marks = [_given(mark) for mark in panel.marks]
     for mark in marks:
         keys = mark.pop("keys", None)
         if isinstance(keys, Sequence):
             mark["opens"] = [key is not None for key in keys]
+            if any(key in shared for key in keys):
+                mark["means"] = [shared.get(key) for key in keys]
     return {"marks": marks}
 
 

@@ -66,7 +66,7 @@ def make() -> Chart:
                 title="Parallel", x=Axis(domain=(0, 1), ticks=[(0, "left"), (1, "right")]), y=unit,
                 marks=[
                     Polylines(x=[0, 1], rows=[[0.1, 0.9], [0.8, 0.8]], colors=RAMP[:2],
-                              widths=[1, 2], texts=["rising", "level"], keys=["c", "d"]),
+                              widths=[1, 2], texts=["rising", "level"], keys=["c", "b"]),
                 ],
             ),
         ],
@@ -136,6 +136,9 @@ def test_pointing_says_what_is_there_and_texts_stay_texts(page: Any) -> None:
     assert tooltip(page).splitlines() == ["ucb1: 2 [1.8, 2.3] at 4", "random: 1 at 4"]
     page.mouse.move(*at(page, "level"))
     assert tooltip(page) == "level"
+    plans = "document.querySelector('.replay-view').view.shown().plans"
+    marked = f"{plans}.map((plan) => plan.marks.childElementCount)"
+    assert page.evaluate(marked) == [0, 0, 1, 1]  # the point that stands for the same, too
     page.mouse.move(*at(page, HOSTILE))
     assert tooltip(page) == HOSTILE
     assert page.title() == ""

@@ -34,6 +34,17 @@ def test_of_keys_the_browser_learns_only_where_there_is_one():
     assert chart.keys() == {(0, 1): [(("shown", "secret"),), None]}
 
 
+def test_what_several_panels_have_is_numbered_alike():
+    one, other = (
+        make(Points(x=[0.5, 0.6], y=[0.5, 0.6], keys=keys)).panels[0]
+        for keys in (["mine", "shared"], ["shared", None])
+    )
+    panels = json.loads(pack(Chart(panels=[one, other])))["panels"]
+    assert [panel["marks"][0]["means"] for panel in panels] == [[None, 0], [0, None]]
+    [alone] = json.loads(pack(Chart(panels=[one])))["panels"]
+    assert "means" not in alone["marks"][0]
+
+
 def test_cells_and_message_are_told():
     cells = Cells(
         values=np.array([[0.25, np.nan]]), x0=0, x1=2, y0=0, y1=1, colors=("#000000", "#ffffff")
