@@ -234,6 +234,17 @@ def test_what_stands_outside_the_marks_is_protected(changed: str, reason: str | 
     assert ProtectedRegions().check(changed, [Member((0, 0), 0.5, (), PROGRAM)]) is None
 
 
+def test_what_is_protected_is_what_the_initial_program_closes() -> None:
+    opened = "a = 1\n# EVOLVE-BLOCK-START\nb = 2\n"
+    initial = f"{opened}# EVOLVE-BLOCK-END\nc = 3\n"
+    assert ProtectedRegions().check("c = 4\n", [Member((0, 0), 0.5, (), opened)]) is None
+    later = Member((1, 0), 0.5, (), initial.replace("a = 1", "a = 2"))
+    known = [later, Member((0, 0), 0.5, (), initial)]
+    assert ProtectedRegions().check(initial.replace("b = 2", "b = 5"), known) is None
+    assert "'a = 1'" in (ProtectedRegions().check(str(later.program), known) or "")
+    assert "got 0" in (ProtectedRegions().check(opened, known) or "")
+
+
 def test_the_prompt_says_what_is_protected(tmp_path: Path) -> None:
     task = write_task(tmp_path / "marked", MARKED, JUDGE, "entry = ['value']\n")
     how: dict[str, Any] = {"generations": 2, "children": 4, "seed": 2, **QUIET}

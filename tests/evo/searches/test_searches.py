@@ -1,5 +1,6 @@
 """What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
 
+import math
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -22,6 +23,7 @@ from evo.searches import (
     Tree,
     find_search,
 )
+from evo.searches.base import choose, ranked
 from evo.searches.registry import record_of, search_of
 from evo.values import fields_of, source_hash
 
@@ -365,3 +367,88 @@ def test_what_a_child_came_to_counts_for_all_programs_above_it() -> None:
     assert below == {(0, 0): (1.0, 2.0, failed), (1, 0): (2.0, failed), (2, 0): (failed,)}
     widened = {place: node.widened for place, node in state.items()}
     assert widened == {(0, 0): (1.0,), (1, 0): (2.0,), (2, 0): (failed,)}
+
+
+def test_a_child_replaces_its_parent_if_it_is_better_by_more_than_is_asked() -> None:
+    def chosen(*fitness: float | None, best: float | None, least: float) -> int | None:
+        members = [Member((1, index), value) for index, value in enumerate(fitness)]
+        found = choose(members, best, least)
+        return None if found is None else found.place[1]
+
+    assert chosen(0.5, best=0.5, least=0.0) is None
+    assert chosen(0.5, math.nextafter(0.5, 1), best=0.5, least=0.0) == 1
+    assert chosen(0.75, best=0.5, least=0.25) is None
+    assert chosen(None, 0.75, best=0.5, least=0.125) == 1
+    assert chosen(None, best=None, least=0.0) is None
+    # Of those that are nearly equal the first; where nothing is asked for, of equal ones only.
+    close = (0.6, 0.6 + 5e-10, 0.6 + 5e-10)
+    assert chosen(*close, best=0.5, least=1e-9) == 0
+    assert chosen(*close, best=0.5, least=1e-3) == 0
+    assert chosen(*close, best=0.5, least=0.0) == 1
+    assert chosen(0.6, 0.6 + 2e-9, best=0.5, least=1e-3) == 1
+
+
+def test_of_equal_members_the_earliest_ranks_first() -> None:
+    known = {(2, 0): 0.5, (1, 1): 0.5, (1, 0): 0.5, (3, 0): None, (3, 1): 0.7}
+    members = [Member(place, fitness) for place, fitness in known.items()]
+    assert [each.place for each in ranked(members)] == [(3, 1), (1, 0), (1, 1), (2, 0)]
+
+
+def test_a_population_is_its_elite_its_newcomers_and_the_best_of_the_older() -> None:
+    search = Population(size=4, elite=1)
+    state = search.start(Member((0, 0), 0.5), 0)
+    first, second = archive_of([[0.1, 0.2, 0.3, 0.4, 0.45, None], [0.05, 0.01]])
+    state = search.fold(state, first)
+    assert [each.fitness for each in state.members] == [0.5, 0.45, 0.4, 0.3]
+    state = search.fold(state, second)
+    assert [each.fitness for each in state.members] == [0.5, 0.45, 0.05, 0.01]
+
+
+@pytest.mark.parametrize(("rate", "operator"), [(1.0, "mutate"), (0.0, "rewrite")])
+def test_one_member_is_not_crossed_with_itself(rate: float, operator: str) -> None:
+    search = Population(crossover_rate=1.0, mutation_rate=rate)
+    requests = search.plan(search.start(Member((0, 0), 0.5), 0), 50, stream(50, 1))
+    assert {(each.parents, each.operator) for each in requests} == {(((0, 0),), operator)}
+
+
+def test_scores_that_are_nearly_equal_or_nothing_count_on_the_frontier() -> None:
+    def candidates(*scores: dict[str, float | None]) -> set[int]:
+        search = Pareto()
+        state = search.start(Member((0, 0), None), 0)
+        made = [Member((1, k), 0.5 - k / 9, scores=each) for k, each in enumerate(scores)]
+        return {place[1] for place in search.weights(search.fold(state, made))}
+
+    last_bit = math.nextafter(1.0, 2)
+    assert candidates({"a": 1.0, "b": 0.0}, {"a": last_bit, "b": 0.0}) == {0}
+    assert candidates({"a": 0.0, "b": 1.0}, {"a": -1.0, "b": 1.0}) == {0}
+    assert candidates({"a": None, "b": 1.0}, {"a": -1.0, "b": 0.5}) == {0, 1}
+
+
+def test_a_frontier_forgets_what_is_best_on_nothing() -> None:
+    search = Pareto()
+    state = search.start(Member((0, 0), 0.0, scores={"a": 0.0}), 0)
+    state = search.fold(state, [Member((1, 0), 1.0, scores={"a": 1.0})])
+    assert [each.place for each in state.members] == [(1, 0)]
+
+
+def test_requests_under_way_count_as_failed_in_a_tree() -> None:
+    search = Tree()
+    state = search.fold(search.start(Member((0, 0), 1.0), 0), [Member((1, 0), 0.0, ((0, 0),))])
+    alone = {search.plan(state, 1, stream(1, number))[0].parents for number in range(50)}
+    assert alone == {((0, 0),)}  # what else there is came to less
+    together = {each.parents for each in search.plan(state, 50, stream(50, 1))}
+    assert together == {((0, 0),), ((1, 0),)}
+
+    state = search.fold(search.start(Member((0, 0), 0.0), 0), [Member((1, 0), 1.0, ((0, 0),))])
+    state = search.fold(state, [Member((2, 0), 2.0, ((1, 0),))])
+
+    def share(place: tuple[int, int], *waiting: tuple[int, int]) -> float:
+        """How often a program is rewritten while others are under way."""
+        under_way = [(each,) for each in waiting]
+        asked = [search.plan_one(state, 1, 4, under_way, stream(1, k)) for k in range(200)]
+        return sum(each.parents == (place,) for each in asked) / 200
+
+    for place in state:
+        assert share(place, *[place] * 40) < share(place) / 2
+    # A request counts for the programs above the one that it rewrites, as ways to go deeper.
+    assert share((0, 0), *[(2, 0)] * 40) > 2 * share((0, 0))

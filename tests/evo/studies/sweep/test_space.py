@@ -245,3 +245,29 @@ def test_scale_and_sign_of_fitness_decide_nothing(name, a, b) -> None:
         for value in (lambda v: v["children"] / 8.0, lambda v: a * (v["children"] / 8.0) + b)
     ]
     assert proposed[0] == proposed[1]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_continuous_value_moves_both_ways_by_a_fifth_of_its_range_at_most(log: bool) -> None:
+    [tokens] = parse_space({"temperature": {"min": 0.01, "max": 1.0, "log": log}}).dimensions
+    middle = 0.1 if log else 0.5
+    moved = [tokens.move(middle, random.Random(k)) for k in range(300)]
+    reach = [0.01**0.2, 0.01**-0.2] if log else [0.302 / 0.5, 0.698 / 0.5]
+    assert reach[0] * 0.999 <= min(moved) / middle < reach[0] * 1.1
+    assert reach[1] * 0.9 < max(moved) / middle <= reach[1] * 1.001
+
+
+def test_neighbours_in_a_list_that_falls_are_alike_too() -> None:
+    def moved(*values: float) -> set[object]:
+        [listed] = parse_space({"temperature": list(values)}).dimensions
+        return {listed.move(values[0], random.Random(k)) for k in range(50)}
+
+    assert moved(0.9, 0.5, 0.1) == {0.5}
+    assert moved(0.1, 0.5, 0.9) == {0.5}
+    assert moved(0.9, 0.1, 0.5) == {0.1, 0.5}
+
+
+def test_rounding_leads_out_of_no_range() -> None:
+    [narrow] = parse_space({"temperature": {"min": 0.123461, "max": 0.123469}}).dimensions
+    drawn = {narrow.draw(random.Random(k)) for k in range(50)} | set(narrow.ends())
+    assert all(0.123461 <= value <= 0.123469 for value in drawn)
