@@ -19,13 +19,13 @@ Fields = Mapping[str, Any]
 """Values of fields by name, each of the type of its field."""
 
 
-_ABSOLUTE: ContextVar[bool] = ContextVar("absolute", default=False)
+_ABSOLUTE: ContextVar[dict[Path, Path] | None] = ContextVar("absolute", default=None)
 
 
 @contextmanager
 def absolute_paths() -> Iterator[None]:
-    """Makes the paths of work in the background absolute: its caller may change the folder."""
-    token = _ABSOLUTE.set(True)
+    """Makes the paths of work absolute: the working folder may change meanwhile."""
+    token = _ABSOLUTE.set({})  # the relative paths that were given, by the absolute ones
     try:
         yield
     finally:
@@ -36,4 +36,16 @@ def as_path(name: str, value: object) -> Path:
     """Returns the path that was given for an argument; MistakenType if it is none."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise MistakenType(f"{name}: expected a path, got {value!r:.60}")
-    return Path(value).absolute() if _ABSOLUTE.get() else Path(value)
+    path, given = Path(value), _ABSOLUTE.get()
+    if given is None:
+        return path
+    if not path.is_absolute():
+        given |= {path.absolute(): path, path.absolute().parent: path.parent}
+    return path.absolute()
+
+
+def as_given(path: Path) -> Path:
+    """Returns an absolute path of work in the way in which it, or a folder that holds it, was given."""
+    given = _ABSOLUTE.get() or {}
+    known = next((each for each in (path, *path.parents) if each in given), None)
+    return path if known is None else given[known] / path.relative_to(known)

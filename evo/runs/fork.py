@@ -19,7 +19,7 @@ from evo.logs.types import as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
-from evo.runs.handle import Prepared
+from evo.runs.handle import Prepared, in_foreground
 from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
 from evo.runs.places import Resume
 from evo.runs.playback import evaluated_again
@@ -67,16 +67,18 @@ def fork(
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
     """
-    return prepare_fork(
-        log,
-        at=at,
-        copies=copies,
-        task=task,
-        log_dir=log_dir,
-        resume=resume,
-        budget=budget,
-        **options,
-    ).do()
+    return in_foreground(
+        lambda: prepare_fork(
+            log,
+            at=at,
+            copies=copies,
+            task=task,
+            log_dir=log_dir,
+            resume=resume,
+            budget=budget,
+            **options,
+        )
+    )
 
 
 def prepare_fork(
@@ -98,7 +100,7 @@ def prepare_fork(
     stated, settings = goal_of(options), settings_of(options)
     given = {name: value for name, value in options.items() if value is not None}
     changes = options_in(ChangeOptions, given)
-    parent, copies = read_log(log), at_least("copies", copies, 1)
+    parent, copies = read_log(as_path("log", log)), at_least("copies", copies, 1)
     at = at_least("at", at, 0)
     if parent.header.compact:
         raise LogError(f"{parent.path}: a compact log holds no programs and cannot go on")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -14,10 +16,10 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from evo.logs.journal import open_regular
-from evo.logs.log import Log, read_log
+from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
-from evo.logs.types import absolute_paths
+from evo.logs.types import absolute_paths, as_given
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
@@ -249,6 +251,47 @@ def begin(prepared: Prepared[Result]) -> Handle[Result]:
     return handle
 
 
+def in_background(prepare: Callable[[], Prepared[Result]]) -> Handle[Result]:
+    """Prepares work and begins it in the background, whatever folder the caller changes to."""
+    with absolute_paths():
+        return begin(prepare())
+
+
+def in_foreground(prepare: Callable[[], Prepared[Result]]) -> Result:
+    """Prepares work and does it in this thread, whatever folder a model or a listener changes to.
+
+    The paths of the result are as they were given, unless the process works in another folder now.
+    """
+    before = _working_folder()
+    with absolute_paths():
+        found = prepare().do()
+        return _as_given(found) if _working_folder() == before else found
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
+def _as_given(found: Any) -> Any:
+    """Returns a result with its absolute paths as they were given."""
+    if isinstance(found, Path):
+        return as_given(found)
+    if isinstance(found, Log):
+        found.path = as_given(found.path)
+    elif isinstance(found, list):
+        found[:] = map(_as_given, found)
+        if isinstance(found, Logs):
+            found.not_begun = tuple(map(as_given, found.not_begun))
+    elif dataclasses.is_dataclass(found) and not isinstance(found, type):
+        held = {each.name: getattr(found, each.name) for each in dataclasses.fields(found)}
+        paths = {k: _as_given(v) for k, v in held.items() if isinstance(v, Path | Log | list)}
+        return dataclasses.replace(found, **paths)
+    return found
+
+
 def read_begun(path: Path) -> Log | None:
     """Reads a log; None while it has no whole header, as a killed process may leave it."""
     try:
@@ -263,7 +306,7 @@ def read_begun(path: Path) -> Log | None:
 def verb(
     name: str,
     prepare: Callable[P, Prepared[Result]],
-    act: Callable[[Prepared[Result]], Returned],
+    act: Callable[[Callable[[], Prepared[Result]]], Returned],
     returns: object,
 ) -> Callable[P, Returned]:
     """Returns a function that prepares work and acts on it at once.
@@ -272,14 +315,13 @@ def verb(
         name: Name of the function.
         prepare: Prepares the work; the function has its arguments and its docstring. A mistake in
             them is raised before anything begins.
-        act: `Prepared.do`, or `begin` for work in the background.
+        act: `in_foreground`, or `in_background`.
         returns: The type that the function returns, for its signature.
     """
 
     @functools.wraps(prepare)
     def called(*arguments: P.args, **options: P.kwargs) -> Returned:
-        with absolute_paths() if act is begin else contextlib.nullcontext():
-            return act(prepare(*arguments, **options))
+        return act(functools.partial(prepare, *arguments, **options))
 
     called.__name__ = called.__qualname__ = name
     signature = inspect.signature(prepare).replace(return_annotation=returns)

@@ -12,7 +12,7 @@ from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
-from evo.logs.types import absolute_paths, as_path
+from evo.logs.types import absolute_paths, as_given, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.budget import BudgetError, Ledger, check_budget
@@ -24,7 +24,7 @@ from evo.runs.configuration import (
     seeds_of,
     settings_of,
 )
-from evo.runs.handle import Control, Handle, Prepared, begin
+from evo.runs.handle import Control, Handle, Prepared, begin, in_foreground
 from evo.runs.options import (
     ConfigurationOptions,
     GoalOptions,
@@ -79,7 +79,9 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    return prepare_run(task, log=log, resume=resume, budget=budget, **options).do()
+    return in_foreground(
+        lambda: prepare_run(task, log=log, resume=resume, budget=budget, **options)
+    )
 
 
 def prepare_run(
@@ -101,7 +103,7 @@ def prepare_run(
     if log is None:
         path, found = place_in_folder(header, None, resume=goes_on)
         if found and settings_of(options).progress:
-            say(f"going on with {path}; resume=False begins a new log")
+            say(f"going on with {as_given(path)}; resume=False begins a new log")
     else:
         path = place_of_log(header, as_path("log", log), resume=goes_on)
     job = RunJob(path, header, goal_of(options))
@@ -131,9 +133,11 @@ def run_many(
             were made one after another; a run for which nothing is left is not started.
         **options: Listed below.
     """
-    return prepare_many(
-        task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **options
-    ).do()
+    return in_foreground(
+        lambda: prepare_many(
+            task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **options
+        )
+    )
 
 
 def prepare_many(
@@ -179,9 +183,11 @@ def run_grid(
         budget: Limits by unit of all runs together, as for `run_many`.
         **options: Listed below.
     """
-    return prepare_grid(
-        task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options
-    ).do()
+    return in_foreground(
+        lambda: prepare_grid(
+            task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options
+        )
+    )
 
 
 def prepare_grid(
@@ -204,7 +210,7 @@ def prepare_grid(
         )
     calls = at_least("calls (C)", calls, 1)
     loaded, seeds = load_task(task), seeds_of(seeds)
-    folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else as_path("log_dir", log_dir)
+    folder = as_path("log_dir", LOCAL / f"grid-{loaded.name}" if log_dir is None else log_dir)
     configuration = options_in(GridConfiguration, options)
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
@@ -277,9 +283,11 @@ def resume_many(
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
         **options: Listed below.
     """
-    return prepare_resume(
-        paths, model=model, search=search, task=task, budget=budget, **options
-    ).do()
+    return in_foreground(
+        lambda: prepare_resume(
+            paths, model=model, search=search, task=task, budget=budget, **options
+        )
+    )
 
 
 def prepare_resume(
@@ -296,7 +304,7 @@ def prepare_resume(
         if name in ConfigurationOptions.__annotations__:
             raise MistakenType(f"{name!r} is part of the run's identity and cannot change")
     check_options(ResumeOptions, options)
-    logs = [read_log(path) for path in paths]
+    logs = [read_log(as_path("path", path)) for path in paths]
     jobs = [_resume_job(log, options, model, search, task) for log in logs]
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
@@ -332,9 +340,8 @@ def resume(
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    return prepare_resume(
-        [path], model=model, search=search, task=task, budget=budget, **options
-    ).do()[0]
+    (log,) = resume_many([path], model=model, search=search, task=task, budget=budget, **options)
+    return log
 
 
 def prepare_jobs(

@@ -24,7 +24,7 @@ from evo.policies.learned import reward_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Prepared, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import AllocationOptions, ConfigurationOptions
 from evo.runs.resources import Resources
 from evo.runs.settings import at_least
@@ -172,8 +172,8 @@ def prepare_allocation(
     return Prepared([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
 
-allocate_live = verb("allocate_live", prepare_allocation, Prepared.do, Allocation)
-start_allocation = verb("start_allocation", prepare_allocation, begin, Handle[Allocation])
+allocate_live = verb("allocate_live", prepare_allocation, in_foreground, Allocation)
+start_allocation = verb("start_allocation", prepare_allocation, in_background, Handle[Allocation])
 
 
 def describe(

@@ -26,7 +26,7 @@ from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Prepared, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import StudyOptions, VariedOptions
 from evo.runs.settings import Settings, at_least
 from evo.runs.signatures import check_options, lists_options, options_in
@@ -191,8 +191,8 @@ def prepare_selection(
     return Prepared([folder], work, many=True, runs=found.runs)
 
 
-select_best = verb("select_best", prepare_selection, Prepared.do, Selection)
-start_selection = verb("start_selection", prepare_selection, begin, Handle[Selection])
+select_best = verb("select_best", prepare_selection, in_foreground, Selection)
+start_selection = verb("start_selection", prepare_selection, in_background, Handle[Selection])
 
 
 def _check_units(budget: Mapping[str, float], units: Collection[str]) -> None:

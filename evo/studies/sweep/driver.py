@@ -21,7 +21,7 @@ from evo.runs.arm import Arm
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Prepared, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import SweepOptions, VariedOptions
 from evo.runs.resources import Resources
 from evo.runs.session import RunJob, bring
@@ -365,7 +365,7 @@ def prepare_sweep(
     folder = None if log_dir is None else as_path("log_dir", log_dir)
     known: JsonObject = {"space": space}
     if isinstance(space, str | os.PathLike):
-        place = Path(space)
+        place = as_path("space", space)
         if place.suffix != ".toml":
             extra = [*(given.keys() - {"trials"}), *fields, *(["log_dir"] if folder else [])]
             if extra:
@@ -421,5 +421,5 @@ def _plan(
     return Prepared([folder], work, many=True)
 
 
-sweep = verb("sweep", prepare_sweep, Prepared.do, Sweep)
-start_sweep = verb("start_sweep", prepare_sweep, begin, Handle[Sweep])
+sweep = verb("sweep", prepare_sweep, in_foreground, Sweep)
+start_sweep = verb("start_sweep", prepare_sweep, in_background, Handle[Sweep])

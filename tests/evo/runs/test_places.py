@@ -1,6 +1,7 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,71 @@ def test_a_folder_that_is_changed_meanwhile_moves_no_file(
     for file in files:
         if "allocation.jsonl" not in file:
             assert evo.read_log(file).initial
+
+
+FOREGROUND: dict[str, Callable[[Any], Any]] = {
+    "run": lambda model: evo.run("mmd", model=model, generations=2, log="a.jsonl", **HOW),
+    "run in a folder": lambda model: evo.run("mmd", model=model, generations=2, **HOW),
+    "runs": lambda model: evo.run_many(
+        "mmd", model=model, generations=2, seeds=[1, 2], log_dir="many", **HOW
+    ),
+    "grid": lambda model: evo.run_grid(
+        "mmd", model=model, calls=2, seeds=[1], log_dir="grid", workers=1, progress=False
+    ),
+    "resume": lambda model: evo.resume(
+        "begun.jsonl", model=model, generations=2, workers=1, progress=False
+    ),
+    "fork": lambda model: evo.fork(
+        "begun.jsonl", at=1, model=model, generations=2, workers=1, progress=False
+    ),
+    "sweep": lambda model: evo.sweep(
+        {"children": [1, 2]}, task="mmd", model=model, generations=2, seeds=[1], log_dir="sweep",
+        workers=1, progress=False,
+    ),
+    "select": lambda model: evo.select_best(
+        [{"children": 1}, {"children": 2}], task="mmd", model=model, generations=1, seeds=[1, 2],
+        log_dir="select", bounds=(0, 1), workers=1, progress=False,
+    ),
+    "allocate": lambda model: evo.allocate_live(
+        "mmd", "random", arms=2, rounds=3, model=model, log_dir="arms", **HOW
+    ),
+}  # fmt: skip
+
+
+def works_in(messages: object) -> str:
+    """A model that changes the folder of the process."""
+    os.chdir(os.environ["WORKS_IN"])
+    return REPLY
+
+
+def every_path(found: Any) -> list[Path]:
+    """The paths of a result and of the logs in it."""
+    if isinstance(found, list):
+        return [path for each in found for path in every_path(each)]
+    own = [getattr(found, name) for name in ("path", "folder") if hasattr(found, name)]
+    return [*own, *every_path(getattr(found, "arms", []))]
+
+
+@pytest.mark.parametrize("verb", FOREGROUND)
+def test_a_model_that_changes_the_folder_moves_no_file_in_the_foreground(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    files = []
+    for name in ("stays", "wanders"):
+        here = tmp_path / name
+        (here / "elsewhere").mkdir(parents=True)
+        monkeypatch.chdir(here)
+        monkeypatch.setenv("WORKS_IN", str(here))
+        if verb in ("resume", "fork"):
+            evo.run("mmd", model=works_in, generations=1, log="begun.jsonl", **HOW)
+        wanders = name == "wanders"
+        if wanders:
+            monkeypatch.setenv("WORKS_IN", str(here / "elsewhere"))
+        found = FOREGROUND[verb](works_in)
+        assert os.listdir(here / "elsewhere") == []
+        paths = every_path(found)
+        assert paths
+        assert {path.is_absolute() for path in paths} == {wanders}  # as given, while that is right
+        assert all(path.exists() for path in paths)
+        files.append({str(path.relative_to(here)) for path in here.rglob("*")})
+    assert files[0] == files[1]
