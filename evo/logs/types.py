@@ -45,7 +45,7 @@ def as_path(name: str, value: object) -> Path:
 
 
 def as_given(path: Path) -> Path:
-    """Returns an absolute path of work in the way in which it, or a folder that holds it, was given."""
+    """Returns an absolute path of work as it was given, or as a folder that holds it was."""
     given = _ABSOLUTE.get() or {}
     known = next((each for each in (path, *path.parents) if each in given), None)
     return path if known is None else given[known] / path.relative_to(known)

@@ -5,7 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from replay.claims.decision import exaggeration, kurtosis_of, power_band, shrunk
+from replay.claims.decision import (
+    POWER,
+    decide,
+    detectable,
+    exaggeration,
+    kurtosis_of,
+    open_to,
+    power,
+    power_band,
+    shrunk,
+    still_needed,
+)
 
 
 def test_a_shrunk_effect_is_less_and_none_where_the_error_is_as_large():
@@ -34,3 +45,59 @@ def test_heavy_tails_widen_a_band_of_power():
     narrow, wide = (power_band(1.0, 0.4, 18.0, 2.0, kurtosis=each) for each in (0.0, heavy))
     assert wide[0] < narrow[0]
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
+
+
+def test_an_interval_decides_where_it_ends_within_the_margin_or_beyond_zero() -> None:
+    assert decide(-0.1, 0.1, 0.2) == decide(0.05, 0.1, 0.2) == "within margin"
+    assert decide(-0.2, 0.1, 0.2) == decide(-0.1, 0.2, 0.2) == "undetermined"
+    assert decide(0.0, 0.3) == decide(-0.3, 0.0) == decide(math.nan, math.nan) == "undetermined"
+    assert (decide(0.1, 0.3, 0.2), decide(-0.3, -0.1, 0.2)) == ("greater", "less")
+
+
+@pytest.mark.parametrize("freedom", [3.0, 9.0, 50.0])
+def test_power_is_the_share_of_simulated_studies_that_find_the_effect(freedom: float) -> None:
+    rng = np.random.default_rng(4)
+    limit = student_limit(freedom)
+    noise = rng.standard_normal(200_000)
+    spread = np.sqrt(rng.chisquare(freedom, 200_000) / freedom)
+    for effect in (0.0, 0.3, 2.5):
+        found = np.abs(effect + noise) / spread > limit
+        assert power(effect, 1.0, freedom) == pytest.approx(found.mean(), abs=0.006)
+    assert power(0.0, 2.0, freedom) == pytest.approx(0.05, abs=1e-6)
+    assert power(-2.5, 1.0, freedom) == pytest.approx(power(2.5, 1.0, freedom))
+    assert power(5.0, 2.0, freedom) == pytest.approx(power(2.5, 1.0, freedom))
+
+
+def student_limit(freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, freedom))
+
+
+@pytest.mark.parametrize("freedom", [9.0, 50.0])
+def test_what_is_detectable_is_found_four_times_in_five(freedom: float) -> None:
+    assert power(detectable(2.0, freedom), 2.0, freedom) == pytest.approx(POWER, abs=0.02)
+
+
+def test_more_runs_leave_more_freedom_to_the_test_that_decides() -> None:
+    middle, same = power_band(1.25, 1.0, 3.0, 4.0, band=0.0)
+    assert middle == same
+    twice = {freedom: power(2.5, 1.0, freedom) for freedom in (3.0, 12.0)}
+    assert abs(middle - twice[12.0]) < abs(middle - twice[3.0]) / 2
+
+
+def test_heavy_tails_leave_the_freedom_of_a_variance_of_such_runs() -> None:
+    # The variance of a sample variance is sigma^4 (2 / f + kurtosis / n), with f + 1 = n about.
+    for freedom, kurtosis in ((10.0, 3.0), (1000.0, 6.0)):
+        effective = open_to(freedom, kurtosis)[0]
+        assert effective == pytest.approx(freedom / (1 + kurtosis * freedom / (freedom + 2) * 2))
+        assert effective < open_to(freedom, kurtosis / 2)[0] < open_to(freedom, 0.0)[0] == freedom
+
+
+def test_runs_that_are_still_needed_grow_with_the_square_of_what_was_not_found() -> None:
+    assert still_needed(10, 0.1, 0.0, 0.2, "undetermined") == 30  # a half as large: four times
+    assert still_needed(10, -0.1, 0.0, 0.3, "undetermined") == 80
+    assert still_needed(10, 0.1, 0.0, 0.2, "undetermined", per=2) == 60
+    assert still_needed(10, 0.5, 0.0, 0.2, "undetermined") == 1
+    assert still_needed(10, 0.1, 0.0, 0.2, "greater") == 0
+    assert still_needed(10, 0.0, 0.0, 0.2, "undetermined") == math.inf
