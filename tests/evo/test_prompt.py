@@ -140,10 +140,10 @@ def test_failures_on_instances_are_told_with_expected_and_got() -> None:
 
 
 def test_programs_that_differ_in_the_last_bit_rank_by_their_place() -> None:
-    one, other = Shown((1, 0), 0.3, "a"), Shown((2, 0), 0.1 + 0.2, "b")
+    one, other = ShownProgram((1, 0), 0.3, "a"), ShownProgram((2, 0), 0.1 + 0.2, "b")
     assert other.fitness > one.fitness  # type: ignore[operator]
     assert sorted([other, one], key=lambda each: each.rank) == [one, other]
-    better, none = Shown((3, 0), 0.3001, "c"), Shown((0, 0), None, "d")
+    better, none = ShownProgram((3, 0), 0.3001, "c"), ShownProgram((0, 0), None, "d")
     assert sorted([none, other, better], key=lambda each: each.rank) == [better, other, none]
 
 
@@ -152,7 +152,9 @@ def test_a_prompt_version_tells_what_those_before_it_told_and_more(version: int)
     shared = msgspec.structs.replace(load_task("wp").record, isolation="shared")
     found = (Instance(id="7", status="ok", score=0.0),)
     parent = Evaluation(status="ok", fitness=0.5, metrics={"n": 1234567.0}, notes="1234567 in all")
-    tried = Tried(Evaluation(status="ok", fitness=0.5, instances=found), {"7": "in 7 minutes"})
+    tried = TriedProgram(
+        Evaluation(status="ok", fitness=0.5, instances=found), {"7": "in 7 minutes"}
+    )
     answers = [{"id": "7", "answer": "1234567 " * 100}]
     said = feedback(shared, parent, [tried], answers, version=version)
     assert ("in all" in said) == (version >= 3)
@@ -160,7 +162,7 @@ def test_a_prompt_version_tells_what_those_before_it_told_and_more(version: int)
     assert ("n 1234567." in said) == exact
     assert ("1234567 in all" in said) == exact
     assert ("got in 7 minutes" in said) == exact
-    ends = Tried(tried.evaluation, {"7": "a" + "\n" * 200 + "z"})
+    ends = TriedProgram(tried.evaluation, {"7": "a" + "\n" * 200 + "z"})
     answers = [{"id": "7", "answer": "\n" * 200}]
     assert feedback(shared, parent, [ends], answers, version=version).endswith('z"\n') == exact
 

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,9 +16,16 @@ import evo
 from evo.studies.protocol import Protocol, load_protocol, run_protocol
 from replay.claims.judging import shares_apart
 from replay.claims.policies import policy_claim_rows
-from replay.claims.protocols import _expected_best, best_of, protocol_claims, protocol_runs
+from replay.claims.protocols import (
+    _expected_best,
+    _share_error,
+    best_of,
+    protocol_claims,
+    protocol_runs,
+)
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
+from replay.statistics.sequential import e_holm
 
 STATED = """
 name = "small"
@@ -263,6 +271,34 @@ def test_a_margin_is_claimed_together_with_the_others(judged) -> None:
     assert wide["verdict"] == "within margin"
     many = judged(near, 0.004, *[{"margin": 0.01}] * 8)
     assert set(many["verdict"]) == {"undetermined"}
+
+
+def confirmatory(name: str, apart: list[float], inside: list[float]) -> list[dict[str, Any]]:
+    """Rows of claims with what speaks against each of their two nulls, and an interval above 0."""
+    shared = {"kind": "confirmatory", "low": 0.1, "high": 0.2, "verdict": "greater"}
+    within = {"p": "p_within", "e_value": "e_within"}[name]
+    return [{**shared, name: p, within: q} for p, q in zip(apart, inside, strict=True)]
+
+
+def test_a_claim_shares_its_error_with_the_weaker_null_of_each_other_claim() -> None:
+    rows = confirmatory("p", [0.01, 0.2, 0.003], [0.9, 0.015, 0.02])
+    rows[1]["verdict"] = "within margin"
+    _share_error(rows, follow=False)
+    # By Holm's correction; the weaker nulls of the others are .2 and .02, .9 and .02, .9 and .2.
+    assert [row["p_holm"] for row in rows] == pytest.approx([0.03, 0.4, 0.009])
+    # The second claims its margin, as one of .015, .9 and .02: 3 x .015 = .045.
+    assert [row["verdict"] for row in rows] == ["greater", "within margin", "greater"]
+    rows[1] |= {"p_within": 0.018, "verdict": "within margin"}
+    _share_error(rows, follow=False)
+    assert rows[1]["verdict"] == "undetermined"
+
+
+def test_evidence_is_shared_with_the_weaker_null_of_each_other_claim() -> None:
+    rows = confirmatory("e_value", [90.0, 200.0, 30.0], [1.0, 70.0, 50.0])
+    _share_error(rows, follow=True)
+    families = [[90.0, 70.0, 30.0], [1.0, 200.0, 30.0], [1.0, 70.0, 30.0]]
+    found = [float(e_holm(np.array(family))[k]) for k, family in enumerate(families)]
+    assert [row["p_holm"] for row in rows] == pytest.approx([1 / max(each, 1) for each in found])
 
 
 def test_runs_for_a_verdict_are_single_runs_whichever_side_is_first(judged) -> None:

@@ -14,6 +14,7 @@ from replay.planning.planner import (
     SplitCosts,
     affordable,
     arms_beside,
+    chance,
     own_runs,
     plan,
     simulate_choice,
@@ -292,3 +293,31 @@ def test_runs_of_the_pilot_count_for_every_depth_that_they_reached(pilot):
     for T in range(1, deepest):
         np.testing.assert_array_equal(own_runs(sweep, T, 4), whole[:, :T])
     assert own_runs(sweep, deepest + 1, 4).shape == (0, deepest + 1)
+
+
+def test_the_chance_of_a_fitness_counts_what_is_equal_to_it_and_the_pilots_own_runs():
+    paths = np.array([[0.1, 0.5], [0.5, 0.5]])
+    none, some = np.empty((0, 2)), np.array([[0.0, 0.5], [0.0, 0.4]])
+    alone = chance(paths, none, 0.5)
+    assert alone == pytest.approx([20.5 / 41, 40.5 / 41])
+    assert ((alone > 0) & (alone < 1)).all()
+    assert chance(paths, some, 0.5) == pytest.approx([20.5 / 43, 41.5 / 43])
+
+
+def test_the_pool_with_the_largest_clear_lead_is_advised(swept, monkeypatch):
+    frame, children = swept
+    found = pd.DataFrame(
+        {"generations": 4, "children": 4, "arms": [2, 2, 2], "policy": ["ucb1", "random", "single"],
+         "value": 0.5, "ahead": [0.1, 0.3, 0.9], "margin": [0.05, 0.05, 2.0]}
+    )  # fmt: skip
+    monkeypatch.setattr("replay.planning.planner.arms_beside", lambda *_, **__: found)
+    made = plan(frame, children=children, budget=16, arms=(2,), kernels=4)
+    assert (made.choice.arms, made.choice.policy) == (2, "random")
+
+
+@pytest.mark.parametrize(("rounds", "arms"), [(3, []), (4, [2]), (9, [2]), (10, [2, 5])])
+def test_every_arm_has_two_rounds_at_least(swept, rounds, arms):
+    kernel = fit_kernel(swept[1])
+    single = Choice(generations=rounds, children=1)
+    found = arms_beside([kernel] * 3, single, np.zeros(3), 6, arms=(2, 5), policies=["ucb1"])
+    assert found.get("arms", pd.Series(dtype=int)).tolist() == arms

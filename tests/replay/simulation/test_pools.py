@@ -65,3 +65,45 @@ def test_judge_reports_and_contests_state_one_null_p():
     sides = replay.judge(frame.assign(side=frame["seed"] % 2), {"side": 0}, {"side": 1})
     assert np.isnan(sides.null_p)
     assert "exchanged, at least" not in sides.paragraph
+
+
+def test_arms_rank_by_what_they_reach_alone_and_their_shares_add_up():
+    fitness = np.linspace(0.1, 0.9, 12)[:, None] * np.linspace(0.2, 1.0, 13)
+    made = Pools.of(fitness, np.full(12, 12), arms=4, rounds=12, replicates=200)
+    even = made.play("round_robin").pulls.value
+    assert even == pytest.approx([0.25] * 4)
+    chosen = made.play("successive_halving")
+    assert chosen.pulls.value.sum() == pytest.approx(1)
+    assert (np.diff(chosen.pulls.value) <= 0).all()
+    assert chosen.pulls.value[0] == pytest.approx(0.5)
+    assert (chosen.ranks[:, -1] == [1, 0, 0, 0]).all()  # the last rounds are those of the best
+
+
+def test_a_single_run_is_on_average_the_runs_that_were_logged():
+    made = pools("ceilings", 2)
+    single = made.play("single")
+    assert single.means.mean(axis=0) == pytest.approx(single.curve.value)
+    assert single.curve.value == pytest.approx(made.fitness[:, 1 : made.rounds + 1].mean(axis=0))
+
+
+def test_pools_are_drawn_from_twice_as_many_runs_at_least():
+    best = paths("ceilings", np.random.default_rng(3), 8, 4)
+    assert Pools(as_frame(best, children=1, seeds=range(8)), arms=4).K == 4
+    with pytest.raises(ValueError, match="for pools of 4 arms"):
+        Pools(as_frame(best[:7], children=1, seeds=range(7)), arms=4)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.1, 0.5), (0.5, 1.1), (-1.0, 2.0)])
+def test_raw_fitness_is_off_its_scale_on_either_side(low: float, high: float):
+    fitness = np.tile(np.linspace(low, high, 5), (4, 1))
+    made = Pools.of(fitness, np.full(4, 4), arms=2, rounds=4)
+    assert made.off_scale == (low < 0 or high > 1)
+    ranked = Pools.of(fitness, np.full(4, 4), arms=2, rounds=4, reward="rank")
+    assert not ranked.off_scale
+
+
+def test_what_has_no_fitness_yet_is_exchanged_as_the_least():
+    fitness = np.array([[np.nan, 0.5, 0.7], [0.2, 0.2, 0.9]])
+    least = np.where(np.isnan(fitness), 0.2, fitness)
+    one, other = (_exchanged(each, 3, np.random.default_rng(1)) for each in (fitness, least))
+    assert (one == other).all()
