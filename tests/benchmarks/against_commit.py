@@ -1,6 +1,9 @@
 """Runs of 96 and 576 calls beside those of an earlier commit, in pairs.
 
-    python tests/benchmarks/against_commit.py COMMIT [PAIRS]
+    python tests/benchmarks/against_commit.py COMMIT [PAIRS] [LATER]
+
+With a later commit, that is measured in place of the checkout, so that one change can be told from
+all others: evaluators in a server of their own are `38fd4e9~1 5 38fd4e9`.
 
 Each run is a process of its own that makes 16 children a generation with the offline model, 16
 calls at a time, and counts the time from the first line of `evo.run` to its return; a run of one
@@ -47,17 +50,22 @@ def measured(source: Path, generations: int) -> tuple[float, float]:
 
 def main() -> None:
     commit, pairs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    git, now = ["git", "-C", str(ROOT), "worktree"], ROOT
     with tempfile.TemporaryDirectory() as folder:
-        earlier = Path(folder) / "earlier"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", earlier, commit], check=True)
+        made = {Path(folder) / "earlier": commit}
+        earlier = next(iter(made))
+        if len(sys.argv) > 3:
+            now = Path(folder) / "later"
+            made[now] = sys.argv[3]
         try:
+            for place, each in made.items():
+                subprocess.run([*git, "add", "-q", "--detach", place, each], check=True)
             for generations in (6, 36):
                 ratios: list[tuple[float, float]] = []
                 for pair in range(pairs):
-                    order = [earlier, ROOT] if pair % 2 else [ROOT, earlier]
+                    order = [earlier, now] if pair % 2 else [now, earlier]
                     found = {source: measured(source, generations) for source in order}
-                    (wall, cpu), (wall_before, cpu_before) = found[ROOT], found[earlier]
+                    (wall, cpu), (wall_before, cpu_before) = found[now], found[earlier]
                     ratios.append((cpu / cpu_before, wall / wall_before))
                     print(
                         f"{16 * generations} calls: processor {cpu_before:.2f} s, now {cpu:.2f} s; "
@@ -69,7 +77,8 @@ def main() -> None:
                     middle = statistics.median(column)
                     print(f"{16 * generations} calls, {name}: median {middle:.3f} of {words}")
         finally:
-            subprocess.run([*git, "remove", "--force", earlier], check=True)
+            for place in made:
+                subprocess.run([*git, "remove", "--force", place], check=True)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

@@ -64,6 +64,20 @@ def test_any_text_survives_prompt_and_parser(body: str) -> None:
     assert found == (body.rstrip() + "\n" if body.strip() else None)
 
 
+@pytest.mark.parametrize(("text", "longest"), [("x", 0), ("`", 1), ("```", 3), ("a ```` `` b", 4)])
+def test_a_fence_is_one_longer_than_any_in_a_program_and_of_three_marks_at_least(
+    text: str, longest: int
+) -> None:
+    task = load_task("wp").record
+    [fence, *rest] = [
+        line.removesuffix("text")
+        for line in build_messages(task, text, None)[-1]["content"].splitlines()
+        if line.startswith("```") and line != text
+    ]
+    assert fence == "`" * max(3, longest + 1)
+    assert set(rest) == {fence}
+
+
 def test_last_bit_of_fitness_does_not_change_the_prompt() -> None:
     task = load_task("cp").record
     assert build_messages(task, PROGRAM, 0.3) == build_messages(task, PROGRAM, 0.1 + 0.2)

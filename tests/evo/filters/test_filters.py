@@ -19,7 +19,7 @@ import replay
 from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
 from evo.filters.ends import BREAKS, shared_lines
-from evo.filters.near_duplicates import _common, _similarity
+from evo.filters.near_duplicates import SimilarBlocks, _common, _similarity
 from evo.filters.registry import filters_of, records_of
 from evo.filters.same_program import _alike
 from evo.runs.configuration import find_run, make_header, make_header_again
@@ -232,6 +232,13 @@ def test_what_stands_outside_the_marks_is_protected(changed: str, reason: str | 
     found = ProtectedRegions().check(changed, [initial, Member((1, 0), 0.5, (), changed)])
     assert (found is None) if reason is None else re.search(reason, found or "")
     assert ProtectedRegions().check(changed, [Member((0, 0), 0.5, (), PROGRAM)]) is None
+
+
+def test_the_filter_of_earlier_logs_finds_long_programs_too() -> None:
+    program = "".join(f"def f{k}():\n    return {k} * 0.25\n\n" for k in range(300))
+    nearly = program.replace("200 * 0.25", "200 * 0.35")
+    assert "the same" in (SimilarBlocks().check(nearly, archive("x = 1\n", program)) or "")
+    assert SimilarBlocks().check(nearly[::-1], archive(program)) is None
 
 
 def test_what_is_protected_is_what_the_initial_program_closes() -> None:

@@ -452,3 +452,18 @@ def test_requests_under_way_count_as_failed_in_a_tree() -> None:
         assert share(place, *[place] * 40) < share(place) / 2
     # A request counts for the programs above the one that it rewrites, as ways to go deeper.
     assert share((0, 0), *[(2, 0)] * 40) > 2 * share((0, 0))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([None, 0.1, 0.4, 0.7]), min_size=3, max_size=3), max_size=5)
+)
+def test_islands_that_complete_one_by_one_are_those_that_complete_together(
+    fitness: list[list[float | None]],
+) -> None:
+    search = Islands(islands=3, interval=2, population=Population(size=3, elite=1))
+    alone = together = search.start(Member((0, 0), 0.2), 0)
+    for before, generation in enumerate(archive_of(fitness)):
+        together = search.fold(together, generation)
+        for index, member in enumerate(generation):
+            alone = search.fold_one(alone, member, 3 * before + index, 3)
+        assert alone.islands == together.islands

@@ -321,3 +321,21 @@ def test_every_arm_has_two_rounds_at_least(swept, rounds, arms):
     single = Choice(generations=rounds, children=1)
     found = arms_beside([kernel] * 3, single, np.zeros(3), 6, arms=(2, 5), policies=["ucb1"])
     assert found.get("arms", pd.Series(dtype=int)).tolist() == arms
+
+
+def test_a_run_of_the_pilot_says_nothing_of_a_search_with_several_arms(swept, monkeypatch):
+    frame, children = swept
+    found = pd.DataFrame(
+        {"generations": 4, "children": 4, "arms": [2], "policy": ["random"], "value": 0.5,
+         "ahead": [0.1], "margin": [0.05]}
+    )  # fmt: skip
+
+    def reached(fitness: float, arms: pd.DataFrame) -> list[float]:
+        own = np.full((6, 4), fitness)
+        monkeypatch.setattr("replay.planning.planner.own_runs", lambda *_: own)
+        monkeypatch.setattr("replay.planning.planner.arms_beside", lambda *_, **__: arms)
+        made = plan(frame, children=children, budget=16, arms=(2,), kernels=4, tau=0.5)
+        return made.reached.tolist()
+
+    assert reached(0.0, found) == reached(1.0, found)
+    assert reached(0.0, found[:0]) != reached(1.0, found[:0])

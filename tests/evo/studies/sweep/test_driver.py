@@ -226,10 +226,11 @@ def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) 
 def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None:
     """One of five seeds at .99 is behind five of five at .98, and a run without fitness counts."""
     make = {"task": "mmd", "trials": None, "seeds": "0:5", "seed": 0, "base": {}}
-    design = make_design({"children": [1, 2, 3, 4]}, strategy="grid", **make)
+    design = make_design({"children": [1, 2, 3, 4, 5]}, strategy="grid", **make)
     (tmp_path / "sweep.json").write_bytes(msgspec.json.encode(design))
     events = EventLog(tmp_path)
     told = {"a": [0.99], "b": [0.98] * 5, "c": [0.99, 0.99, 0.99, 0.99, None], "d": [0.97] * 5}
+    told["e"] = [0.5, 1.0, 1.0, 1.0, 1.35]  # on average as good as d, and better in the middle
     with events.claimed():
         for trial, (name, fits) in enumerate(told.items()):
             values = {"children": trial + 1}
@@ -237,7 +238,7 @@ def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None
             for seed, fitness in enumerate(fits):
                 data = {"fitness": fitness}
                 events.append("run_completed", configuration=name, seed=seed, data=data)
-    assert [name for name, *_ in standings(tmp_path)] == ["b", "d", "c", "a"]
+    assert [name for name, *_ in standings(tmp_path)] == ["b", "e", "d", "c", "a"]
 
 
 def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
