@@ -20,6 +20,7 @@ from .logs.maintenance import compact as compact
 from .logs.records import Evaluation as Evaluation
 from .logs.records import Limits as Limits
 from .logs.records import Model as Model
+from .logs.several import unpack as unpack
 from .logs.stopping import stop as stop
 from .models.answer import TryAgain as TryAgain
 from .models.critics import Critic as Critic

@@ -9,6 +9,7 @@ import itertools
 import re
 from pathlib import Path
 
+from evo.logs.several import unpacked
 from replay.logs.lineage import MOST_LINES
 
 LONGEST = 60_000
@@ -72,7 +73,21 @@ def clean(text: str) -> str:
 
 
 def program(text: str) -> str:
-    """Returns a program as HTML in colours, cut to a length that is still read."""
+    """Returns a program as HTML in colours, cut to a length that is still read.
+
+    Each of several files stands below its name.
+    """
+    files = unpacked(text)
+    if files is not None:
+        return "".join(f"{_named(name)}{_program(each)}" for name, each in files.items())
+    return _program(text)
+
+
+def _named(name: str) -> str:
+    return f"<div class='file'><b>{clean(name)}</b></div>"
+
+
+def _program(text: str) -> str:
     left = len(text) - LONGEST
     lines = [f"<span>{line}</span>" for line in coloured(text[:LONGEST].splitlines())]
     if left > 0:
@@ -83,8 +98,22 @@ def program(text: str) -> str:
 def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, int]:
     """A unified difference of two programs as HTML in colours; lines added and removed.
 
-    ValueError if one of them is too long to be compared.
+    Of several files, each that differs stands below its name. ValueError if one of them is too long
+    to be compared.
     """
+    files, others = unpacked(before), unpacked(after)
+    if files is None or others is None:
+        return _difference(before, after, context)
+    parts, added, removed = [], 0, 0
+    for name in dict.fromkeys([*files, *others]):
+        if files.get(name) != others.get(name):
+            shown, more, less = _difference(files.get(name, ""), others.get(name, ""), context)
+            parts.append(f"{_named(name)}{shown}")
+            added, removed = added + more, removed + less
+    return "".join(parts), added, removed
+
+
+def _difference(before: str, after: str, context: int) -> tuple[str, int, int]:
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:
         raise ValueError(f"programs of {len(old):,} and {len(new):,} lines are too long to compare")

@@ -312,21 +312,27 @@ def best(
 
     Args:
         log: The log.
-        output: File to write; by default standard output.
+        output: File to write, or folder where the program is several files; by default standard
+            output.
         value: Run the program once more, jailed, and keep its construction beside the log, so
             that pictures can show it.
     """
     from evo.logs.journal import LogError
     from evo.logs.log import read_log
 
-    found = read_log(log).best
+    read = read_log(log)
+    found = read.best
     if found.program is None:
         raise LogError(f"{log}: a compact log holds no programs")
     if value:
         from evo.runs.playback import keep_best_value
 
         print(f"{keep_best_value(log)}: the construction of its best program", file=sys.stderr)
-    if output:
+    if output and read.header.task.program_files:
+        from evo.tasks.several import write_files
+
+        write_files(Path(output), found.program)
+    elif output:
         writable(output).write_text(found.program, encoding="utf-8")
     elif not value:
         sys.stdout.write(found.program)

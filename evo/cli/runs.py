@@ -308,7 +308,8 @@ def evaluate(
 
     Args:
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
-        program: File with the program (default: the task's initial program).
+        program: File with the program, or folder where it is several files (default: the task's
+            initial program).
         timeout: Seconds that the evaluation may take (default: the task's limit).
         model: Model that answers where a text is evaluated on a data set.
         critic: Critic of tasks that ask for one (default: the task's own).
@@ -316,10 +317,14 @@ def evaluate(
     """
     from evo.prompt import build_messages
     from evo.runs.judge import evaluate as evaluate_program
+    from evo.tasks.several import program_text
     from evo.tasks.task import load_task
 
     loaded = load_task(task)
-    text = loaded.initial_program if program is None else read_text(program)
+    text = loaded.initial_program
+    if program is not None:
+        several = loaded.record.program_files and program.is_dir()
+        text = program_text(loaded.record, program if several else read_text(program))
     found = evaluate_program(loaded, text, timeout=timeout, model=model, critic=critic, **options)
     print(f"{loaded.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
     rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]

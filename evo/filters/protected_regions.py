@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evo.logs.several import unpacked
 from evo.searches.base import Member
 
 # A region left open runs to the end of the text, so that it is read once, and does not count.
@@ -22,7 +23,8 @@ class ProtectedRegions:
     The marks are those of OpenEvolve and ShinkaEvolve: a line with EVOLVE-BLOCK-START begins a
     region that may evolve, one with EVOLVE-BLOCK-END ends it. What stands outside is compared with
     the initial program, spaces at line ends and blank lines at its ends left aside. Where the
-    initial program has no marks, nothing is protected.
+    initial program has no marks, nothing is protected. Of a program of several files this holds for
+    each: a file without marks may change as a whole.
     """
 
     name = "protected_regions"
@@ -34,7 +36,19 @@ class ProtectedRegions:
     def check(self, program: str, archive: Sequence[Member]) -> str | None:
         """Returns the first line outside the marks that is not as it was, or None."""
         initial = next((member.program for member in archive if member.place == (0, 0)), None)
-        if initial is None or len(_outside(initial)) == 1:
+        if initial is None:
+            return None
+        files, initial_files = unpacked(program), unpacked(initial)
+        if files is None or initial_files is None:
+            return self._compare(initial, program)
+        for name, text in initial_files.items():
+            if (reason := self._compare(text, files.get(name, ""))) is not None:
+                return f"{name}: {reason}"
+        return None
+
+    def _compare(self, initial: str, program: str) -> str | None:
+        """Returns the first line outside the marks of a file that is not as it was, or None."""
+        if len(_outside(initial)) == 1:
             return None
         kept, found = _outside(initial), _outside(program)
         if len(found) != len(kept):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, SupportsFloat
 import msgspec
 
 from evo.logs import words
+from evo.logs.several import unpack
 from evo.logs.types import JsonObject
 from evo.plugins import MistakenType
 
@@ -110,6 +111,11 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     column: str = ""
     given_text: bool = False  # whether an evaluator in this process is given what evolves
     stages: tuple[StageRecord, ...] = ()
+    program_files: tuple[str, ...] = ()  # names and patterns, where a program is several files
+
+    def given(self, program: str) -> str | dict[str, str]:
+        """Returns what an evaluator of texts is given: a text, or of several files all by name."""
+        return unpack(program) if self.program_files else program
 
     @property
     def functions(self) -> tuple[Callable[..., object], ...]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from evo.logs.records import Evaluation, Header, ReplyLine
 from evo.models.client import Call, CallCancelled, EndpointError
 from evo.models.critics import Scorer, Triple
-from evo.prompt import NoMatch, apply_blocks, parse_reply
+from evo.prompt import NoMatch, apply_blocks, files_after, parse_reply
 from evo.runs import items
 from evo.runs.items import Prompt, Step
 from evo.runs.state import State
@@ -32,14 +32,21 @@ class Asks(Protocol):
 
 def program_in(call: Call, prompt: Prompt, header: Header) -> str | None:
     """Returns the program in the reply of a call, or None."""
-    if header.edits == "rewrite":
+    if header.edits == "rewrite" and not header.task.program_files:
         return parse_reply(
             call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves
         )
     try:
-        return None if is_cut(call) else apply_blocks(prompt.program, call.reply or "")
+        return None if is_cut(call) else _changed(call.reply or "", prompt, header)
     except NoMatch:
         return None
+
+
+def _changed(reply: str, prompt: Prompt, header: Header) -> str:
+    """Returns the parent after the changes in a reply; NoMatch: there are none, or they fail."""
+    if header.task.program_files:
+        return files_after(reply, prompt.program, header.task, header.edits)
+    return apply_blocks(prompt.program, reply)
 
 
 def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
@@ -48,9 +55,9 @@ def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
         last = call.attempts[-1].error if call.attempts else None
         return Evaluation(status="no_reply", error=call.rejected or last)
     reason = "truncated" if is_cut(call) else "no complete block"
-    if header.edits == "diff" and not is_cut(call):
+    if (header.edits == "diff" or header.task.program_files) and not is_cut(call):
         try:
-            apply_blocks(prompt.program, call.reply)
+            _changed(call.reply, prompt, header)
         except NoMatch as error:
             reason = str(error)
     return Evaluation(status="no_program", error=f"the reply has no program: {reason}")

@@ -148,7 +148,7 @@ class InstanceEvaluator:
         key = f"{task.hash}/{seed}/{draw}/{program}"
         if self._here is not None and task.given_text:
             everywhere = range(len(self._instances)) if task.evolves == "python" else self._search
-            given: dict[int, object] = dict.fromkeys(everywhere, program)
+            given: dict[int, object] = dict.fromkeys(everywhere, task.given(program))
             return scores_here(self._here, task, given, key, limits, self._at_once)
         source = program_source(task, program, self._instances, draw=draw, seed=seed)
         more = {"draw": draw, "seed": seed} if draw else {}

@@ -152,7 +152,7 @@ def evaluate_here(
         draw: Which draw of randomness.
         seed: Of the run.
     """
-    given: object = program
+    given: object = task.given(program)
     seconds = 0.0
     if not task.given_text and task.evolves == "python":
         more = {"draw": draw, "seed": seed} if draw else {}

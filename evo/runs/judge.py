@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Unpack
 
 import msgspec
@@ -22,6 +23,7 @@ from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
 from evo.runs.signatures import check_options, lists_options
 from evo.runs.stages import Staged
+from evo.tasks.several import program_text
 from evo.tasks.stages import stage_task
 from evo.tasks.task import Task, load_task
 
@@ -84,7 +86,7 @@ def _by_harness(
 @lists_options(EvaluateOptions)
 def evaluate(
     task: str | os.PathLike[str] | Task,
-    program: str,
+    program: str | Mapping[str, str] | Path,
     *,
     timeout: float | None = None,
     model: str | Model = "offline",
@@ -95,7 +97,8 @@ def evaluate(
 
     Args:
         task: Name, alias, folder or Task.
-        program: Source text, or the text that evolves.
+        program: Source text, or the text that evolves; of a task with several files also a dict of
+            files, where those left out are the initial program's, or the Path of a folder.
         timeout: Seconds that the evaluation may take (default: the task's limit).
         model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
         critic: What scores the replies of tasks that ask for a critic (default: the task's own).
@@ -104,13 +107,13 @@ def evaluate(
     Raises:
         EndpointError: The model does not answer, or refuses.
     """
-    if not isinstance(program, str):
+    if not isinstance(program, str | Mapping | Path):
         raise MistakenType(f"program: expected source text, got {program!r}")
     check_options(EvaluateOptions, options)
     settings = settings_of(options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)
-    record = loaded.record
+    record, program = loaded.record, program_text(loaded.record, program)
     here = record.isolation == "here"
     if not (record.instances_file or record.harness_file or here or record.stages):
         from evo import sandbox

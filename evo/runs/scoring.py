@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from evo.logs.records import TaskRecord
+from evo.logs.several import pack, unpack
 
 SCORING = """
 
@@ -215,7 +216,11 @@ def program_source(
         called = CALLED.format(entry=task.entry, harness=harness if apart else "")
         running = ("" if apart else harness) + luck + called
         running += ON_ALL.format(inputs=inputs, strict=strict) if instances else ALONE
-    return f"{program.rstrip()}\n\n{running}"
+    if not task.program_files:
+        return f"{program.rstrip()}\n\n{running}"
+    files = unpack(program)  # the first is the one that runs
+    first = next(iter(files))
+    return pack({**files, first: f"{files[first].rstrip()}\n\n{running}"})
 
 
 @functools.lru_cache(64)

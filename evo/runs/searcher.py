@@ -19,7 +19,7 @@ from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
 from evo.plugins import MistakenType
-from evo.prompt import parse_reply
+from evo.prompt import parse_reply, reply_of_files
 from evo.runs import items
 from evo.runs.handle import begin, read_begun
 from evo.runs.holders import take_over
@@ -375,6 +375,8 @@ def _under_way(log: Log) -> set[Place]:
 
 def _as_reply(program: str, parent: str, header: Header) -> str:
     """Returns a reply in which a program is found."""
+    if header.task.program_files:
+        return reply_of_files(program)
     if header.edits == "diff":
         return f"<<<<<<< SEARCH\n{parent.rstrip()}\n=======\n{program.rstrip()}\n>>>>>>> REPLACE\n"
     evolves = header.task.evolves

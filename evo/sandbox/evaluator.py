@@ -345,6 +345,7 @@ def _how_to_run(task: TaskRecord) -> TaskRecord:
         evolves=task.evolves,
         isolation=task.isolation,
         entry=task.entry,
+        program_files=task.program_files,
     )
 
 

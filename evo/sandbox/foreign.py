@@ -22,7 +22,7 @@ import os
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
@@ -34,6 +34,7 @@ import msgspec
 from evo.logs.caps import CAPS
 from evo.logs.fitting import fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
+from evo.logs.several import unpack
 from evo.plugins import MistakenType
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, ScorerRequest, receive, send
@@ -62,18 +63,33 @@ def execute(
     randomness of interpreters which it or the program starts.
     """
     path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
-    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-        file.write(program)
+    files = {path: program}
+    if task.program_files:  # in the working folder, where the first of them is run
+        files = {os.path.join(os.getcwd(), n): text for n, text in unpack(program).items()}
+        path = next(iter(files))
     try:
         _key_subprocesses(key, folder)
         if task.isolation == "shared":
+            _write_files(task)
+        _write(files)
+        if task.isolation == "shared":
             return _run_evaluator(task, path)
-        return _call(task, program, path, limits)
+        if task.program_files:
+            sys.path.insert(0, os.getcwd())
+        return _call(task, files[path], path, limits)
     except BaseException as error:  # the wall: nothing a program raises passes it
         text = describe(error)
-        if task.isolation == "shared" and not _has_part_in(error, path):
+        if task.isolation == "shared" and not _has_part_in(error, files):
             text = f"{EVALUATOR_FAILED}: {text}"
         return failed(text)
+
+
+def _write(files: Mapping[str, str]) -> None:
+    """Writes the files of a program, by path."""
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(text)
 
 
 def _call(task: TaskRecord, program: str, path: str, limits: Limits) -> bytes | Evaluation:
@@ -106,17 +122,17 @@ def _key_subprocesses(key: bytes, folder: str) -> None:
     os.environ["PYTHONPATH"] = place
 
 
-def _has_part_in(error: BaseException, path: str) -> bool:
-    """Whether a program had a part in an exception that passed its evaluator."""
+def _has_part_in(error: BaseException, paths: Collection[str]) -> bool:
+    """Whether a program, in files at these paths, had a part in what passed its evaluator."""
     if isinstance(error, MemoryError | RecursionError):
         return True
-    if isinstance(error, SyntaxError) and error.filename == path:
+    if isinstance(error, SyntaxError) and error.filename in paths:
         return True
     owner = getattr(error, "obj", None)  # of an AttributeError: what lacks the attribute
-    if isinstance(owner, ModuleType) and getattr(owner, "__file__", None) == path:
+    if isinstance(owner, ModuleType) and getattr(owner, "__file__", None) in paths:
         return True
     frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_code.co_filename == path for frame, _ in frames)
+    return any(frame.f_code.co_filename in paths for frame, _ in frames)
 
 
 # Evaluators
@@ -128,13 +144,12 @@ def size_of(task: TaskRecord) -> int:
     return sum(len(text.encode()) + 4096 for text in contents)
 
 
-def _load_evaluator(task: TaskRecord) -> ModuleType:
-    """Write a task's files, read-only, into the working folder and import its evaluator from there.
-
-    The task's folder and the evaluator's own can be imported from, as when run by hand.
-    """
+def _write_files(task: TaskRecord) -> None:
+    """Write a task's files, read-only, into the working folder."""
     folder = os.getcwd()
     contents = {path: text.encode() for path, text in task.files.items()}
+    if task.program_files:
+        del contents[task.program_file]
     contents |= {path: base64.b64decode(text) for path, text in task.encoded.items()}
     for name, content in contents.items():
         target = os.path.normpath(os.path.join(folder, name))
@@ -144,6 +159,14 @@ def _load_evaluator(task: TaskRecord) -> ModuleType:
         with open(target, "wb") as file:
             file.write(content)
         os.chmod(target, 0o444)
+
+
+def _load_evaluator(task: TaskRecord) -> ModuleType:
+    """Import a task's evaluator from the working folder, which holds its files.
+
+    The task's folder and the evaluator's own can be imported from, as when run by hand.
+    """
+    folder = os.getcwd()
     path = os.path.join(folder, task.evaluator_file)
     sys.path[:0] = list(dict.fromkeys((os.path.dirname(path), folder)))
     _stand_in_for_openevolve()
@@ -162,6 +185,7 @@ def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
     notes = None
     try:
         name = task.judging or "score"
+        _write_files(task)
         score = getattr(_load_evaluator(task), name, None)
         problem = f"defines no function {name}(value)"
         notes = _notes_of(task)

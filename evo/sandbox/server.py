@@ -172,7 +172,7 @@ class Server:
         began = time.monotonic()
         printed = ""
         if task.evolves == "text" and task.isolation == "separate":
-            returned = foreign.as_value(request.program, request.limits)
+            returned = foreign.as_value(task.given(request.program), request.limits)
         else:
             ended = self._run(task, request)
             returned = outcome.read_returned(ended, request.limits, task.isolation)

@@ -7,6 +7,7 @@ import html
 import msgspec
 
 from evo.logs.records import Bar, Limits, TaskRecord
+from evo.logs.several import unpack
 
 _MOST_ROWS = 3
 
@@ -20,7 +21,7 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
     parts = [
         f"<b>{html.escape(record.name)}</b> <small>{record.hash[:12]}</small>",
         f"<div style='white-space:pre-wrap;margin:.4em 0'>{html.escape(record.statement)}</div>",
-        "<b>What evolves</b>" + code(files[record.program_file], python=record.evolves == "python"),
+        f"<b>What evolves</b>{_program(record)}",
     ]
     if record.evaluator_file:
         parts.append(
@@ -45,6 +46,17 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
     held = ", ".join(f"{k} {v:g}" for k, v in msgspec.structs.asdict(limits).items())
     parts.append(f"<small>Limits: {held}</small>")
     return f"<div>{''.join(parts)}</div>"
+
+
+def _program(record: TaskRecord) -> str:
+    """Returns the initial program as HTML, each of several files below its name."""
+    text = record.files[record.program_file]
+    if not record.program_files:
+        return code(text, python=record.evolves == "python")
+    return "".join(
+        f"<div><code>{html.escape(name)}</code></div>{code(each, python=name.endswith('.py'))}"
+        for name, each in unpack(text).items()
+    )
 
 
 def _bar(threshold: Bar | None) -> str:

@@ -34,6 +34,9 @@ Picture = Literal["", "circles", "points", "triangle"]
 _SECTIONS = ("prompt", "evaluator")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 _LONG = 1e18  # seconds: no time limit at all
+NOTES_FILE = "evaluator_notes.py"
+"""File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
+to tell the model of a value. It is no part of the hash, and other wordings go without it."""
 FILE_CAP = 1 << 20  # bytes of one embedded file
 _SHOWN = 20  # of what is left out
 TOTAL_CAP = 8 << 20  # bytes of all embedded files
@@ -81,7 +84,9 @@ class TaskConfig(
             With `shared` a program can read the evaluator and all files of the task, held-out
             answers included, and forge its score.
         picture: How a construction is drawn.
-        program: File of the initial program.
+        program: File of the initial program; or a list of files and patterns, such as
+            `["main.py", "lib/*.py", "prompt.txt"]`, where several files evolve together. The first
+            is the one that runs.
         evaluator: File of the evaluator.
         instances: File of the data set; see `evo.runs.dataset`.
         files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
@@ -115,7 +120,7 @@ class TaskConfig(
     evolves: Evolves | None = None
     isolation: Isolation | None = None
     picture: Picture = ""
-    program: str | None = None
+    program: str | tuple[str, ...] | None = None
     evaluator: str | None = None
     instances: str | None = None
     files: tuple[str, ...] | None = None
@@ -224,6 +229,11 @@ def _names_in(file: str, source: str) -> frozenset[str]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
     return frozenset(names)
+
+
+def evolves_by(name: str) -> Evolves:
+    """Returns what evolves in a file of this name."""
+    return "python" if name.endswith(".py") else "text"
 
 
 def writes_results(parameters: Sequence[str]) -> bool:

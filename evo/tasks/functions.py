@@ -56,7 +56,9 @@ def task(
     Args:
         name: A plain name, with which the names of logs begin.
         initial_program: A function or class, whose source evolves; a text, Python if it defines a
-            function or class and else a text that evolves; or a Path to a file or folder.
+            function or class and else a text that evolves; or a Path to a file or folder. A dict
+            of these by file name, where several files evolve together; the first is the one that
+            runs. Where `evaluate` is given what evolves, it is given a dict of their texts.
         evaluate: What scores, higher being better: `evaluate(value)`, or `evaluate(value, row)`
             with instances, where `value` is what the program returned; of a text that evolves
             `evaluate(text)`, or `evaluate(reply, row)` with instances. A function whose first
@@ -129,7 +131,7 @@ def task(
         entry=program.entry,
         evolves=program.evolves,
         isolation=judge.isolation,
-        program=program.file,
+        program=program.files or program.file,
         evaluator=_EVALUATOR,
         instances=_INSTANCES if with_rows else None,
         harness=_HARNESS if beside else None,
@@ -150,7 +152,7 @@ def task(
         isolation=judge.isolation, entry=program.entry, private=config.private,
         instances_file=config.instances or "", harness_file=config.harness or "",
         scores=config.scores, missing=config.missing, column=config.prompt,
-        given_text=judge.given_text, stages=stages,
+        given_text=judge.given_text, stages=stages, program_files=program.files,
     )  # fmt: skip
     return finished(record, config.limits, name, asks=asks, functions=judge.functions)
 

@@ -7,13 +7,14 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from evo.capture import NotCaptured, capture, own_source
 from evo.logs.keys import holds_key
 from evo.logs.records import Evolves, Isolation
+from evo.logs.several import PROGRAM_FILES, pack
 from evo.tasks.folder import TaskConfig, isolation_of
 from evo.tasks.rows import read_text
 from evo.tasks.stages import stages_in
@@ -37,10 +38,13 @@ class Program:
     entry: tuple[str, ...]
     evolves: Evolves
     docstring: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
         """The name of the file that it would be in."""
+        if self.files:
+            return PROGRAM_FILES
         return f"initial_program.{'py' if self.evolves == 'python' else 'txt'}"
 
 
@@ -179,7 +183,7 @@ def program_of(
         raise ValueError(f"evolves: expected 'python' or 'text', got {evolves!r}")
     entries = (entry,) if isinstance(entry, str) else tuple(entry or ())
     if isinstance(given, Mapping):
-        raise ValueError("initial_program: expected one program, got a dict of files")
+        return _of_files(given, entry, evolves, judge)
     if isinstance(given, Path):
         given = _find_program(given)
         python = given.suffix == ".py" if evolves is None else evolves == "python"
@@ -202,6 +206,40 @@ def program_of(
     captured = capture(given, advice="build it inside the function")
     docstring = inspect.cleandoc(given.__doc__ or "")
     return Program(captured.text, entries or (captured.name,), "python", docstring)
+
+
+def _of_files(
+    given: Mapping[str, object],
+    entry: str | Sequence[str] | None,
+    evolves: Evolves | None,
+    judge: Judge,
+) -> Program:
+    """Returns the program of several files; the first is the one that runs."""
+    if not given:
+        raise ValueError("initial_program: expected at least one file, got an empty dict")
+    names = list(given)
+    if evolves is None:
+        evolves = "python" if names[0].endswith(".py") else "text"
+    first = program_of(given[names[0]], entry, evolves, judge)
+    texts = {names[0]: first.text}
+    for name in names[1:]:
+        value = given[name]
+        if isinstance(value, Path):
+            texts[name] = read_text(value, f"initial_program[{name!r}]")
+        elif isinstance(value, str):
+            texts[name] = value
+        elif callable(value):
+            texts[name] = capture(value, advice="build it inside the function").text
+        else:
+            raise ValueError(
+                f"initial_program[{name!r}]: expected a text, a function or a Path, got "
+                f"{value!r:.80}"
+            )
+    try:
+        text = pack(texts)
+    except ValueError as error:
+        raise ValueError(f"initial_program: {error}") from None
+    return replace(first, text=text, files=(names[0], *sorted(names[1:])))
 
 
 def _dedented(text: str) -> str:

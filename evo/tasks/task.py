@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import math
 import os
@@ -18,12 +17,15 @@ from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Evaluation, Isolation, Limits, StageRecord, TaskRecord
+from evo.logs.several import PROGRAM_FILES
 from evo.plugins import meant, plugged_in
 from evo.tasks.folder import (
     FILE_CAP,
+    NOTES_FILE,
     TaskConfig,
     TaskError,
     config_in,
+    evolves_by,
     inside,
     isolation_of,
     read_config,
@@ -31,6 +33,7 @@ from evo.tasks.folder import (
     relative,
 )
 from evo.tasks.instances import read_instances
+from evo.tasks.several import packed, several_files, write_folder
 from evo.tasks.stages import stages_of
 
 if TYPE_CHECKING:
@@ -42,9 +45,6 @@ PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
 _KEPT = ("entry", "picture", "private", "scores", "missing", "score", "critic", "rubric")
 """What a record states as task.toml does."""
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
-NOTES_FILE = "evaluator_notes.py"
-"""File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
-to tell the model of a value. It is no part of the hash, and other wordings go without it."""
 
 
 class EvaluatorFailed(TaskError):  # noqa: N818 - about the task's own file
@@ -81,24 +81,24 @@ class Task:
 
     @property
     def initial_program(self) -> str:
-        """Source text of generation 0."""
+        """Source text of generation 0, see `evo.unpack`."""
         return self.record.files[self.record.program_file]
 
     def evaluate(self, program: object = None, model: object = None) -> Evaluation:
         """Evaluates a program, by default the initial one, as `evo.evaluate` does.
 
         Args:
-            program: Source text, or the text that evolves; a function is its source.
+            program: Source text, the text that evolves, a function, or a dict of some of its files.
             model: What answers where a text is evaluated on a data set (default: the offline
                 model).
         """
         import evo
 
-        if program is not None and not isinstance(program, str):
+        if program is not None and not isinstance(program, str | Mapping):
             from evo.capture import capture
 
             program = capture(program).text
-        text = self.initial_program if program is None else program
+        text: str | Mapping[str, str] = self.initial_program if program is None else program
         asked = {} if model is None else {"model": model}
         return evo.evaluate(self, text, **asked)  # type: ignore[arg-type]  # it says what it takes
 
@@ -132,12 +132,7 @@ class Task:
             )
         if place.exists() and any(place.iterdir()):
             raise TaskError(f"{place}: expected a new or an empty folder")
-        for name, text in record.files.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_text(text, encoding="utf-8")
-        for name, text in record.encoded.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(base64.b64decode(text))
+        write_folder(place, record)
         return place
 
     def _repr_html_(self) -> str:
@@ -193,8 +188,11 @@ def load_task(
         )
     folder, config, wording = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
-    files, encoded, omitted = read_folder(folder, paths.values(), config.files)
+    evolving = several_files(folder, config.program, paths.values(), program)
+    files, encoded, omitted = read_folder(folder, {**paths, **evolving}.values(), config.files)
     names = {key: relative(folder, path) for key, path in paths.items()}
+    if evolving:
+        files, names["program"] = packed(files, evolving), PROGRAM_FILES
     for name in names.values():
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
@@ -202,7 +200,7 @@ def load_task(
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
-    evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
+    evolves = config.evolves or evolves_by(next(iter(evolving), names["program"]))
     what = "program" if evolves == "python" else "text"
     isolation: Isolation = "separate"
     stages: tuple[StageRecord, ...] = ()
@@ -230,6 +228,7 @@ def load_task(
         notes_file=NOTES_FILE if noted and not wording else "",
         column=config.prompt,
         stages=stages,
+        program_files=config.program if isinstance(config.program, tuple) else (),
         **{key: getattr(config, key) for key in _KEPT},
     )
     loaded = finished(
@@ -309,6 +308,8 @@ def _find_files(
     }
     found = {}
     for what, (given, configured, usual) in wanted.items():
+        if isinstance(configured, tuple):  # several files, which `several_files` finds
+            continue
         if given is not None:
             found[what] = _find_file(folder, what, [folder / given, Path(given).expanduser()])
         elif configured is not None:
@@ -362,6 +363,10 @@ def _check(record: TaskRecord, where: str) -> None:
     )
     batches = "stages: a text on a data set is tried in growing batches of it, batches=, instead"
     refuse(record.stages and record.asks_model, batches)
+    refuse(
+        record.program_files and record.asks_model,
+        "program: a model is asked instances under one text; a function here may ask under each",
+    )
     refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
     harness = record.files.get(record.harness_file, "")
     refuse(

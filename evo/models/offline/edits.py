@@ -43,7 +43,7 @@ def edit(source: str, draws: KeyedStream, *, but: str = "") -> tuple[str, str]:
     chosen = {draws.weighted(weights) for _ in range(draws.integer(1, 2))}
     for site in sorted(chosen, key=lambda site: -site.start):
         text = source[site.start : site.end]
-        new = draws.pick(site.alternatives) if site.alternatives else _number(text, draws)
+        new = draws.pick(site.alternatives) if site.alternatives else change_number(text, draws)
         source = source[: site.start] + new + source[site.end :]
     return source, f"I change {' and '.join(sorted({_WORDS[site.kind] for site in chosen}))}."
 
@@ -95,7 +95,7 @@ def _operator(source: str, starts: list[int], left: ast.expr, right: ast.expr) -
     return [Site("operator", start, start + len(sign), _OPERATORS[sign])]
 
 
-def _number(text: str, draws: KeyedStream) -> str:
+def change_number(text: str, draws: KeyedStream) -> str:
     """Returns another literal: a whole number stays whole, near the old one or a multiple."""
     try:
         value: float = int(text, 0)

@@ -23,6 +23,7 @@ from evo.models.offline.formats import Parent, find_parent, frame, reply_format
 from evo.models.offline.problems import find_problem, solve
 from evo.models.offline.program import find_bank, read_chain, write_chain
 from evo.models.offline.rewrite import choose_operation, rewrite
+from evo.models.offline.several import files_shown, rewrite_files, text_of
 from evo.models.offline.texts import rewrite_text
 
 _PLAIN = (
@@ -41,6 +42,9 @@ def answer(
     later = OFFLINE_MODELS[model] != OFFLINE_VERSION
     if later and (triple := second.read_triple(system, prompt)) is not None:
         return second.score_triple(triple, seed=seed), "stop"
+    if files := files_shown(prompt):
+        draws = KeyedStream(OFFLINE_MODELS[model], text_of(files), key)
+        return _rewrite_files(files, f"{system}\n{prompt}", draws, temperature), "stop"
     parent, careful = find_parent(prompt), False
     if parent is None:
         problem = find_problem(prompt)
@@ -50,6 +54,20 @@ def answer(
         parent, careful = second.prepare(parent, prompt, key)
     draws = KeyedStream(OFFLINE_MODELS[model], parent.text.strip(), key)
     return _rewrite(parent, f"{system}\n{prompt}", draws, temperature, careful)
+
+
+def _rewrite_files(
+    files: dict[str, Parent], asked: str, draws: KeyedStream, temperature: float
+) -> str:
+    """Rewrites one of several files, or answers in prose."""
+    if draw_failure(draws, temperature=temperature) == "prose":
+        return draws.pick(WORDS.prose)
+
+    def program(text: str) -> tuple[str, str]:
+        return _rewrite_program(text, draws, boldness=temperature / 0.6)
+
+    wanted = reply_format(asked)
+    return rewrite_files(files, draws, diff="difference" in wanted, program=program)
 
 
 def _rewrite(

@@ -1,4 +1,4 @@
-"""From parents and feedback to the messages of a call, and from a reply to a program. All pure."""
+"""From parents and feedback to the messages of a call. All pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from evo.logs.records import Evaluation, Evolves, TaskRecord
+from evo.logs.records import Evaluation, TaskRecord
+from evo.logs.several import header_line, unpack
 from evo.logs.types import JsonObject
 from evo.logs.words import Edits
+from evo.tasks.languages import fence_of
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
@@ -39,9 +41,6 @@ lines in their place
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
-
-MOST_BLOCKS = 1000
-"""SEARCH/REPLACE blocks of a reply at most."""
 
 ENDS = 80
 """Characters at either end of a long answer or reply that a prompt tells of."""
@@ -105,6 +104,8 @@ def build_messages(
         edits: Whether the reply is a full rewrite, or SEARCH/REPLACE blocks.
         rules: Sentences about what a program may not change, each with a space behind it.
     """
+    several = bool(task.program_files)
+    whole = edits == "rewrite" and not several
     if task.evolves == "python":
         what, block = "program", "python"
         rules = f"Keep the names and signatures of its functions. {rules}"
@@ -113,26 +114,60 @@ def build_messages(
     texts = [program, *(other.program for other in (*mixed, *inspirations))]
     runs = [len(run) for text in texts for run in re.findall("`+", text)]
     fence = "`" * max(3, 1 + max(runs, default=0))
-    system = f"You improve a {what} step by step. {statement or task.statement}\n\n" + (
-        f"Answer with the whole improved {what} in one {block} code block."
-        if edits == "rewrite"
-        else f"Answer with changes to the current {what} in SEARCH/REPLACE blocks."
-    )
+    if several:
+        asked = _asked_files(task, program, edits)
+    elif edits == "rewrite":
+        asked = f"Answer with the whole improved {what} in one {block} code block."
+    else:
+        asked = f"Answer with changes to the current {what} in SEARCH/REPLACE blocks."
+    system = f"You improve a {what} step by step. {statement or task.statement}\n\n{asked}"
     others = [(f"Another {what}, to mix in", each) for each in mixed]
     others += [(f"Another {what}", each) for each in inspirations]
     shown = "".join(
         f"{who} (fitness {_stated(other.fitness)}):\n"
-        f"{fence}{block}\n{other.program.rstrip()}\n{fence}\n"
+        f"{_blocks(other.program, several, fence, block)}"
         for who, other in others
     )
+    last = f"Give one {fence}{block} block."
+    if several:
+        last = f"Give each file that you change, in a {fence} block below its header line."
     user = (
         f"{shown}Current {what} (fitness {_stated(fitness)}; higher is better):\n"
-        f"{fence}{block}\n{program.rstrip()}\n{fence}\n{feedback}"
-        f"{'Rewrite it in full' if edits == 'rewrite' else 'Change it'} so that its fitness is "
+        f"{_blocks(program, several, fence, block)}{feedback}"
+        f"{'Rewrite it in full' if whole else 'Change it'} so that its fitness is "
         f"higher. {OPERATORS[operator].format(what=what)}{rules}"
-        + (f"Give one {fence}{block} block." if edits == "rewrite" else BLOCKS.format(what=what))
+        + (last if edits == "rewrite" else BLOCKS.format(what=what))
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def _blocks(program: str, several: bool, fence: str, block: str) -> str:
+    """Returns a program in its code block, or each of its files in one below its header line."""
+    if not several:
+        return f"{fence}{block}\n{program.rstrip()}\n{fence}\n"
+    return "".join(
+        f"{header_line(name)}\n{fence}{fence_of(name)}\n{text.rstrip()}\n{fence}\n"
+        for name, text in unpack(program).items()
+    )
+
+
+def _asked_files(task: TaskRecord, program: str, edits: Edits) -> str:
+    """Returns how a reply gives the files of a program of several."""
+    names = list(unpack(program))
+    new = [pattern for pattern in task.program_files if set(pattern) & set("*?[")]
+    if edits == "diff":
+        asked = (
+            "Answer with changes in SEARCH/REPLACE blocks, those of a file below its header line"
+        )
+    else:
+        asked = (
+            "Answer with each file that you change, in full, in a code block below its header line"
+        )
+    asked = f"It has {len(names)} files. {asked}, {header_line(names[0])} for instance."
+    asked += " A file that you leave out stays as it is."
+    if new:
+        asked += f" A new file, named {' or '.join(new)}, is given in full in a code block."
+    return asked
 
 
 def _stated(fitness: float | None) -> str:
@@ -267,108 +302,3 @@ def _quoted(text: str) -> str:
     if len(text) > 2 * ENDS:
         text = f"{text[:ENDS]} [...] {text[-ENDS:]}"
     return text if text == " ".join(text.split()) else json.dumps(text, ensure_ascii=False)
-
-
-# A block left open runs to the end of the text; what is matched once is never tried again.
-_BLOCK = re.compile(
-    r"""^[ ]{0,3}(?P<marks>(?P<mark>[`~])(?P=mark){2,}+)[ \t]*+(?P<tag>[\w+.-]*+)[^\n`]*+$
-    (?P<body>.*?)
-    (?:^[ ]{0,3}(?P<end>(?P=marks)(?P=mark)*+)[ \t]*+(?![\w+.-])[^\n`]*+$|\Z)""",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
-)
-_TAGS: dict[Evolves, frozenset[str]] = {
-    "python": frozenset({"python", "py", "python3"}),
-    "text": frozenset({"text", "txt", "markdown", "md", "plaintext", ""}),
-}
-
-
-def parse_reply(
-    reply: str | None, *, finish_reason: str | None = None, evolves: Evolves = "python"
-) -> str | None:
-    """Returns the program in a reply, or None.
-
-    It is the last complete block of the task's language outside <think>...</think>; an untagged
-    block counts where none is tagged, and for a text, which may be in any language, a block of
-    whatever tag where there is no other. A truncated reply (finish reason `length`, or a block left
-    open) has no program.
-    """
-    if reply is None or finish_reason == "length":
-        return None
-    # Only the last block of each tag may hold the program, and only the last of all may be open.
-    found = {block["tag"]: block for block in _BLOCK.finditer(_without_thoughts(reply))}
-    blocks = sorted(found.values(), key=re.Match.start)
-    if blocks and blocks[-1]["end"] is None:
-        return None
-    bodies = dict[str, str]()
-    for block in blocks:
-        tag = block["tag"].lower()
-        kind = "tagged" if tag in _TAGS[evolves] else "other" if tag else "untagged"
-        bodies[kind] = block["body"]
-    kinds = ("tagged", "untagged", "other") if evolves == "text" else ("tagged", "untagged")
-    body = next((bodies[kind] for kind in kinds if kind in bodies), "")[1:-1]
-    return body + "\n" if body.strip() else None
-
-
-def _without_thoughts(reply: str) -> str:
-    """Returns a reply without what stands in <think>...</think>, and with plain line ends.
-
-    Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
-    prompt, so only the closing one is in the reply.
-    """
-    first, *rest = reply.split("<think>")
-    # What follows the end of a thought is told; a thought without an end has no such part.
-    told = "".join([first, *(part for text in rest for part in text.split("</think>", 1)[1:])])
-    return told.rpartition("</think>")[2].replace("\r\n", "\n")
-
-
-class NoMatch(ValueError):  # noqa: N818
-    """A reply holds no SEARCH/REPLACE block, or one whose lines are not in the program."""
-
-
-def apply_blocks(program: str, reply: str) -> str:
-    """Returns a program after the SEARCH/REPLACE blocks of a reply, one after another.
-
-    A block replaces the first place where its lines stand, spaces at their ends left aside.
-
-    Raises:
-        NoMatch: There is no block, or one does not match, which the message names.
-    """
-    blocks = _changes(_without_thoughts(reply))
-    if not blocks:
-        raise NoMatch("no SEARCH/REPLACE block")
-    if len(blocks) > MOST_BLOCKS:
-        raise NoMatch(f"expected at most {MOST_BLOCKS:,} blocks, got {len(blocks):,}")
-    lines = program.rstrip("\n").split("\n")
-    known = _framed(lines)
-    for number, (search, replacement) in enumerate(blocks, start=1):
-        wanted = _framed(search.rstrip("\n").split("\n"))
-        if not wanted.strip("\n"):
-            raise NoMatch(f"block {number} has no lines to replace")
-        if (start := known.find(wanted)) < 0:
-            first = next(line for line in wanted.split("\n") if line).strip()[:80]
-            raise NoMatch(f"block {number} does not match the program: {first!r}")
-        new = replacement.removesuffix("\n").split("\n") if replacement else []
-        before, count = known.count("\n", 0, start), wanted.count("\n") - 1
-        lines[before : before + count] = new
-        known = known[:start] + (_framed(new) if new else "\n") + known[start + len(wanted) :]
-    return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _framed(lines: Sequence[str]) -> str:
-    """Returns lines without spaces at their ends, each between line ends."""
-    return "\n".join(["", *(line.rstrip() for line in lines), ""])
-
-
-_CHANGE = re.compile(
-    r"""^<{7}[ ]?SEARCH[ \t]*+\n(.*?)
-    (?:^={7}[ \t]*+\n(.*?)(?:^>{7}[ ]?(REPLACE)[ \t]*+$|\Z)|\Z)""",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
-)
-
-
-def _changes(text: str) -> list[tuple[str, str]]:
-    """Returns what each SEARCH/REPLACE block of a text searches and what it puts in its place.
-
-    A block left open runs to the end of the text, so that it is read once, and does not count.
-    """
-    return [(found[1], found[2]) for found in _CHANGE.finditer(text) if found[3]]

@@ -1,0 +1,39 @@
+"""From parents and feedback to the messages of a call, and from a reply to a program. All pure."""
+
+from evo.prompt.messages import (
+    EXACT_VERSION,
+    NOTED_VERSION,
+    OPERATORS,
+    PROMPT_VERSION,
+    TOLD_VERSION,
+    Message,
+    ShownProgram,
+    TriedProgram,
+    build_messages,
+    feedback,
+    inspire,
+    last_line,
+    public_metrics,
+)
+from evo.prompt.replies import NoMatch, apply_blocks, files_after, parse_reply, reply_of_files
+
+__all__ = [
+    "EXACT_VERSION",
+    "NOTED_VERSION",
+    "OPERATORS",
+    "PROMPT_VERSION",
+    "TOLD_VERSION",
+    "Message",
+    "NoMatch",
+    "ShownProgram",
+    "TriedProgram",
+    "apply_blocks",
+    "build_messages",
+    "feedback",
+    "files_after",
+    "inspire",
+    "last_line",
+    "parse_reply",
+    "public_metrics",
+    "reply_of_files",
+]
