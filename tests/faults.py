@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LATER = 0.3  # seconds
@@ -193,3 +196,83 @@ def faulty(fault: Fault, *texts: str) -> Iterator[RawServer]:
         yield server
         with contextlib.suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def deaf() -> Iterator[str]:
+    """The address of a port whose queue of connections is full."""
+    with contextlib.ExitStack() as opened:
+        listening = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def talking(*pieces: bytes, reads: bool = True) -> Iterator[str]:
+    """The address of a server that says these things to everybody, every .5 s."""
+
+    def talk(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(0.5)
+            if reads:
+                connection.recv(1 << 16)
+            time.sleep(60)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=talk, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        if not reads:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+PHASES = (
+    *("looking up", "connecting", "TLS", "a silent proxy", "a dripping proxy", "sending"),
+    *ENDLESS,
+)
+"""Phases of a request in which an endpoint can be slow for ever."""
+
+
+def text_of(phase: str) -> str:
+    """What to ask an endpoint that is stuck in a phase: of sending, more than is buffered."""
+    return "x" * (3 << 20) if phase == "sending" else "child 0"
+
+
+@contextlib.contextmanager
+def stuck_in(phase: str) -> Iterator[str]:
+    """The address of an endpoint that is slow for ever in some phase of a request."""
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(mock.patch.dict(os.environ, {"OPENAI_API_KEY": "k"}))
+        if phase in ENDLESS:
+            yield opened.enter_context(faulty(ENDLESS[phase], "child 0")).url
+        elif phase == "looking up":
+            lookup = socket.getaddrinfo
+
+            def slow(host: Any, *more: Any, **named: Any) -> Any:
+                if host == "slow.internal":
+                    time.sleep(3.0)
+                return lookup("127.0.0.1", *more, **named)
+
+            opened.enter_context(mock.patch.object(socket, "getaddrinfo", slow))
+            yield "http://slow.internal:9/v1"
+        elif phase == "connecting":
+            yield f"http://{opened.enter_context(deaf())}/v1"
+        elif phase == "sending":
+            yield f"http://{opened.enter_context(talking(reads=False))}/v1"
+        elif phase == "TLS":
+            yield f"https://{opened.enter_context(talking())}/v1"
+        else:
+            drip = [bytes([byte]) for byte in b"HTTP/1.1 200 Connected"]
+            proxy = opened.enter_context(talking(*(drip if "dripping" in phase else ())))
+            opened.enter_context(mock.patch.dict(os.environ, {"HTTPS_PROXY": f"http://{proxy}"}))
+            yield "https://far.internal/v1"

@@ -340,7 +340,9 @@ class ModelClient:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         started = time.monotonic()
         try:
-            exchange = self._open().post(body)
+            wire = self._open()
+            started = time.monotonic()  # without the loading of libraries by the first call
+            exchange = wire.post(body)
             if not isinstance(exchange, Exchange):
                 exchange = self._await(exchange)
             elif time.monotonic() - started > self._timeout:

@@ -9,6 +9,8 @@ import asyncio
 import atexit
 import base64
 import contextlib
+import functools
+import os
 import ssl
 import weakref
 from collections.abc import AsyncIterator
@@ -153,9 +155,15 @@ def _is_tls(url: URL) -> bool:
 
 
 def _context() -> ssl.SSLContext:
+    return _context_of(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@functools.cache
+def _context_of(*_: str | None) -> ssl.SSLContext:
+    """Returns which certificates count, as for the openai client; reading them takes a while."""
     import httpx2
 
-    return httpx2.create_ssl_context()  # which certificates count is as for the openai client
+    return httpx2.create_ssl_context()
 
 
 def _proxy_of(url: URL) -> tuple[URL | None, dict[str, str] | None]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
-import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from endpoints import together
-from faults import ENDLESS, RIGHT, WRONG, Send, faulty, second_late
+from faults import PHASES, RIGHT, WRONG, Send, faulty, second_late, stuck_in, text_of
 
 from evo.logs.records import Model, Sampling
 from evo.models.client import Call, CallCancelled, Endpoint, EndpointError, ModelClient
@@ -24,6 +23,12 @@ SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)
 
 LATE = 2.0
 """Seconds by which an end may be late here, where other tests run; a benchmark measures it."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded() -> None:
+    """The first call of a process loads libraries, which takes longer than some deadlines."""
+    importlib.import_module("evo.models.library")
 
 
 def client_of(url: str, **how: Any) -> ModelClient:
@@ -108,86 +113,19 @@ def test_no_spelling_of_the_key_leaves_an_endpoint(key: str) -> None:
 # --- deadlines and cancelling
 
 
-@contextlib.contextmanager
-def deaf() -> Iterator[str]:
-    """The address of a port whose queue of connections is full."""
-    with contextlib.ExitStack() as opened:
-        listening = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(3):
-            waiting = opened.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listening.getsockname())
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-
-
-@contextlib.contextmanager
-def talking(*pieces: bytes) -> Iterator[str]:
-    """The address of a server that says these things to everybody, every .5 s."""
-
-    def talk(connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            for piece in pieces:
-                connection.sendall(piece)
-                time.sleep(0.5)
-            connection.recv(1 << 16)
-            time.sleep(60)
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=talk, args=(listening.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-PHASES = ("looking up", "connecting", "TLS", "a silent proxy", "a dripping proxy", *ENDLESS)
-
-
-@contextlib.contextmanager
-def stuck_in(phase: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of an endpoint that is slow for ever in some phase of a request."""
-    with contextlib.ExitStack() as opened:
-        if phase in ENDLESS:
-            yield opened.enter_context(faulty(ENDLESS[phase], "child 0")).url
-        elif phase == "looking up":
-            lookup = socket.getaddrinfo
-
-            def slow(host: Any, *more: Any, **named: Any) -> Any:
-                if host == "slow.internal":
-                    time.sleep(3.0)
-                return lookup("127.0.0.1", *more, **named)
-
-            monkeypatch.setattr(socket, "getaddrinfo", slow)
-            yield "http://slow.internal:9/v1"
-        elif phase == "connecting":
-            yield f"http://{opened.enter_context(deaf())}/v1"
-        elif phase == "TLS":
-            yield f"https://{opened.enter_context(talking())}/v1"
-        else:
-            drip = [bytes([byte]) for byte in b"HTTP/1.1 200 Connected"]
-            proxy = opened.enter_context(talking(*(drip if "dripping" in phase else ())))
-            monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy}")
-            yield "https://far.internal/v1"
-
-
 @pytest.mark.parametrize("phase", PHASES)
-def test_the_deadline_and_cancelling_hold_in_every_phase(
-    phase: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+def test_the_deadline_and_cancelling_hold_in_every_phase(phase: str) -> None:
+    text = text_of(phase)
     with (
-        stuck_in(phase, monkeypatch) as url,
+        stuck_in(phase) as url,
         contextlib.closing(client_of(url, retries=0, timeout=0.5)) as client,
     ):
         began = time.monotonic()
-        call = ask(client, "child 0")
+        call = ask(client, text)
         assert 0.5 <= time.monotonic() - began < 0.5 + LATE
         assert [attempt.status for attempt in call.attempts] == ["timeout"]
     with (
-        stuck_in(phase, monkeypatch) as url,
+        stuck_in(phase) as url,
         contextlib.closing(client_of(url, timeout=30.0)) as client,
     ):
         cancelled: list[float] = []
@@ -198,7 +136,7 @@ def test_the_deadline_and_cancelling_hold_in_every_phase(
 
         threading.Timer(0.3, cancel).start()
         with pytest.raises(CallCancelled):
-            ask(client, "child 0")
+            ask(client, text)
         assert time.monotonic() - cancelled[0] < LATE
 
 
