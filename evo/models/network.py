@@ -10,6 +10,7 @@ import atexit
 import base64
 import contextlib
 import functools
+import io
 import os
 import ssl
 import weakref
@@ -26,6 +27,7 @@ from evo.models import background
 from evo.models.answer import Exchange, NotSent, TooMuch
 
 KEEP_ALIVE = 60.0  # seconds that an idle connection is kept
+_PIECEMEAL = 1 << 20  # bytes of a request beyond which it is sent in pieces
 _NOT_SENT = (
     aiohttp.ClientConnectorError,  # no address, no connection, no TLS; also of a proxy
     aiohttp.ClientHttpProxyError,  # the proxy opens no tunnel
@@ -99,9 +101,10 @@ class NetworkSession:
             raise NotSent(f"expected an http:// proxy in the environment, got {proxy.scheme}://")
         if login and not self._tunnels:
             headers = {**headers, **login}
+        data = io.BytesIO(content) if content and len(content) > _PIECEMEAL else content
         try:
             return await self._session.request(
-                method, url, headers=headers, data=content, allow_redirects=False,
+                method, url, headers=headers, data=data, allow_redirects=False,
                 proxy=proxy, proxy_headers=login,
             )  # fmt: skip
         except _NOT_SENT as error:
