@@ -81,3 +81,12 @@ def test_ctrl_c_gives_calls_five_seconds_and_a_second_one_none(
     assert not verify(log.path).faults
     assert len(log.children) < CALLS
     assert sum(len(call.attempts) for call in log.calls) == CALLS  # each was sent, and may cost
+    if not busy:
+        with OfflineServer() as server:  # the endpoint is well again
+            model = evo.Model("offline", base_url=server.url)
+            whole = evo.resume(log.path, model=model, progress=False)
+        assert not verify(log.path).faults
+        assert len(whole.children) == CALLS
+        attempts = [attempt for call in whole.calls for attempt in call.attempts]
+        answered = [attempt for attempt in attempts if attempt.status == "ok"]
+        assert (len(answered), len(attempts)) == (CALLS, 2 * CALLS)  # what was spent stays counted

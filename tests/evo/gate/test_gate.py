@@ -261,8 +261,8 @@ def faulty(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -
         handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
 
 
-def test_thirty_clients_on_a_faulty_endpoint_spend_the_budget_exactly() -> None:
-    budget, finals = 200, Counter[int]()
+def test_two_hundred_clients_on_a_faulty_endpoint_spend_the_budget_exactly() -> None:
+    budget, clients, finals = 400, 200, Counter[int]()
 
     def work(name: int) -> None:
         with posting(gate) as post:
@@ -275,8 +275,8 @@ def test_thirty_clients_on_a_faulty_endpoint_spend_the_budget_exactly() -> None:
                         return
 
     with Upstream(faulty) as upstream, Gate(upstream.model, budget={"calls": budget}) as gate:
-        with ThreadPoolExecutor(30) as pool:
-            list(pool.map(work, range(30)))
+        with ThreadPoolExecutor(clients) as pool:
+            list(pool.map(work, range(clients)))
         assert gate.account.in_flight == 0
     assert len(upstream.seen) == budget
     lines = logged(gate.log)
