@@ -288,7 +288,8 @@ class Arm:
                 assert self._scorer is not None
                 return score_of(self._scorer, item)
             case ScreenItem():
-                return refusal(item.program, filters=item.filters, archive=item.archive)
+                with self._resources.screening:
+                    return refusal(item.program, filters=item.filters, archive=item.archive)
             case DrawItem():
                 return self.draws.perform(item)
             case BatchesItem():

@@ -57,6 +57,10 @@ class ByHand(Protocol):
         ...
 
 
+SCREENED = 4
+"""Programs that filters look at, at a time."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What the runs of a session share.
@@ -72,6 +76,9 @@ class Resources:
         active: The children under way, by log and number. Calls are ended only once these are
             logged.
         tally: Counts the calls.
+        threads: Threads that generations borrow.
+        screening: Limits the filters at work. They share Python's lock, and with many of them the
+            thread that a user interrupts would seldom get it.
     """
 
     settings: Settings
@@ -84,6 +91,7 @@ class Resources:
     active: set[tuple[Path, int]] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
     threads: Threads = field(default_factory=Threads)
+    screening: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(SCREENED))
     _callers: dict[str, Caller] = field(default_factory=dict)
     _said: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)

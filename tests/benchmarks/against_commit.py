@@ -3,7 +3,7 @@
     python tests/benchmarks/against_commit.py COMMIT [PAIRS] [LATER]
 
 With a later commit, that is measured in place of the checkout, so that one change can be told from
-all others: evaluators in a server of their own are `38fd4e9~1 5 38fd4e9`.
+all others.
 
 Each run is a process of its own that makes 16 children a generation with the offline model, 16
 calls at a time, and counts the time from the first line of `evo.run` to its return; a run of one

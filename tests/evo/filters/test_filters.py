@@ -3,10 +3,13 @@
 import itertools
 import random
 import re
+import signal
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -25,6 +28,7 @@ from evo.filters.same_program import _alike
 from evo.runs.configuration import find_run, make_header, make_header_again
 from evo.runs.identity import as_begun, differences
 from evo.runs.planning import asked_in
+from evo.runs.resources import SCREENED
 from evo.runs.state import costs_of_log
 from evo.searches import Member
 from replay.logs.tables import load_tables
@@ -271,6 +275,42 @@ def test_the_first_filter_that_refuses_gives_the_reason() -> None:
     assert refusal("long", filters=filters, archive=[]) == "sized: 4 characters"
     both = refusal("long", filters=filters, archive=archive("long"))
     assert both == "same_program: generation 1, child 0 is the same"
+
+
+@dataclass(frozen=True)
+class Endless:
+    """Goes round in plain Python until a test is over, and counts how many do."""
+
+    name = "endless"
+    over = threading.Event()
+    at_work: ClassVar[list[int]] = []
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Interrupts the run once as many are at work as may be."""
+        self.at_work.append(1)
+        if len(self.at_work) == SCREENED:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+        until = time.monotonic() + 60
+        while not self.over.is_set() and time.monotonic() < until:
+            pass
+        return None
+
+
+def test_an_interrupt_ends_a_run_whatever_filters_do(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.runs.handle.GRACE", 0.1)  # what calls under way have
+    path, began = tmp_path / "a.jsonl", time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evo.run(task, filters=[Endless()], children=8, generations=1, log=path,
+                    max_concurrent=8, progress=False, workers=1)  # fmt: skip
+        assert time.monotonic() - began < 40
+        assert len(Endless.at_work) == SCREENED
+    finally:
+        Endless.over.set()
+    again = evo.run(task, filters=[Endless()], children=8, generations=1, log=path, **QUIET)
+    assert len(again.children) == 8
 
 
 def test_refused_children_cost_their_call_and_are_never_parents(task: Path, tmp_path: Path) -> None:
