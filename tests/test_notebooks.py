@@ -23,7 +23,7 @@ nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra [not
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, LONGEST_DEF, LONGEST_TEXT = 20, 5, 41
-MOST_WORDS, MOST_CELLS = 900, 20
+MOST_WORDS, MOST_CELLS = 800, 15
 
 every = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -103,6 +103,17 @@ def test_it_is_short(path: Path) -> None:
     text = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     assert sum(len(each.split()) for each in text) <= MOST_WORDS
     assert len(code_cells(path)) <= MOST_CELLS
+
+
+DECIDES = ("00", "01", "03", "04", "05", "10", "11", "12")
+"""Notebooks that compare ways to spend calls."""
+
+
+@every
+def test_it_ends_in_a_decision_where_it_compares(path: Path) -> None:
+    if path.stem[:2] in DECIDES:
+        last = [cell for cell in read(path).cells if cell.cell_type == "code"][-1]
+        assert "replay.advise(" in last.source
 
 
 ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.protocols", "evo.rewards", "evo.searches"}

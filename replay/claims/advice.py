@@ -14,6 +14,7 @@ import pandas as pd
 from replay.claims.decision import POWER, decide, detectable, still_needed
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
+from replay.planning.choices import BudgetPlan
 from replay.planning.depth import DepthBreadth
 from replay.statistics.intervals import student
 from replay.statistics.resampling import holm
@@ -41,7 +42,7 @@ class _Case:
     held_back: str = ""
 
 
-def advise(*found: Verdict | TaskComparison | DepthBreadth | pd.DataFrame) -> str:
+def advise(*found: Verdict | TaskComparison | DepthBreadth | BudgetPlan | pd.DataFrame) -> str:
     """Says what to do, how sure that is, and what would change it.
 
     Several verdicts share an error of 5 % by Holm's rule, so that trying many policies makes none
@@ -50,8 +51,9 @@ def advise(*found: Verdict | TaskComparison | DepthBreadth | pd.DataFrame) -> st
     Args:
         *found: Results of `replay.judge` on the same runs, whose second side is the same; or one
             of these: a comparison over tasks by `replay.compare`, for which configuration to use;
-            a grid of `replay.depth_breadth`, for which split of its largest budget to use; a
-            ledger of `replay.ledger`, for whether a policy over several runs beats one run.
+            a plan of `replay.plan`, for how to spend its budget; a grid of `replay.depth_breadth`,
+            for which split of its largest budget to use; a ledger of `replay.ledger`, for whether a
+            policy over several runs beats one run.
 
     Returns:
         Sentences, of a grid or a ledger a line for each task: the decision with its effect,
@@ -67,6 +69,8 @@ def advise(*found: Verdict | TaskComparison | DepthBreadth | pd.DataFrame) -> st
     """
     if len(found) == 1 and isinstance(found[0], TaskComparison):
         return _over_tasks(found[0])
+    if len(found) == 1 and isinstance(found[0], BudgetPlan):
+        return _planned(found[0])
     if len(found) == 1 and isinstance(found[0], DepthBreadth):
         return "\n".join(_splits(found[0]))
     if len(found) == 1 and isinstance(found[0], pd.DataFrame):
@@ -74,8 +78,8 @@ def advise(*found: Verdict | TaskComparison | DepthBreadth | pd.DataFrame) -> st
     verdicts = [each for each in found if isinstance(each, Verdict)]
     if not verdicts or len(verdicts) < len(found):
         raise ValueError(
-            "expected verdicts of replay.judge, or one comparison of replay.compare, grid of "
-            "replay.depth_breadth or table of replay.ledger, got "
+            "expected verdicts of replay.judge, or one of replay.compare, replay.plan, "
+            "replay.depth_breadth or replay.ledger, got "
             f"{[type(each).__name__ for each in found]}"
         )
     if len(others := {each.b for each in verdicts}) > 1:
@@ -171,6 +175,35 @@ def _splits(grid: DepthBreadth) -> Iterator[str]:
             yield f"{start}Use {usual}, the best of {top['splits']} with p {top['p_best']:.2f}."
         else:
             yield start + _of_several([case])
+
+
+def _planned(plan: BudgetPlan) -> str:
+    """How to spend the budget of a plan, and which lead would change that."""
+    pilot = f"(n = {plan.pilot_runs} runs of the pilot, {plan.pilot_calls:,} calls)"
+    if plan.departs:
+        row = plan.options.iloc[0]
+        return (
+            f"Spend the budget of {plan.budget:g} on {plan.choice}: in simulation it leads by "
+            f"{row['ahead']:+.3g}, beyond its margin of {row['margin']:.3g} {pilot}. What would "
+            "change that: a pilot in which the lead is no larger than the margin."
+        )
+    text = (
+        f"Stay with {plan.usual} for the budget of {plan.budget:g}: no other way to spend it leads "
+        f"by more than chance explains {pilot}."
+    )
+    for other in plan.needed.to_dict("records"):
+        name = f"one run of N = {other['children']}"
+        if other["arms"] > 1:
+            name = f"{other['arms']} runs under {other['policy']}"
+        text += (
+            f" What would change that: {name}, with a lead of more than {other['margin']:.3g}; in "
+            f"simulation it is {other['ahead']:+.3g}"
+        )
+        if 0 < other["ahead"] < other["margin"]:
+            more = plan.pilot_runs * (other["margin"] / other["ahead"]) ** 2
+            text += f", and about {more:,.0f} runs in the pilot would show it, were it the true one"
+        text += "."
+    return text
 
 
 def _one(case: _Case) -> str:

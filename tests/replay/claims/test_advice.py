@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_runs import as_frame
+from synthetic_runs import as_frame, chain_runs
 
 import replay
 
@@ -90,3 +90,13 @@ def test_a_ledger_says_whether_policies_beat_one_run() -> None:
     said = replay.advise(table)
     assert "ucb1" in said
     assert said.count("one run") == 1
+
+
+def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> None:
+    frame, children = chain_runs(sizes=(1, 4), budget=16, seeds=range(4))
+    plan = replay.plan(frame, budget=64, children=children, arms=(), kernels=6)
+    said = replay.advise(plan)
+    start = "Spend the budget of 64 on" if plan.departs else "Stay with one run of"
+    assert said.startswith(start)
+    assert f"n = {plan.pilot_runs} runs" in said
+    assert "What would change that" in said
