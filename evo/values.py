@@ -76,7 +76,7 @@ class Kind(Generic[T]):
             if name not in known:
                 hint = meant(str(name), known)
                 raise ValueError(f"unknown {self.what} {name!r}: one of {', '.join(known)}{hint}")
-            return self._made(name, known[name], fields)
+            return self._build(name, known[name], fields)
         if not self.has(given):
             raise MistakenType(
                 f"expected the name of a {self.what}, or a value of a frozen dataclass with "
@@ -168,14 +168,14 @@ class Kind(Generic[T]):
         made = known[record.name]
         if record.name in self.earlier and self._is_shipped(record):
             made = self.earlier[record.name](record)
-        found = self._made(record.name, made, record.fields)
+        found = self._build(record.name, made, record.fields)
         record.__dict__.update(self.attach(record, found).__dict__)
         return found
 
     def _classes(self) -> dict[str, Callable[..., T]]:
         return {**plugged_in(self.group), **self.known}
 
-    def _made(self, name: str, made: Callable[..., T], fields: dict[str, object]) -> T:
+    def _build(self, name: str, made: Callable[..., T], fields: dict[str, object]) -> T:
         try:
             with _converting:  # the first conversion to a type is not safe in several threads
                 found: T = msgspec.convert(fields, made)

@@ -299,3 +299,23 @@ def test_no_two_files_define_a_public_class_of_one_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name)
     assert not {name: places for name, places in found.items() if len(places) > 1}
+
+
+SAYS_NOTHING = {"told", "said", "born", "lead", "head", "bring", "brought", "made"}
+"""Names that CONTRIBUTING replaces by the words for what is meant."""
+
+PUBLIC_SINCE_LONG = {
+    "evo.studies.allocation.driver.told",  # an attribute of `Allocation`
+    "replay.importers.foreign.born",  # importers of users call it
+}
+
+
+def test_functions_and_classes_have_names_that_say_what_they_are() -> None:
+    found = {
+        f"{name}.{node.name}"
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.name.strip("_").lower() in SAYS_NOTHING
+    }
+    assert found == PUBLIC_SINCE_LONG

@@ -61,7 +61,9 @@ def outlook(
 
 def _asked(header: Header) -> list[Header | CriticRecord]:
     """Returns whatever a call of a run may ask: each of its models, and its critic."""
-    models: list[Header | CriticRecord] = [header.asking(each.model.name) for each in header.models]
+    models: list[Header | CriticRecord] = [
+        header.with_model(each.model.name) for each in header.models
+    ]
     return [*(models or [header]), *([header.critic] if header.critic else [])]
 
 

@@ -190,7 +190,7 @@ def stats(logs: LogPaths) -> int:
         n_again += again
         for call in log.calls:
             for each in (tally,) if again else (tally, total):
-                each.add(call.attempts, log.header.asked_by(call))
+                each.add(call.attempts, log.header.asked_of(call))
             own += _latencies(call)
         times = [g.seconds for g in log.generations if g.seconds is not None]
         stats = log.ends[-1].stats if log.ends else {}
@@ -225,7 +225,7 @@ def _by_model(log: Log) -> dict[str, list[Call]]:
     """Returns the calls of a log by the model that they asked; none where all asked the same."""
     found: dict[str, list[Call]] = {}
     for call in log.calls:
-        found.setdefault(log.header.asked_by(call).model.name, []).append(call)
+        found.setdefault(log.header.asked_of(call).model.name, []).append(call)
     return found if len(found) > 1 else {}
 
 
@@ -243,7 +243,7 @@ def _tally_of(calls: Sequence[Call], header: Header) -> Tally:
 
     tally = Tally()
     for call in calls:
-        tally.add(call.attempts, header.asked_by(call))
+        tally.add(call.attempts, header.asked_of(call))
     return tally
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evo.logs.records import Child, Header, LoggedCall, Made, Outcome, Plan, ReplyLine
+from evo.logs.records import Child, Header, InheritableLine, LoggedCall, Outcome, Plan, ReplyLine
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -34,7 +34,7 @@ def parted(child: Child, children: int) -> tuple[ReplyLine, Child]:
     return reply, without_call(child)
 
 
-def as_written(lines: Iterable[Made], header: Header) -> Iterator[Made]:
+def as_written(lines: Iterable[InheritableLine], header: Header) -> Iterator[InheritableLine]:
     """Yields lines as a log with this header holds them: from schema 3 on, children and calls."""
     for line in lines:
         if header.schema >= 3 and isinstance(line, Child) and line.attempts:

@@ -259,7 +259,7 @@ def cost_of_calls(
         median = median_limited_completion(attempt for call in calls for attempt in call.attempts)
     total = Cost()
     for call in calls:
-        of = header.asked_by(call)
+        of = header.asked_of(call)
         total += cost_of_attempts(
             call.attempts, of.model, of.sampling, rule=rule, bounded_completion=median
         )

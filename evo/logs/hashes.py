@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evo.logs.journal import encode_line
-from evo.logs.records import Made, TaskRecord
+from evo.logs.records import InheritableLine, TaskRecord
 
 
 def hash_of_task(record: TaskRecord) -> str:
@@ -17,7 +17,7 @@ def hash_of_task(record: TaskRecord) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def hash_of_lines(lines: Iterable[Made]) -> str:
+def hash_of_lines(lines: Iterable[InheritableLine]) -> str:
     """Returns SHA-256 (hex) of lines, whether or not they are inherited."""
     own = (msgspec.structs.replace(line, inherited=False) for line in lines)
     return hashlib.sha256(b"".join(map(encode_line, own))).hexdigest()

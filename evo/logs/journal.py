@@ -7,7 +7,6 @@ nothing else. The sizes of files and lines are limited, see `evo.logs.caps`.
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
 import re
@@ -15,7 +14,6 @@ import secrets
 import stat
 import tempfile
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -28,6 +26,7 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.decompression import DamagedGzip, decompressed
+from evo.logs.locks import lock, lock_new
 from evo.logs.records import SCHEMA
 from evo.logs.writes import write_at
 from evo.logs.written import WRITTEN
@@ -278,26 +277,6 @@ def write_new(target: Path, data: bytes) -> None:
     os.close(_publish(target, data))
 
 
-def is_written(path: Path) -> bool:
-    """Whether a process holds the lock by which it writes a file."""
-    with suppress(OSError), path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-def _locked(descriptor: int, *, wait: bool) -> bool:
-    """Locks a file for its writer; `is_written` may hold it for a moment, which is waited for."""
-    for pause in (0.0, 0.001, 0.01, 0.05):
-        time.sleep(pause)
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            return True
-    return False
-
-
 def _publish(path: Path, data: bytes) -> int:
     """Creates a file that has its content and its writer's lock as soon as it is visible."""
     hidden = path.with_name(f".new-{secrets.token_hex(8)}")
@@ -306,7 +285,7 @@ def _publish(path: Path, data: bytes) -> int:
             descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
             undo.callback(os.close, descriptor)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_new(descriptor)
                 left = memoryview(data)
                 while left:
                     left = left[os.write(descriptor, left) :]
@@ -362,7 +341,7 @@ class Writer:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise LogError(f"{path}: expected a file, got a pipe or a device")
-        if not _locked(descriptor, wait=wait):
+        if not lock(descriptor, wait=wait):
             os.close(descriptor)
             raise LogBusyError(
                 f"{path}: another process is writing this log; wait for it or stop it"

@@ -28,9 +28,9 @@ from evo.logs.records import (
     Confirmation,
     Generation,
     Header,
+    InheritableLine,
     Initial,
     InstanceCall,
-    Made,
     Outcome,
     Plan,
     Record,
@@ -263,9 +263,9 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     return read_log(target)
 
 
-def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
+def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[InheritableLine]:
     """Returns what a log holds of the generations through `at`, in order; children as given."""
-    lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
+    lines: dict[int, list[InheritableLine]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
     generation_of = generations_of_calls(log.header, children, len(log.generations) + 1)
     records: Iterable[

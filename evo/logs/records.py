@@ -196,14 +196,14 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         """Name of the model, or of all of them."""
         return "+".join(each.model.name for each in self.models) or self.model.name
 
-    def asking(self, name: str) -> Header:
+    def with_model(self, name: str) -> Header:
         """Returns this with the model of that name, of several, as the one that is asked."""
         for each in self.models:
             if each.model.name == name:
                 return msgspec.structs.replace(self, model=each.model, sampling=each.sampling)
         return self
 
-    def asked_by(self, call: object) -> Header | CriticRecord | AskedModel:
+    def asked_of(self, call: object) -> Header | CriticRecord | AskedModel:
         """Returns this with the model that a call of the run asked, or what else was asked.
 
         A call names its model only where the run has several.
@@ -212,9 +212,9 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
             return self.critic
         if self.asks is not None and type(call) is InstanceCall:
             return self.asks
-        return self.asking(getattr(call, "model", ""))
+        return self.with_model(getattr(call, "model", ""))
 
-    def under(self, generation: int) -> Header:
+    def at_generation(self, generation: int) -> Header:
         """Returns what a generation is made under: this, or a segment of before the fork."""
         if self.fork is None or generation > self.fork.at:
             return self
@@ -244,13 +244,13 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     tokens_per_minute: Int | None = None
 
 
-class Made(Record, frozen=True, kw_only=True):
+class InheritableLine(Record, frozen=True, kw_only=True):
     """What a fork's log holds of the run that it left is `inherited`: it was paid for there."""
 
     inherited: bool = False
 
 
-class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
+class Initial(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
     """Generation 0: the evaluation of the initial program, and its `Child.value`.
 
     `second` is its evaluation on another draw, by which a run finds out whether its evaluations are
@@ -271,7 +271,7 @@ class Planned(Record, frozen=True, kw_only=True):
     model: str = ""
 
 
-class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+class Plan(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     """What a generation's children are asked to be, by index; logged before its first call.
 
     Without a barrier it is of one child: the `request` of that number, from 0, which was planned
@@ -284,7 +284,7 @@ class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     after: Int | None = None
 
 
-class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+class Outcome(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One child without its texts: what analysis reads from a log.
 
     `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
@@ -334,7 +334,9 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     value: object = None
 
 
-class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
+class InstanceCall(
+    InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"
+):
     """A call that an evaluation made: the model was asked one instance of the task's data set.
 
     `generation` is the first one with a child of this text, `program` the first 16 hex digits of
@@ -354,7 +356,7 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
     score: float | None = None
 
 
-class LoggedCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class LoggedCall(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call for a child, or for one of its drafts, without its texts; logged when it is over.
 
     `draft`: a negative one was refused for good, failed for a reason that ended the run, or was
@@ -382,7 +384,9 @@ class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
     seconds: float
 
 
-class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
+class Confirmation(
+    InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"
+):
     """A child that was better than its parent, tried against it on fresh draws.
 
     Both met the draws from `draw` on; `parent` and `rival` are their fitness by draw, None where it
@@ -399,7 +403,7 @@ class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confi
     accepted: bool
 
 
-class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
+class Generation(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete; `best` is (generation, index) of the best program so far.
 
     `repeats` names (index, generation, index) of children whose program had been seen, and where.

@@ -82,7 +82,7 @@ class _ClientWire:
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:  # of a client with its own connections
-            raise _told(error) from error
+            raise _failure_of(error) from error
         return Exchange(answer.status_code, answer.headers, answer.content)
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class _SyncWire:
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:
-            raise _told(error) from error
+            raise _failure_of(error) from error
         return Exchange(answer.status_code, answer.headers, answer.content)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ def wire_of(client: Any, seconds: float, *, share: bool) -> _ClientWire | _SyncW
     )
 
 
-def _told(error: openai.APIConnectionError) -> Exception:
+def _failure_of(error: openai.APIConnectionError) -> Exception:
     """Returns an error of a client with its own connections as one that `read_failure` knows."""
     if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
         return NotSent(str(error.__cause__) or "no connection")

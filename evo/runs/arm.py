@@ -214,7 +214,7 @@ class Arm:
 
     def _at_once(self) -> int:
         """Returns how many items of the generation can be under way at once."""
-        header = self.header.under(self.generation + 1)
+        header = self.header.at_generation(self.generation + 1)
         if self._resources.settings.max_concurrent == 1:
             return 1
         return min(header.children * header.drafts, MAX_THREADS)
@@ -344,13 +344,13 @@ class Arm:
             case RunEnd() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
             case CriticCall() | InstanceCall() | ReplyLine():
-                self._resources.tally.add(line.attempts, self.header.asked_by(line))
+                self._resources.tally.add(line.attempts, self.header.asked_of(line))
 
     def _with_rates(self, line: Line) -> Line:
         """Returns a line whose calls keep their prices, if these are no longer the header's."""
         if not isinstance(line, Child | InstanceCall | ReplyLine):
             return line
-        now, logged = (each.asked_by(line).model for each in (self.header, self.state.header))
+        now, logged = (each.asked_of(line).model for each in (self.header, self.state.header))
         rates = {n: getattr(now, n) for n in RATES if getattr(now, n) != getattr(logged, n)}
         if isinstance(line, Child):  # a reply of an earlier session has its own
             known = self.state.replies.get((line.generation, line.index, line.draft))
@@ -389,7 +389,7 @@ class Arm:
         """
         self._writer.check_in_place()
         self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
-        header = self.header.under(generation)
+        header = self.header.at_generation(generation)
         if self.instances is not None:
             self.instances.generation = generation
         if header == self._under:

@@ -95,7 +95,7 @@ class OneCall:
         if (known := state.replies.get((generation, index, draft))) is not None:
             reason = known.attempts[-1].finish_reason if known.attempts else None
             return Call(known.attempts, known.reply, known.reasoning, reason, draft=draft)
-        header = self.header.asking(prompt.planned.model)
+        header = self.header.with_model(prompt.planned.model)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
             call: Call = yield items.CallItem(prompt, draft, seed, header)

@@ -14,7 +14,7 @@ from evo.logs.hashes import hash_of_lines
 from evo.logs.journal import LogError, read_bytes
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import lines_through, require_whole
-from evo.logs.records import Fork, Header, Made, Segment
+from evo.logs.records import Fork, Header, InheritableLine, Segment
 from evo.logs.types import as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
@@ -119,7 +119,7 @@ def prepare_fork(
         if task is not None and parent.header.task.isolation != "here":
             raise ValueError("task: the log has its own; a fork keeps it")
         lines = lines_through(parent, at, parent.children)
-        header = changed(parent.header.under(at + 1), parent, **changes)
+        header = changed(parent.header.at_generation(at + 1), parent, **changes)
         if task is not None:
             own_task = with_function(header.task, load_task(task))
             header = msgspec.structs.replace(header, task=own_task)
@@ -149,8 +149,8 @@ def prepare_fork(
 
 
 def copies_of(
-    parent: Log, header: Header, lines: Sequence[Made], at: int, copies: int
-) -> tuple[list[Header], tuple[Made, ...]]:
+    parent: Log, header: Header, lines: Sequence[InheritableLine], at: int, copies: int
+) -> tuple[list[Header], tuple[InheritableLine, ...]]:
     """Returns the headers of the copies of one state, and the lines that all of them inherit."""
     inherited = tuple(msgspec.structs.replace(line, inherited=True) for line in lines)
     data, left = read_bytes(parent.path), parent.header
@@ -193,12 +193,12 @@ def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]
     return make_header_again(own_models(header, parent.path, model), **changes)
 
 
-def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[Made]:
+def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[InheritableLine]:
     """Returns the lines of an imported log through a generation, evaluated on a task of ours."""
     if any(child.program is None and child.evaluation.status == "ok" for child in parent.children):
         raise LogError(f"{parent.path}: holds no programs, so nothing can go on from it")
     if header.task.asks_model:
         raise ValueError(f"task: to evaluate texts of {header.task.name} anew takes calls")
     again = evaluated_again(parent, header, workers=settings.workers)
-    made = [line for line in again if isinstance(line, Made)]
+    made = [line for line in again if isinstance(line, InheritableLine)]
     return [line for line in made if getattr(line, "generation", 0) <= at]

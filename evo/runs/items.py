@@ -130,14 +130,14 @@ Step = Generator[Wanted, Any, T]
 def complete(step: Step[T], perform: Callable[[Item], object]) -> T:
     """Does all the work that a step asks for, one after another, and returns its result."""
 
-    def bring(wanted: Any) -> object:
+    def perform_all(wanted: Any) -> object:
         if isinstance(wanted, Item):
             return perform(wanted)
         if isinstance(wanted, Once):
             return complete(wanted.step(), perform)
         if isinstance(wanted, Generator):
             return complete(wanted, perform)
-        return [bring(each) for each in wanted]
+        return [perform_all(each) for each in wanted]
 
     result: object = None
     error: Exception | None = None
@@ -146,7 +146,7 @@ def complete(step: Step[T], perform: Callable[[Item], object]) -> T:
             wanted = step.send(result) if error is None else step.throw(error)
             result, error = None, None
             try:
-                result = bring(wanted)
+                result = perform_all(wanted)
             except Exception as raised:
                 error = raised
     except StopIteration as done:

@@ -200,7 +200,9 @@ class Machine:
         """
         state = self.state
         number = state.generation + 1
-        header = state.header.under(number)  # of a fork, the original's settings up to the fork
+        header = state.header.at_generation(
+            number
+        )  # of a fork, the original's settings up to the fork
 
         prompts = steps.plan(state)
         # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
@@ -223,7 +225,7 @@ class Machine:
     def _child(self, prompt: Prompt, steps: Steps, archive: Sequence[Member]) -> Step[None]:
         """Makes one child and logs it, unless the endpoint refused it for good."""
         state = self.state
-        header = state.header.under(prompt.place[0])
+        header = state.header.at_generation(prompt.place[0])
         call = yield from steps.ask(prompt, state)
         program = program_in(call, prompt, header)
         if program is None:
@@ -290,7 +292,7 @@ class MadeChild:
 def child_line(made: MadeChild, state: State) -> Child:
     """Returns the line of a child; of one better than the best so far with its construction."""
     prompt, call, evaluation = made.prompt, made.call, made.evaluation
-    header, (generation, index) = state.header.under(prompt.place[0]), prompt.place
+    header, (generation, index) = state.header.at_generation(prompt.place[0]), prompt.place
     seed = child_seed(header.seed, header.children, generation, index)
     if prompt.request is not None:  # its place is the order in which it is complete
         generation, index = 1 + state.complete // header.children, state.complete % header.children

@@ -65,7 +65,7 @@ class Planner:
             LogError: The search is not known here, and the log does not say what it planned.
         """
         number = state.generation + 1
-        header = state.header.under(number)
+        header = state.header.at_generation(number)
         planned, line = self._planned(state, header), state.plan or self.logged.get(number)
         if line is not None and planned != line.requests:
             if planned is not None:

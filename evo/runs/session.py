@@ -23,7 +23,7 @@ from evo.logs.records import (
     CriticRecord,
     EndReason,
     Header,
-    Made,
+    InheritableLine,
     RunEnd,
     Session,
 )
@@ -61,11 +61,11 @@ class RunJob:
     header: Header
     goal: Goal
     named: bool = False
-    inherited: tuple[Made, ...] = ()
+    inherited: tuple[InheritableLine, ...] = ()
 
 
 @dataclass(frozen=True)
-class Brought:
+class JobResult:
     """What became of a job.
 
     Attributes:
@@ -81,7 +81,7 @@ class Brought:
     error: Exception | None = None
 
 
-def bring(
+def run_jobs(
     jobs: Sequence[RunJob],
     resources: Resources,
     *,
@@ -89,7 +89,7 @@ def bring(
     label: str = "runs",
     at_once: int | None = None,
     on_generation: Callable[[RunJob, Arm], None] = lambda job, arm: None,
-) -> list[Brought]:
+) -> list[JobResult]:
     """Brings logs to their goals, sharing slots and workers, and returns what became of each.
 
     With a ledger, that of a budget, they come out as if served one after another, in the order
@@ -109,18 +109,18 @@ def bring(
     turns = None if ledger is None else turns_of(jobs, ledger, settings.retries)
     working = set[int]()
     first_error: list[BaseException] = []
-    done: dict[int, Brought] = {}
+    done: dict[int, JobResult] = {}
 
     def work(place: int) -> None:
         working.add(place)
         run = _Run(jobs[place], place, resources, turns, progress, requests, alone, on_generation)
         try:
-            done[place] = run.bring()
+            done[place] = run.run_to_goal()
         except BaseException as error:
             if isinstance(error, Exception):
-                done[place] = Brought(run.job, None, run.end, error)
+                done[place] = JobResult(run.job, None, run.end, error)
                 with contextlib.suppress(LogError, OSError):  # as it stands, if it can be read
-                    done[place] = Brought(run.job, read_begun(run.job.path), run.end, error)
+                    done[place] = JobResult(run.job, read_begun(run.job.path), run.end, error)
             if resources.is_fatal(error):
                 first_error.append(error)
                 control.stop()
@@ -172,7 +172,7 @@ class _Run:
     end: EndReason | Literal["busy"] = "interrupted"
     reported: int = 0  # generations that were made known
 
-    def bring(self) -> Brought:
+    def run_to_goal(self) -> JobResult:
         """Brings the log to its goal, as far as wishes and the budget let it."""
         job = self.job
         known = read_begun(job.path)
@@ -181,10 +181,10 @@ class _Run:
             if (end := job.goal.reached(state)) is not None and not _untested(state):
                 self._settle(state)
                 self.progress.skip(job.goal.generations * job.header.children)
-                return Brought(job, known, end)
+                return JobResult(job, known, end)
         wanted = self.alone and known is None  # whatever was requested meanwhile
         if not self._may_begin() and not (wanted and self.end == "interrupted"):
-            return Brought(job, known, self.end)
+            return JobResult(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
         # and an endpoint that nobody named is missed before it.
         if self.resources.hand is None or job.header.task.asks_model:
@@ -204,7 +204,7 @@ class _Run:
             try:
                 arm.begin(log)
             except EvaluatorClosed:  # stopped before generation 0
-                return Brought(job, read_log(job.path), "interrupted")
+                return JobResult(job, read_log(job.path), "interrupted")
             except EvaluatorFailed:
                 if log is None:
                     job.path.unlink()  # it embeds a task that nobody can go on with
@@ -213,7 +213,7 @@ class _Run:
                 self.turns.keep(self.place, arm.kept)
             self._advance(arm)
             writer.check_in_place()
-        return Brought(job, read_log(job.path), self.end)
+        return JobResult(job, read_log(job.path), self.end)
 
     def _advance(self, arm: Arm) -> None:
         """Advances an arm to its goal and logs how that ended."""
@@ -291,7 +291,7 @@ def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
     rubrics = len(rubrics_of(header.critic)) if header.critic else 0
     own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
     for each in header.models:  # any of them may be asked
-        other = _most_of_call(header.asking(each.model.name), retries)
+        other = _most_of_call(header.with_model(each.model.name), retries)
         own = {unit: max(most, other[unit]) for unit, most in own.items()}
     children, drafts = header.children, header.drafts
     instance = _most_of_call(header.asks, retries) if header.asks else own
@@ -346,7 +346,7 @@ def session_line(resources: Resources, goal: Goal | None) -> Session:
 
 
 def open_log(
-    path: Path, header: Header, session: Session, inherited: Sequence[Made] = ()
+    path: Path, header: Header, session: Session, inherited: Sequence[InheritableLine] = ()
 ) -> tuple[Writer, Log | None]:
     """Opens a run's log for writing: a new one, or what there is of an old or an inherited one.
 

@@ -30,9 +30,9 @@ from evo.logs.records import (
     Evaluation,
     Generation,
     Header,
+    InheritableLine,
     Initial,
     InstanceCall,
-    Made,
     Outcome,
     Plan,
     Record,
@@ -161,7 +161,7 @@ class State:
         self._evaluated(self.best.program, line.evaluation)
         self.trajectory.append(_number(line.evaluation.fitness))
         calls = self._calls.get(0, [])
-        self.initial_cost = cost_of_calls(calls, self.header.under(0)).by_unit(seconds)
+        self.initial_cost = cost_of_calls(calls, self.header.at_generation(0)).by_unit(seconds)
         self._pay(0, (), seconds, line)
 
     def _evaluated(self, program: str | None, evaluation: Evaluation) -> None:
@@ -174,7 +174,7 @@ class State:
         self._calls.setdefault(line.generation, []).append(line)
         if line.generation < len(self.costs):  # such as the test at a session's end
             paid = [] if line.inherited else [line]
-            more = cost_of_calls(paid, self.header.under(line.generation)).by_unit(0.0)
+            more = cost_of_calls(paid, self.header.at_generation(line.generation)).by_unit(0.0)
             before = self.costs[line.generation]
             self.costs[line.generation] = {unit: before[unit] + more[unit] for unit in before}
 
@@ -206,7 +206,7 @@ class State:
         number = line.generation
         children = [self.children[index] for index in sorted(self.children)]
         if not self.header.asynchronous:
-            self._know(children, self.header.under(number))
+            self._know(children, self.header.at_generation(number))
         self.generation = number
         self._pay(number, children, line.seconds, line)
         self.best = self._found(line.best) or self.best
@@ -237,7 +237,7 @@ class State:
                 self.first.setdefault(program_digest(entry.program), entry.place)
 
     def _pay(
-        self, number: int, children: Sequence[Outcome], seconds: float | None, line: Made
+        self, number: int, children: Sequence[Outcome], seconds: float | None, line: InheritableLine
     ) -> None:
         """Notes what a generation cost: nothing where it was inherited.
 
@@ -248,7 +248,7 @@ class State:
         drafts = self._unchosen(children)
         every: list[Outcome | InstanceCall | ReplyLine] = [*children, *calls, *drafts]
         made: list[Attempted] = [each for each in every if not each.inherited]
-        cost = cost_of_calls(made, self.header.under(number))
+        cost = cost_of_calls(made, self.header.at_generation(number))
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
 
     def _unchosen(self, children: Sequence[Outcome]) -> list[ReplyLine]:
@@ -267,7 +267,7 @@ class State:
         number = self.generation + 1
         every: list[Outcome | InstanceCall] = [*self.children.values()]
         every += self._calls.get(number, [])
-        return cost_of_calls(every, self.header.under(number)).by_unit(0.0)
+        return cost_of_calls(every, self.header.at_generation(number)).by_unit(0.0)
 
     @property
     def complete(self) -> int:

@@ -38,7 +38,7 @@ from evo.runs.options import (
 from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
 from evo.runs.progress import say
 from evo.runs.resources import ByHand, open_resources
-from evo.runs.session import Brought, RunJob, bring
+from evo.runs.session import JobResult, RunJob, run_jobs
 from evo.runs.settings import Goal, Settings, at_least
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
@@ -356,7 +356,7 @@ def _prepare(
     settings: Settings,
     budget: Mapping[str, float] | None,
     label: str,
-    result: Callable[[Sequence[Brought]], Result],
+    result: Callable[[Sequence[JobResult]], Result],
     *,
     many: bool = True,
     hand: ByHand | None = None,
@@ -377,7 +377,7 @@ def _prepare(
         try:
             with open_resources(settings, control, hand=hand) as resources:
                 ledger = Ledger(limits) if limits else None
-                return result(bring(jobs, resources, ledger=ledger, label=label))
+                return result(run_jobs(jobs, resources, ledger=ledger, label=label))
         finally:
             release_paths(job.path for job in jobs)
 
@@ -385,7 +385,7 @@ def _prepare(
     return Prepared([job.path for job in jobs], work, many=many, runs=runs)
 
 
-def only_log(done: Sequence[Brought]) -> Log:
+def only_log(done: Sequence[JobResult]) -> Log:
     """Returns the log of the only job."""
     (only,) = done
     if only.log is None:
@@ -393,7 +393,7 @@ def only_log(done: Sequence[Brought]) -> Log:
     return only.log
 
 
-def all_logs(done: Sequence[Brought]) -> Logs:
+def all_logs(done: Sequence[JobResult]) -> Logs:
     """Returns the logs of some jobs, with the paths of those that were not begun."""
     return Logs(
         (each.log for each in done if each.log is not None),

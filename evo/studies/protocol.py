@@ -33,7 +33,7 @@ from evo.runs.handle import Control, read_begun
 from evo.runs.identity import differences
 from evo.runs.options import GridConfiguration, SessionOptions
 from evo.runs.resources import open_resources
-from evo.runs.session import RunJob, bring
+from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal
 from evo.runs.signatures import check_options
 from evo.tasks.task import load_task
@@ -280,12 +280,12 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     """The copies of one run of another protocol, whose folder stands beside this one's."""
     folder, _, name = condition.forks.partition("/")
     path = place.parent / folder / f"{name}-s{header.seed}.jsonl"
-    left = _begun(path)
-    if left is None or len(left.generations) < condition.at:
+    run = _begun(path)
+    if run is None or len(run.generations) < condition.at:
         return []
-    own = changed(left.header.under(condition.at + 1), left, **_options(protocol, condition))
-    lines = lines_through(left, condition.at, left.children)
-    headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
+    own = changed(run.header.at_generation(condition.at + 1), run, **_options(protocol, condition))
+    lines = lines_through(run, condition.at, run.children)
+    headers, inherited = copies_of(run, own, lines, condition.at, condition.copies)
     goal = Goal(condition.generations)
     stem = place / f"{condition.name}-s{header.seed}"
     return [
@@ -349,7 +349,7 @@ def run_protocol(
     jobs = [job for job in jobs if not _packed(job.path).exists()]
     with open_resources(settings, Control()) as resources:
         runs = at_once or settings.max_concurrent
-        done = bring(jobs, resources, label=protocol.name, at_once=runs)
+        done = run_jobs(jobs, resources, label=protocol.name, at_once=runs)
     return Logs(each.log for each in done if each.log is not None)
 
 

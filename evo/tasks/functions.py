@@ -113,7 +113,7 @@ def task(
     with_rows = instances is not None
     beside = harness_of(harness, program, with_rows=with_rows)
     _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
-    said = _said(name, statement, program, judge)
+    said = _statement_of(name, statement, program, judge)
     limited = [_limits(each) for each in limits] if isinstance(limits, Sequence) else []
     stages = _stages(name, judge, thresholds, limited)
     files = {program.file: program.text, _EVALUATOR: judge.text}
@@ -157,7 +157,7 @@ def task(
     return finished(record, config.limits, name, asks=asks, functions=judge.functions)
 
 
-def _said(name: str, statement: str | None, program: Program, judge: Judge) -> str:
+def _statement_of(name: str, statement: str | None, program: Program, judge: Judge) -> str:
     """Returns what a model is told of the task; warns where nothing says it."""
     if said := statement or _docstrings(program, judge):
         return said

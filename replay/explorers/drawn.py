@@ -154,7 +154,7 @@ class Drawn:
         self._still = secrets.token_hex(6)
         self.screen = _screen()(data=drawing.pack(begins), still=self._still, **begins)
         self.screen.observe(self._changed, names=self._names)
-        self.screen.on_msg(lambda widget, content, buffers: self._told(content))
+        self.screen.on_msg(lambda widget, content, buffers: self._receive(content))
         self._status = ipywidgets.HTML()
         self.widget = ipywidgets.VBox(
             [
@@ -324,7 +324,7 @@ class Drawn:
             else:  # another task or model
                 self._take(self._drawing.adjust(change["name"], self.settings))
 
-    def _told(self, message: Mapping[str, Any]) -> None:
+    def _receive(self, message: Mapping[str, Any]) -> None:
         """The page shows the picture: what takes longer may begin."""
         with self._lock:
             if message.get("kind") == "mounted" and "_drawing" in self.__dict__:

@@ -246,7 +246,7 @@ class Film:
         ax.plot(x, line, color=PALETTE[0], lw=2, marker="D", ms=5, zorder=2)
         ax.plot(x[-1:], line[-1:], ls="", marker="o", ms=13, mfc="none", mec=PALETTE[1], mew=2.2)
         title = f"Fitness, step {number + 1} of {len(self.steps)}"
-        style.head(ax, theme, title, self.steps[number].words)
+        style.draw_heading(ax, theme, title, self.steps[number].words)
 
 
 def _line_of(data: RunData) -> list[Place]:

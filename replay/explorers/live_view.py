@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.cost import cost_of_calls
-from evo.logs.journal import LogError, is_written
+from evo.logs.journal import LogError
+from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from replay.explorers.background import start_thread, wait
 from replay.explorers.run_browser import browse_code, film_parts

@@ -120,7 +120,7 @@ class RunPicture:
         ax.set_xlim(-0.7, max(len(data.trajectory) - 1, int(data.generation[-1])) + 0.7)
         clipped = "; triangles: below the axis" if below.any() else ""
         keys = "dots: ok; diamonds: next parents; line: best so far; ring: shown; square: parent"
-        style.head(ax, self.theme, data.label, keys + clipped)
+        style.draw_heading(ax, self.theme, data.label, keys + clipped)
         if np.isnan(data.fitness).all():
             ax.text(
                 0.5, 0.5, "nothing is ok yet", transform=ax.transAxes, ha="center", va="center",

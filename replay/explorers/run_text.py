@@ -48,7 +48,7 @@ def facts(view: RunView) -> str:
     if evaluation.seconds is not None:
         rows.append(("evaluation", f"{evaluation.seconds:.3g} s"))
     if view.child is not None:
-        header = view.data.log.header.asking(view.child.model)
+        header = view.data.log.header.with_model(view.child.model)
         cost = cost_of_attempts(view.child.attempts, header.model, header.sampling)
         rows.append(("seed", str(view.child.seed)))
         if view.child.model:

@@ -24,7 +24,7 @@ import pandas as pd
 from evo.logs import examples
 from evo.logs.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
-from evo.studies.allocation.journal import AllocationHeader, ArmAsked, ArmRecord, Told
+from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
 from replay.importers import codeevolve, gepa, openevolve, paper, shinkaevolve, table
@@ -220,10 +220,12 @@ def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
         seed=pool.seed,
         arms=tuple(ArmRecord(log=path.name, seed=run.header.seed) for path, run in arms),
     )
-    lines: list[AllocationHeader | ArmAsked | Told] = [header]
+    lines: list[AllocationHeader | ArmAsked | ArmAdvanced] = [header]
     for k, (arm, reward, best) in enumerate(zip(pool.picks, pool.rewards, pool.best, strict=True)):
         costs = {"calls": float(arms[arm][1].header.children)}
-        completed = Told(round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest="")
+        completed = ArmAdvanced(
+            round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest=""
+        )
         lines += [ArmAsked(round=k, arm=arm), completed]
     write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 

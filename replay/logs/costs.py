@@ -96,7 +96,7 @@ class Calls:
         middle = median_limited_completion(self.attempts) if timeouts == "bounded" else None
         for place in rated:
             call = self.made[place]
-            of = self.run.header.asked_by(call)
+            of = self.run.header.asked_of(call)
             cost = cost_of_attempts(
                 call.attempts, of.model, of.sampling, rule=timeouts, bounded_completion=middle
             )

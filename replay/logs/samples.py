@@ -30,7 +30,7 @@ def copy_samples(folder: str | os.PathLike[str]) -> list[Path]:
         FileExistsError: A file of the same name is there already.
         FileNotFoundError: This installation has no samples.
     """
-    source = _brought() / SAMPLES
+    source = _packaged_logs() / SAMPLES
     return _copy(source, sorted(source.rglob("*.jsonl.gz")), Path(folder))
 
 
@@ -54,7 +54,7 @@ def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
         >>> replay.notebooks("evo-replay")[0].name  # doctest: +SKIP
         '00_quickstart.ipynb'
     """
-    source = _brought()
+    source = _packaged_logs()
     logs = [
         path
         for part in ("corpus", "samples")
@@ -65,7 +65,7 @@ def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
     return _copy(source, [*books, *logs], Path(folder))[: len(books)]
 
 
-def _brought() -> Path:
+def _packaged_logs() -> Path:
     """Returns the folder with the notebooks and logs of this installation."""
     for root in (PACKAGED, CLONED):
         if (root / SAMPLES).is_dir():

@@ -32,7 +32,7 @@ def follow(by_world: FloatArray, base: int, runs: int) -> int:
     `by_world`, (worlds, ways), is the mean fitness of each way to spend.
     """
     while True:
-        ahead, margin = lead(by_world, base, runs)
+        ahead, margin = lead_and_margin(by_world, base, runs)
         clear = np.where(ahead > margin, ahead, 0.0)
         if not clear.any():
             return base
@@ -51,7 +51,7 @@ def nearest_square(rounds: Mapping[int, int]) -> int:
     return int(np.argmin(distance))
 
 
-def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
+def lead_and_margin(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
     """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
 
     (splits,) each, of `by_world` as for `choose_split`; the margin is 0 for the base and infinite

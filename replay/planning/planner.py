@@ -33,7 +33,7 @@ from replay.logs.tables import children as children_of
 from replay.planning.choices import BudgetPlan, Choice, SplitCosts
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
-from replay.planning.leads import CHANCE, follow, lead, nearest_square
+from replay.planning.leads import CHANCE, follow, lead_and_margin, nearest_square
 from replay.planning.replayed import replayed_arms, replayed_paths
 from replay.simulation.simulate import simulate
 
@@ -160,7 +160,7 @@ def _with_replayed(
     """
     if replayed.empty:
         return pools
-    ahead, margin = lead(by_world, chosen, runs)
+    ahead, margin = lead_and_margin(by_world, chosen, runs)
     at = [splits.index(N) for N in replayed["children"]]
     made = replayed.assign(
         value=by_world.mean(axis=0)[at] + replayed["gain"], ahead=replayed["gain"] + ahead[at],
@@ -271,7 +271,7 @@ def arms_beside(
             final = _pulled(pool, choice, single.generations, seed)[:, -1]
             means.append(middle(final.reshape(len(worlds), -1), axis=1))
             rows.append(_option(choice, middle(final)))
-    ahead, margin = lead(np.stack(means, axis=1), 0, runs)
+    ahead, margin = lead_and_margin(np.stack(means, axis=1), 0, runs)
     return pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
 
 
@@ -323,9 +323,9 @@ def _splits(
         rows.append(option)
     by_world, runs = np.stack(means, axis=1), len(base.sizes)
     table = pd.DataFrame(rows)
-    table["ahead"], table["margin"] = lead(by_world, nearest_square(rounds), runs)
+    table["ahead"], table["margin"] = lead_and_margin(by_world, nearest_square(rounds), runs)
     table["p_best"] = (by_world == by_world.max(axis=1, keepdims=True)).mean(axis=0)
-    behind, margin = lead(by_world, int(by_world.mean(axis=0).argmax()), runs)
+    behind, margin = lead_and_margin(by_world, int(by_world.mean(axis=0).argmax()), runs)
     table["tied"] = -behind <= margin
     return table, by_world
 

@@ -142,9 +142,9 @@ def pack(chart: Chart) -> bytes:
     counts = Counter(key for key, _ in found if key is not None)
     shared = {key: number for number, key in enumerate(k for k, n in counts.items() if n > 1)}
     panels = [
-        _given(panel)
-        | {"x": _given(panel.x), "y": _given(panel.y)}
-        | ({} if panel.bar is None else {"bar": _given(panel.bar)})
+        _fields_of(panel)
+        | {"x": _fields_of(panel.x), "y": _fields_of(panel.y)}
+        | ({} if panel.bar is None else {"bar": _fields_of(panel.bar)})
         | _marks(panel, shared)
         for panel in map(Panel.settled, chart.panels)
     ]
@@ -158,14 +158,14 @@ def pack(chart: Chart) -> bytes:
     return msgspec.json.encode(content, enc_hook=_listed)  # what is not finite becomes null
 
 
-def _given(part: Panel | Axis | Mark | ColorBar) -> dict[str, object]:
+def _fields_of(part: Panel | Axis | Mark | ColorBar) -> dict[str, object]:
     """The attributes of a part that are not None."""
     return {name: value for name, value in vars(part).items() if value is not None}
 
 
 def _marks(panel: Panel, shared: Mapping[Hashable, int]) -> dict[str, object]:
     """The marks of a panel, with numbers in place of the keys that several panels have."""
-    marks = [_given(mark) for mark in panel.marks]
+    marks = [_fields_of(mark) for mark in panel.marks]
     for mark in marks:
         keys = mark.pop("keys", None)
         if isinstance(keys, Sequence):

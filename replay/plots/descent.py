@@ -322,7 +322,7 @@ def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
     ax = style.prepare(ax, theme)
     _write_lines(ax, theme, table)
     made = int((table["generation"] > 0).sum())
-    style.head(
+    style.draw_heading(
         ax, theme, f"Blame: {_name(log)}",
         f"Lines of the best program of one run: {len(table)}; newer than the initial program: "
         f"{made}. Beside them: generation, child and fitness of the program that introduced them",

@@ -96,7 +96,7 @@ def _draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
     notes = style.label_ends(ax, theme, [(e.y, e.text, ink_of(e.color, theme)) for e in ends])
     vars(ax)["strips"] = notes if panel.y.ticks is not None else []
     legend = [_entry(each, theme) for each in panel.marks if getattr(each, "label", "")]
-    style.head(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())
+    style.draw_heading(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())
     return ax
 
 

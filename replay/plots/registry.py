@@ -87,7 +87,7 @@ def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: T
     except ValueError as error:
         ax.clear()
         style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50, break_long_words=False))
-        style.head(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
+        style.draw_heading(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
 
 
 def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:

@@ -119,7 +119,7 @@ def label_axes(ax: Axes, theme: Theme, *, x: str, y: str) -> None:
         put(text, color=THEMES[theme].text, fontsize=text_size(ax))
 
 
-def head(
+def draw_heading(
     ax: Axes,
     theme: Theme,
     title: str,

@@ -26,7 +26,8 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from evo.logs.cost import cost_of_calls
-from evo.logs.journal import LogError, is_written
+from evo.logs.journal import LogError
+from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop, stop_file
 from evo.models.responses import JSON, HttpRequest, Response

@@ -15,13 +15,13 @@ from replay.plots.style import number
 from replay.statistics.intervals import Interval
 
 
-class Said(str):
+class MarkedText(str):
     """A text that notebooks show as Markdown, in which data cannot act as markup."""
 
     __slots__ = ("_markdown",)
     _markdown: str
 
-    def __new__(cls, text: str, markdown: str | None = None) -> Said:
+    def __new__(cls, text: str, markdown: str | None = None) -> MarkedText:
         """Takes the text as it is, and as Markdown whose data are escaped."""
         made = super().__new__(cls, text)
         made._markdown = text if markdown is None else markdown
@@ -54,7 +54,7 @@ def escaped(text: str, *, code: bool = False) -> str:
     return shown.replace("$", "<span>$</span>")
 
 
-def _filled(template: str, known: Mapping[str, object]) -> Said:
+def _filled(template: str, known: Mapping[str, object]) -> MarkedText:
     """A template with its fields filled, as plain text and as Markdown."""
     words = _Words()
     plain, marked = [], []
@@ -69,7 +69,7 @@ def _filled(template: str, known: Mapping[str, object]) -> Said:
             text = words.format_field(value, words.vformat(form or "", (), known))
             plain.append(text)
             marked.append(escaped(text, code=code))
-    return Said("".join(plain), "".join(marked))
+    return MarkedText("".join(plain), "".join(marked))
 
 
 def say(
@@ -77,7 +77,7 @@ def say(
     table: pd.DataFrame | Iterable[Mapping[str, object]] | None = None,
     /,
     **values: object,
-) -> Said:
+) -> MarkedText:
     """Returns a text whose names in braces are filled with values: one for each row of a table.
 
     Numbers get three digits, an interval its limits and the number of runs, lists their commas.
@@ -114,7 +114,7 @@ def say(
                 f"expected names among {', '.join(sorted(known)) or 'none'}, got {template!r}: "
                 f"{error}"
             ) from error
-    return Said("  \n".join(texts), "  \n".join(text._repr_markdown_() for text in texts))
+    return MarkedText("  \n".join(texts), "  \n".join(text._repr_markdown_() for text in texts))
 
 
 def in_words(value: object) -> str:

@@ -31,7 +31,7 @@ from evo.models.limits import Slots
 from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources
-from evo.runs.session import RunJob, bring
+from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, Settings
 
 Latencies = dict[tuple[int, int], list[float]]
@@ -134,7 +134,7 @@ def measure(
         watch.start()
         started = time.perf_counter()
         settings = Settings(max_concurrent=count, progress=False)
-        done = bring(jobs, Resources(settings, slots, Instant(), Control(), only=client))
+        done = run_jobs(jobs, Resources(settings, slots, Instant(), Control(), only=client))
         logs = [each.log for each in done if each.log is not None]
         wall = time.perf_counter() - started
         watch.over.set()

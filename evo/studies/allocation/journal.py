@@ -73,7 +73,7 @@ class ArmAsked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked")
     arm: int
 
 
-class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
+class ArmAdvanced(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
     """The pull of a round is complete and the policy knows its reward.
 
     `best_fitness` is that of all arms so far, `costs` leave out unknown units, `digest` is the
@@ -95,7 +95,7 @@ class Closed(Record, frozen=True, kw_only=True, tag_field="kind", tag="closed"):
     arm: int
 
 
-AllocationLine = AllocationHeader | ArmAsked | Told | Closed
+AllocationLine = AllocationHeader | ArmAsked | ArmAdvanced | Closed
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 _WHAT = "journal of an allocation"
 
@@ -111,7 +111,7 @@ class Journal:
         assert isinstance(header, AllocationHeader)
         self.header = header
         self.asked = {each.round: each.arm for each in records if isinstance(each, ArmAsked)}
-        self.told = {each.round: each for each in records if isinstance(each, Told)}
+        self.told = {each.round: each for each in records if isinstance(each, ArmAdvanced)}
         self.closed = {each.arm: each.round for each in records if isinstance(each, Closed)}
 
 
@@ -178,7 +178,7 @@ class JournalWatcher:
         after = float(outcome.after[0])
         if not math.isnan(after):
             self._best = after if self._best is None else max(self._best, after)
-        line = Told(
+        line = ArmAdvanced(
             round=round_index,
             arm=int(outcome.arm[0]),
             reward=float(reward[0]),
@@ -196,7 +196,7 @@ class JournalWatcher:
         best = "none" if self._best is None else f"{self._best:.4f}"
         self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")
 
-    def _compare(self, logged: Told, now: Told) -> None:
+    def _compare(self, logged: ArmAdvanced, now: ArmAdvanced) -> None:
         """Checks a round against the arm, reward and costs that the arms' logs give now."""
         log = self._journal.header.arms[now.arm].log
         where = f"{self._writer.path}: round {now.round} (arm {now.arm}, {log})"

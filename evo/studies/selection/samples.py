@@ -28,7 +28,7 @@ from evo.models.critics import known_of
 from evo.runs.budget import Turns, Worst
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
-from evo.runs.session import RunJob, bring, open_log, session_line
+from evo.runs.session import RunJob, open_log, run_jobs, session_line
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
 from evo.studies.selection.base import AGENT
@@ -95,7 +95,9 @@ class RunSamples(Choices):
             header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
             before = jobs[path].goal.generations if path in jobs else 0
             jobs[path] = RunJob(path, header, Goal(max(before, configuration.generations)))
-        done = bring(list(jobs.values()), self._resources, ledger=self.study.ledger, label="select")
+        done = run_jobs(
+            list(jobs.values()), self._resources, ledger=self.study.ledger, label="select"
+        )
         logs = {each.job.path: each.log for each in done}
         made = []
         for k, i in wanted:

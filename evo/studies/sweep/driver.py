@@ -24,7 +24,7 @@ from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import SweepOptions, VariedOptions
 from evo.runs.resources import Resources
-from evo.runs.session import RunJob, bring
+from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.driver import describe, play
@@ -102,7 +102,7 @@ class _Sweeping:
             if not left and not self._propose():
                 return "completed"
             jobs, spent = self._jobs(left), False
-            done = bring(
+            done = run_jobs(
                 jobs,
                 resources,
                 ledger=self._ledger,

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_child, sample_header, sample_lines, write_sample
 
-from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line, is_written
+from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line
+from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import compact, salvage_log
 from evo.logs.records import Generation, Line

@@ -17,7 +17,7 @@ from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.identity import differences
 from evo.runs.resources import Resources, open_resources
-from evo.runs.session import RunJob, bring
+from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal
 from evo.searches import (
     SEARCHES,
@@ -122,7 +122,7 @@ def brought(
     generations: int = T,
     ledger: Ledger | None = None,
 ) -> evo.Log:
-    log = bring([RunJob(path, header, Goal(generations))], resources, ledger=ledger)[0].log
+    log = run_jobs([RunJob(path, header, Goal(generations))], resources, ledger=ledger)[0].log
     assert log is not None
     return log
 

@@ -8,7 +8,7 @@ from synthetic_runs import chain_runs
 
 from replay.planning.grid import one_sweep
 from replay.planning.kernel import fit_kernel
-from replay.planning.leads import choose_split, lead, nearest_square
+from replay.planning.leads import choose_split, lead_and_margin, nearest_square
 from replay.planning.planner import (
     Choice,
     SplitCosts,
@@ -179,7 +179,7 @@ def worlds_of(ahead, spread, count=400):
 
 def test_no_lead_is_proven_where_a_split_may_find_nothing():
     by_world = np.array([[0.1, 0.5, -np.inf], [0.2, 0.5, -np.inf], [-np.inf, 0.5, -np.inf]])
-    ahead, margin = lead(by_world, 0, 5)
+    ahead, margin = lead_and_margin(by_world, 0, 5)
     assert not (ahead > margin).any()
     assert (ahead[1], ahead[2]) == (np.inf, -np.inf)
     assert choose_split(by_world, {1: 4, 2: 2, 4: 1}, 5) == 2
@@ -188,7 +188,7 @@ def test_no_lead_is_proven_where_a_split_may_find_nothing():
 @pytest.mark.parametrize("runs", [4, 12])
 def test_the_margin_is_students_shared_by_all_rivals(runs):
     factor = student.ppf(1 - 0.05 / 4, runs - 1) * np.sqrt(runs / (runs - 1))
-    ahead, margin = lead(worlds_of([0.3, 0.2, 0, 0, 0], 0.1), 2, runs)
+    ahead, margin = lead_and_margin(worlds_of([0.3, 0.2, 0, 0, 0], 0.1), 2, runs)
     np.testing.assert_allclose(ahead, [0.3, 0.2, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(margin, 0.1 * factor * np.array([1, 1, 0, 1, 1]))
 

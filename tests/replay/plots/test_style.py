@@ -53,7 +53,7 @@ def test_an_unknown_suffix_is_refused(tmp_path):
 def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
     figure, axes = style.subplots(1, 2)
     for ax, title in zip(axes, ("Left", "Right"), strict=True):
-        style.head(ax, "light", title, "a subtitle")
+        style.draw_heading(ax, "light", title, "a subtitle")
     found = show(axes)
     png, size = found._repr_png_()
     assert png.startswith(b"\x89PNG")
@@ -67,7 +67,7 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
 
     figure, [ax] = style.subplots()
     style.prepare(ax, "light")
-    style.head(ax, "light", "Title", "what is drawn")
+    style.draw_heading(ax, "light", "Title", "what is drawn")
     ax.plot([0, 1], [0, 1], color=style.PALETTE[0])
     show(figure)
     found = show(figure)
