@@ -19,6 +19,9 @@ Measure = Literal["final", "area", "calls"]
 NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "calls saved"}
 """Measures in words, on an axis."""
 
+LONG = 24
+"""Characters of the names of a pair beyond which the figure has its panels below each other."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskComparison:
@@ -78,14 +81,19 @@ class TaskComparison:
         """Draws the summary of each configuration, their profiles, and each pair's effects."""
         from matplotlib.figure import Figure
 
-        rows = max(len(self.table), len(self.verdicts), 3)
-        made = Figure(figsize=(13, 1.6 + 0.45 * rows), layout="constrained")
-        summary, profile, effects = made.subplots(1, 3)
+        pairs = self.verdicts["a"].astype(str) + self.verdicts["b"].astype(str)
+        heights = [0.45 * max(len(self.table), 3), 2.7, 0.45 * max(len(self.verdicts), 3)]
+        if max(map(len, pairs)) > LONG:  # labels that leave no room beside each other
+            made = Figure(figsize=(10, 2.4 + sum(heights)), layout="constrained")
+            summary, profile, effects = made.subplots(3, 1, height_ratios=heights)
+        else:
+            made = Figure(figsize=(13, 1.6 + max(heights)), layout="constrained")
+            summary, profile, effects = made.subplots(1, 3)
         _draw_summary(summary, self.table, self.measure)
         for name, part in self.profiles.groupby("configuration", sort=False):
             profile.step(part["level"], part["share"], where="post", label=str(name))
         profile.set(xlabel="normalised value", ylabel="share of runs at or above", ylim=(0, 1.02))
-        profile.legend(frameon=False, fontsize="small")
+        profile.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
         _draw_effects(effects, self.verdicts, self.effects)
         titles = ("Interquartile means", "Profiles of the runs", "Differences")
         for ax, title in zip((summary, profile, effects), titles, strict=True):

@@ -32,6 +32,11 @@ def comparison_sections(tables: Tables) -> list[Section]:
         >>> replay.reports.comparison_sections(replay.load_tables(path))
         []
     """
+    return comparison_with_sections(tables)[1]
+
+
+def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, list[Section]]:
+    """The comparison, for its figure, and its tables; None and no tables where there is none."""
     runs, _ = split_repeats(tables.runs)
     runs = runs[runs["generations"] > 0].assign(configuration=_names)
     calls = runs["children"] * runs["generations"]
@@ -43,7 +48,7 @@ def comparison_sections(tables: Tables) -> list[Section]:
     shared = counts[counts >= 2].groupby("task").transform("size")
     known = counts.loc[shared[shared >= 2].index].groupby("configuration", sort=False).sum()
     if known.empty:
-        return []
+        return None, []
     chosen = known.sort_values(ascending=False, kind="stable").index[:MOST_COMPARED]
     if len(known) > len(chosen):
         notes.append(
@@ -62,14 +67,19 @@ def comparison_sections(tables: Tables) -> list[Section]:
             )
         except ValueError as error:  # such as runs that are all alike
             warnings.warn(f"configurations are not compared: {error}", stacklevel=2)
-            return []
+            return None, []
     notes += dict.fromkeys(str(each.message) for each in caught)
-    return _sections(found, runs[runs["run"].isin(names.index)], notes)
+    return found, _sections(found, runs[runs["run"].isin(names.index)], notes)
 
 
 def _names(runs: pd.DataFrame) -> pd.Series[str]:
     """The configuration of each run in words, whatever its task."""
     apart = [{**json.loads(text), "task": ""} for text in runs["configuration"]]
+    limits = sorted({key for each in apart for key in each if key.startswith("limits.")})
+    for key in limits:  # a limit that differs between tasks alone is the task's
+        known = pd.Series([str(each.get(key)) for each in apart], index=runs.index)
+        if (known.groupby(runs["task"]).nunique() == 1).all():
+            apart = [{k: v for k, v in each.items() if k != key} for each in apart]
     texts = pd.Series([json.dumps(each, sort_keys=True) for each in apart], index=runs.index)
     parts = []
     if runs["model"].nunique() > 1:

@@ -40,7 +40,16 @@ from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.report import groups
-from replay.reports.site import NUMBERS, SCRIPT, part_of, run_cells, run_heads, run_of, site_body
+from replay.reports.site import (
+    NUMBERS,
+    SCRIPT,
+    comparison_of,
+    part_of,
+    run_cells,
+    run_heads,
+    run_of,
+    site_body,
+)
 from replay.reports.studies import stamp as study_stamp
 from replay.reports.studies import studies
 from replay.reports.tables import html_table
@@ -236,6 +245,7 @@ class Folder:
             found = "".join(studies(self.path))
             if readable:
                 tables = load_tables([run.path for run in readable], strict=False, progress=False)
+                found += comparison_of(tables)
                 found += "".join(part_of(k, part) for k, part in enumerate(groups(tables)))
             self._parts = stamp, found
         return self._parts[1]

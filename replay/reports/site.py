@@ -38,6 +38,7 @@ from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
 from replay.plots.scripts import chart_figure, charts_script, encoded, picture_of
 from replay.plots.style import arrange
 from replay.plots.style import number as in_digits
+from replay.reports.comparison import comparison_with_sections
 from replay.reports.figures import best_construction
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
@@ -124,12 +125,15 @@ def _folders(source: Source | Log | Iterable[Source | Log]) -> Iterator[Path]:
 
 def _index(title: str, tables: Tables, parts: Sequence[Group], found: Sequence[str]) -> str:
     """The body of the page, with a section for each study that was found."""
+    compared = comparison_of(tables)
     named = [("studies", "Studies")] if found else []
+    named += [("compared", "Comparison")] if compared else []
     menu = [("runs", "Runs"), *named, *((f"part-{k}", p.task) for k, p in enumerate(parts[:7]))]
     inside = [
         _sums(tables),
         _table_of_runs(tables),
         *([f'<div id="studies">{"".join(found)}</div>'] if found else []),
+        compared,
         *(part_of(number, part) for number, part in enumerate(parts)),
     ]
     body = site_body(title, menu=menu, inside=inside)
@@ -249,6 +253,18 @@ def part_of(number: int, part: Group) -> str:
     return (
         f'<section id="part-{number}"><h2>{clean(part.title)}</h2>'
         f'<div class="figures">{"".join(parts)}</div>{tables}</section>'
+    )
+
+
+def comparison_of(tables: Tables) -> str:
+    """The comparison of the configurations over all tasks: its figure and tables; else empty."""
+    found, made = comparison_with_sections(tables)
+    if found is None:
+        return ""
+    shown = "".join(map(FORMATS["html"], ([each] for each in made)))
+    return (
+        '<section id="compared"><h2>Configurations compared</h2>'
+        f"<figure>{in_both_themes(found.figure())}</figure>{shown}</section>"
     )
 
 

@@ -45,6 +45,16 @@ def test_a_difference_on_every_task_is_found_where_no_task_alone_shows_it():
     assert "greater: a less b" in found.paragraph
     assert "for further tasks" in found.paragraph
     assert isinstance(found.figure(), matplotlib.figure.Figure)
+    for figure in (found.figure(), long_names(frame).figure()):
+        figure.draw_without_rendering()
+        assert all(ax.lines for ax in figure.axes)
+        assert min(ax.get_window_extent().width for ax in figure.axes) > 150
+
+
+def long_names(frame):
+    """The comparison of sides whose names leave no room for panels beside each other."""
+    names = {"a": "a search of many settings, one", "b": "a search of many settings, two"}
+    return replay.compare(frame.assign(search=frame["search"].map(names)), by="search")
 
 
 def test_the_scale_of_a_task_and_the_order_of_its_runs_change_nothing():

@@ -1,5 +1,6 @@
 """Configurations compared over the tasks of the logs: the last tables of a report."""
 
+import json
 import math
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import replay
 from replay.cli.entry import main
 from replay.logs.tables import Tables, load_tables
 from replay.reports.comparison import MOST_COMPARED, comparison_sections
+from replay.reports.site import comparison_of
 
 CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "offline"
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
@@ -59,6 +61,27 @@ def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
     assert any("of 7" in note for note in summary.notes)
     assert {*pairs.cells["quantity"]} == {"difference", "p (Holm)"}
     assert all(math.isnan(low) for low in pairs.cells["low"])  # two runs a side: no interval
+
+
+def test_limits_of_the_tasks_tell_no_configurations_apart(tables):
+    seconds = dict(zip(TASKS, (60.0, 120.0, 60.0), strict=True))
+    changed = [
+        json.dumps(json.loads(text) | {"limits.seconds": seconds[task]})
+        for text, task in zip(tables.runs["configuration"], tables.runs["task"], strict=True)
+    ]
+    summary, _ = comparison_sections(
+        tables._replace(runs=tables.runs.assign(configuration=changed))
+    )
+    assert {*summary.cells["row"]} == {"N = 64", "N = 256"}
+    assert summary.task == "3 tasks"
+
+
+def test_a_site_shows_it_with_its_figure(tables):
+    shown = comparison_of(tables)
+    assert '<section id="compared">' in shown
+    assert shown.count("<img") == 2  # one for pages of each theme
+    assert "Differences, in standard deviations within tasks" in shown
+    assert "N = 64 less N = 256" in shown
 
 
 def test_one_configuration_has_nothing_to_be_compared_with(tmp_path):
