@@ -32,11 +32,14 @@ def comparison_sections(tables: Tables) -> list[Section]:
         >>> replay.reports.comparison_sections(replay.load_tables(path))
         []
     """
-    return comparison_with_sections(tables)[1]
+    _, made, why = comparison_with_sections(tables)
+    if why:
+        warnings.warn(f"configurations are not compared: {why}", stacklevel=2)
+    return made
 
 
-def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, list[Section]]:
-    """The comparison, for its figure, and its tables; None and no tables where there is none."""
+def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, list[Section], str]:
+    """The comparison, for its figure, and its tables; else None, no tables, and perhaps why."""
     runs, _ = split_repeats(tables.runs)
     runs = runs[runs["generations"] > 0].assign(configuration=_names)
     calls = runs["children"] * runs["generations"]
@@ -48,7 +51,7 @@ def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, lis
     shared = counts[counts >= 2].groupby("task").transform("size")
     known = counts.loc[shared[shared >= 2].index].groupby("configuration", sort=False).sum()
     if known.empty:
-        return None, []
+        return None, [], ""
     chosen = known.sort_values(ascending=False, kind="stable").index[:MOST_COMPARED]
     if len(known) > len(chosen):
         notes.append(
@@ -66,10 +69,9 @@ def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, lis
                 frame.assign(configuration=frame["run"].map(names)), by="configuration"
             )
         except ValueError as error:  # such as runs that are all alike
-            warnings.warn(f"configurations are not compared: {error}", stacklevel=2)
-            return None, []
+            return None, [], str(error)
     notes += dict.fromkeys(str(each.message) for each in caught)
-    return found, _sections(found, runs[runs["run"].isin(names.index)], notes)
+    return found, _sections(found, runs[runs["run"].isin(names.index)], notes), ""
 
 
 def _names(runs: pd.DataFrame) -> pd.Series[str]:

@@ -258,7 +258,7 @@ def part_of(number: int, part: Group) -> str:
 
 def comparison_of(tables: Tables) -> str:
     """The comparison of the configurations over all tasks: its figure and tables; else empty."""
-    found, made = comparison_with_sections(tables)
+    found, made, _ = comparison_with_sections(tables)
     if found is None:
         return ""
     shown = "".join(map(FORMATS["html"], ([each] for each in made)))
