@@ -377,8 +377,6 @@ class ModelClient:
 
     def _open(self) -> Wire:
         """Returns the way to the endpoint, which the first call opens."""
-        if (wire := self._wire) is not None:
-            return wire
         with self._lock:
             if self._wire is None:
                 where = self._endpoint
