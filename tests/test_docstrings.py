@@ -65,7 +65,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_examples_are_found() -> None:
-    assert len(EXAMPLES) >= 30
+    assert len(EXAMPLES) >= 65
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -66,6 +66,11 @@ def fork(
 
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
+
+    Example:
+        >>> [copy] = evo.fork(path, at=1, generations=2, log_dir=new(""), progress=False)
+        >>> copy.header.fork.at
+        1
     """
     return in_foreground(
         lambda: prepare_fork(

@@ -106,6 +106,11 @@ def evaluate(
 
     Raises:
         EndpointError: The model does not answer, or refuses.
+
+    Example:
+        >>> task = evo.load_task("mmd")
+        >>> evo.evaluate(task, task.initial_program).status
+        'ok'
     """
     if not isinstance(program, str | Mapping | Path):
         raise MistakenType(f"program: expected source text, got {program!r}")

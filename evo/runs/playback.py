@@ -114,6 +114,10 @@ def rerun(
 
     Raises:
         LogError: The log is damaged or compact, or holds no plans though its search is unknown.
+
+    Example:
+        >>> evo.rerun(path).same
+        True
     """
     logged = _read_texts(path)
     if logged.header.source != "evo":

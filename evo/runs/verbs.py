@@ -78,6 +78,11 @@ def run(
         EndpointDown: The endpoint does not answer; the log can be resumed.
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
+
+    Example:
+        >>> made = evo.run("mmd", generations=1, children=2, log=new(), progress=False)
+        >>> len(made.children)
+        2
     """
     return in_foreground(
         lambda: prepare_run(task, log=log, resume=resume, budget=budget, **options)
@@ -132,6 +137,11 @@ def run_many(
         budget: Limits by unit, as for `run`, of all runs together. The outcome is as if the runs
             were made one after another; a run for which nothing is left is not started.
         **options: Listed below.
+
+    Example:
+        >>> settings = {"generations": 1, "children": 1, "progress": False}
+        >>> len(evo.run_many("mmd", seeds=range(2), log_dir=new(""), **settings))
+        2
     """
     return in_foreground(
         lambda: prepare_many(

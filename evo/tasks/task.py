@@ -175,6 +175,10 @@ def load_task(
 
     Raises:
         TaskError: No such task, a file or function is missing, or task.toml has a mistake.
+
+    Example:
+        >>> evo.load_task("mmd").name
+        'min_max_distance'
     """
     if isinstance(task, Task):
         return _with_instances(task, instances)

@@ -108,6 +108,11 @@ def judge(
             sides share none, or with `sequential` or `bounds`; a policy against a group; a group
             without runs; a run without any fitness, which has no mean; a negative margin; policies
             with `sequential`; a score outside `bounds`.
+
+    Example:
+        >>> found = replay.judge(frame, {"children": 2}, {"children": 1}, calls=4)
+        >>> found.verdict in ("greater", "less", "undetermined")
+        True
     """
     frame, margin = distinct_runs(frame), checked_margin(margin)
     if is_policy(a) and is_policy(b):

@@ -93,6 +93,10 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
 
     Raises:
         LogError: A path does not exist, or a folder or pattern holds no log.
+
+    Example:
+        >>> [each.name for each in replay.find_logs(path)]
+        ['log.jsonl']
     """
     found, left = find_all(sources)
     if left:

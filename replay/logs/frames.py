@@ -249,6 +249,10 @@ def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
 
     Warns:
         ReplayWarning: Runs were left out, since they repeat others.
+
+    Example:
+        >>> replay.fitness_matrix(replay.load(path, progress=False)).shape
+        (1, 3)
     """
     return matrix_of(_distinct(frame, repeats), "best_fitness")
 

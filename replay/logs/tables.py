@@ -78,6 +78,10 @@ def load(
 
     Raises:
         LogError: A log cannot be read; names file and line.
+
+    Example:
+        >>> len(replay.load(path, progress=False))  # generation 0 and two more
+        3
     """
     [frame] = _kept(
         f"generations {timeouts}", sources,
@@ -113,6 +117,10 @@ def children(
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
         strict_fitness, notes (the evaluator's words), error (why the
         child failed, or a warning about one that is ok); source.
+
+    Example:
+        >>> replay.children(path)["generation"].tolist()
+        [1, 2]
     """
     [frame] = _kept(
         f"children {timeouts}", sources,

@@ -107,6 +107,11 @@ def depth_breadth(
 
     Raises:
         ValueError: If the frame lacks a column or has no generation.
+
+    Example:
+        >>> found = replay.depth_breadth(frame, resamples=20)
+        >>> found.best["calls"].tolist()
+        [2, 4, 8]
     """
     found = []
     for sweep in sweeps(frame):

@@ -149,7 +149,7 @@ def gains(ways: pd.DataFrame, *, of: str = "") -> Chart:
     style.require(ways, "arms", "explored", "gain", "low", "high")
     table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
     [panel] = lines(
-        table, title=_titled("Gain of exploring, then committing, over one run", of),
+        table, title=_titled("Start several runs, keep the best: the gain over one run", of),
         about="Mean and nominal 95 % interval over runs, its coverage not measured; "
         "above 0: looking pays",
         x="pulls of each arm before the choice", y="gain in best fitness", by="by",

@@ -147,6 +147,11 @@ def simulate(
 
     Warns:
         ReplayWarning: Rounds go beyond the end of a log, where arms close (`missing="close"`).
+
+    Example:
+        >>> played = replay.simulate(fitness, "ucb1", rounds=8, replicates=5)
+        >>> played.best_fitness.shape
+        (5, 8)
     """
     earlier = earlier_runs(earlier, fitness)
     if "best_fitness" in getattr(fitness, "columns", ()):
@@ -259,6 +264,12 @@ def simulate_many(
 
     Returns:
         A replay by label, in the order given; replicate i has the same arms in each.
+
+    Example:
+        >>> settings = {"rounds": 8, "arms": 2, "replicates": 5}
+        >>> played = replay.simulate_many(fitness, ["single", "ucb1"], **settings)
+        >>> [*played]
+        ['single', 'ucb1']
     """
     return {label: simulate(fitness, p, **settings) for label, p in labelled(policies).items()}
 

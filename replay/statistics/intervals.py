@@ -139,6 +139,11 @@ def interval(
     Raises:
         ValueError: A setting or shape is not as above, a value is missing, or a mean was asked of
             runs where some found nothing.
+
+    Example:
+        >>> found = replay.interval([0.2, 0.4, 0.3, 0.5, 0.4, 0.3])
+        >>> found.n, round(found.value, 2)
+        (6, 0.35)
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in {1, 2}:
