@@ -51,8 +51,8 @@ class Threads:
         try:
             results = pool(delayed(one)(item) for item in items)
             try:  # joblib would look for results a hundred times a second
-                if items:
-                    over.wait()
+                while items and not over.wait(1):  # an interrupt just before a wait does not end it
+                    pass
             except BaseException as interrupt:
                 results.throw(interrupt)
             deque(results, maxlen=0)
