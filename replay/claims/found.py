@@ -19,6 +19,7 @@ from replay.claims.decision import (
 )
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, is_stand_in
+from replay.simulation.widths import SURE
 
 
 class Found(NamedTuple):
@@ -41,6 +42,8 @@ def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -
     effect, n = found.about["interval"].value, found.about["n"]
     finds = detectable(found.error, found.freedom, level)
     more = still_needed(n, effect, margin, finds, verdict, found.per)
+    if "held_back" in found.about:  # by a rule that ends with so many runs
+        more = max(more, (SURE - n) * found.per)
     band = (math.nan, math.nan)
     if more and not margin:
         factor = 1 + more / (n * found.per)

@@ -121,6 +121,14 @@ def test_policies_are_judged_by_the_jackknife_over_runs():
     assert same.verdict == "undetermined"
 
 
+def test_a_verdict_that_is_held_back_needs_as_many_runs_as_release_it():
+    held = replay.judge(arms(12), "thompson", "random", arms=4)
+    assert held.interval.low > 0
+    assert held.verdict == "undetermined"
+    assert "fewer than 20 runs" in held.held_back
+    assert held.runs_needed >= 20 - held.n
+
+
 def test_policies_are_judged_by_class_as_by_name():
     given = {"arms": 4, "rounds": 5}
     named = replay.judge(arms(8, 5), "epsilon_greedy", "thompson", **given)
