@@ -428,10 +428,10 @@ def test_islands_and_a_search_of_ones_own_select(tmp_path: Path) -> None:
         assert log.header.search.name == search.name
 
 
-def test_several_texts_and_no_candidate_are_refused_in_words() -> None:
+def test_several_texts_are_files_and_no_candidate_is_refused_in_words() -> None:
     given: dict[str, Any] = {"evaluate": lambda text: 1.0, "statement": "s"}
-    with pytest.raises(ValueError, match="expected one program, got a dict"):
-        evo.task("t", initial_program={"a": "x", "b": "y"}, **given)
+    task = evo.task("t", initial_program={"a.txt": "x", "b.txt": "y"}, **given)
+    assert evo.unpack(task.initial_program) == {"a.txt": "x\n", "b.txt": "y\n"}
     with pytest.raises(ValueError, match="initial_program: expected a function"):
         evo.task("t", initial_program=None, **given)
 
@@ -478,8 +478,8 @@ TESTED = {
     "`checkpoint_path=`": test_the_arguments_of_run_evolution,
     "`result.best_code`, `b": test_quick_starts_of_other_tools_take_no_more_lines_here,
     "`island_selector`, `po": test_islands_and_a_search_of_ones_own_select,
-    '`seed_candidate="..."`': test_several_texts_and_no_candidate_are_refused_in_words,
-    "no `seed_candidate`": test_several_texts_and_no_candidate_are_refused_in_words,
+    '`seed_candidate="..."`': test_several_texts_are_files_and_no_candidate_is_refused_in_words,
+    "no `seed_candidate`": test_several_texts_are_files_and_no_candidate_is_refused_in_words,
     "`evaluator=f`, which is given the ": test_the_arguments_of_optimize_anything,
     "`(score, info)`, `oa.l": test_a_reflection_model_is_a_function,
     "`dataset=rows`": test_the_arguments_of_optimize_anything,

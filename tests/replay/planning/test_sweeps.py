@@ -153,7 +153,7 @@ def test_the_fitness_axis_of_parallel_coordinates_is_linear_and_its_colours_have
     assert sorted(line[-1, 1] for line in outlines.get_segments()) == sorted(thick)
     [bar] = ax.images
     left, right, low, high = bar.get_extent()
-    assert left < end < right
+    assert end < left < right  # beside the axis, which it does not hide
     np.testing.assert_allclose(start + slope * np.array([low, high]), (means[0], means[-1]))
     of_lines, of_bar = lines.get_colors(), bar.cmap(bar.norm(bar.get_array()))[:, 0]
     rows = (heights - low) / (high - low) * len(of_bar) - 0.5

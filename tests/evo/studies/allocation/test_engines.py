@@ -268,7 +268,7 @@ def test_mistakes_are_said_before_anything_is_made(
         arms(engine="toy", feedback=True)
     with pytest.raises(ValueError, match="patience: expected seconds above 0"):
         arms(engine="toy", patience=0)
-    with pytest.raises(evo.EngineError, match="programs are Python"):
+    with pytest.raises(evo.EngineError, match="programs are one Python file"):
         evo.allocate_live("word_problems", "ucb1", arms=[{"engine": "toy"}], rounds=2)
     with pytest.raises(ValueError, match="none of evo, gepa, openevolve, shinka, got 'shinka'"):
         evo.register_engine(evo.Engine("shinka", lambda job: []))
