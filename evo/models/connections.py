@@ -75,6 +75,12 @@ class Connections:
         """Cuts off every client, and waits until what it asked for has ended."""
         if self._accepting is None:
             return
+        # What was accepted, but is no connection yet when asyncio's server closes, is lost open.
+        # So first nothing is accepted any more, and in two turns what was becomes a connection.
+        for listening in self._accepting.sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+        for _ in range(2):
+            await asyncio.sleep(0)
         self._accepting.close()
         for connection in self._web.connections:
             if connection.transport is not None:
