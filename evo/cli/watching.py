@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -50,11 +54,24 @@ def watch(
 def _run(command: tuple[str, ...], url: str) -> int:
     """Runs a program with the gate's address in its environment; returns its exit code."""
     told = {**dict.fromkeys(VARIABLES, url), "OPENAI_API_KEY": "watched"}
-    process = subprocess.Popen(command, env={**os.environ, **told})
-    with process:
-        while True:
-            try:
-                code = process.wait()
-            except KeyboardInterrupt:  # the program receives it, too, and decides how to end
-                continue
-            return code if code >= 0 else 128 - code
+    with _interrupts_are_the_programs():
+        code = subprocess.run(command, check=False, env={**os.environ, **told}).returncode
+    return code if code >= 0 else 128 - code
+
+
+@contextlib.contextmanager
+def _interrupts_are_the_programs() -> Iterator[None]:
+    """Leaves Ctrl-C to the program, which receives it as well and decides how to end.
+
+    A KeyboardInterrupt here, in the moment in which the program ends, would lose its exit code.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if usual is not signal.default_int_handler or not in_main:
+        yield  # whoever started this has other wishes
+        return
+    signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
