@@ -16,6 +16,7 @@ from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
 from replay.planning.choices import BudgetPlan
 from replay.planning.depth import DepthBreadth
+from replay.plots.style import number
 from replay.statistics.intervals import student
 from replay.statistics.resampling import holm
 
@@ -128,7 +129,7 @@ def _case(verdict: Verdict, word: str) -> _Case:
         a=verdict.a, b=verdict.b, word=word, effect=verdict.effect,
         limits=(verdict.interval.low, verdict.interval.high), note=verdict.interval.note,
         n=f"n = {verdict.n} {verdict.unit}", power=verdict.power, more=verdict.runs_needed,
-        cost=", ".join(f"{value:,.3g} {unit}" for unit, value in verdict.cost.items()),
+        cost=", ".join(f"{number(value)} {unit}" for unit, value in verdict.cost.items()),
         held_back=verdict.held_back,
     )  # fmt: skip
 

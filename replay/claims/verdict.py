@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from replay.claims.decision import BAND, POWER, Outcome, decide
+from replay.plots.style import number
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 from replay.statistics.strata import Further
 
@@ -175,7 +176,7 @@ class Verdict:
     @property
     def _design(self) -> str:
         more = self.runs_needed
-        known = ", ".join(f"{value:,.4g} {unit}" for unit, value in self.cost.items())
+        known = ", ".join(f"{number(value)} {unit}" for unit, value in self.cost.items())
         text = ""
         if math.isfinite(self.detectable):
             text = (
