@@ -50,6 +50,7 @@ class Account:
         self._rates = Rates(sys.maxsize, rpm=rpm, tpm=tpm)
         self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
+        self._settled = dict.fromkeys(self._units, 0.0)
         self._reserved = dict.fromkeys(self._units, 0.0)  # of those under way, as a running sum
         self._next = 0
         self._lacking: str | None = None  # the unit that a request was refused for
@@ -89,7 +90,7 @@ class Account:
         wall, now = time.time(), time.monotonic()
         for sent, attempt, at in sorted(passed_of(records), key=lambda each: each.at or wall):
             cost, age = self._cost(sent, attempt), max(0.0, wall - (at or wall))
-            self._ledger.settle(cost)
+            self._count(cost)
             self._next = max(self._next, sent.number + 1)
             if age < MINUTE and (attempt is None or attempt.sent):
                 lease = Lease(_whole(cost["tokens"]))
@@ -145,7 +146,7 @@ class Account:
             cost = self._cost(sent, attempt)
             lease.settle(_whole(cost["tokens"]))
             self._rates.release(lease, now=time.monotonic())
-            self._ledger.settle(cost)
+            self._count(cost)
             if self._writer is not None:
                 with contextlib.suppress(OSError):
                     self._writer.append(
@@ -190,14 +191,17 @@ class Account:
 
     def _has_ample(self, unit: str, worst: float, limit: float) -> bool:
         """Whether there is room whatever rounding did to the running sum; the lock is held."""
-        spent = self._ledger.spent.get(unit)
-        settled = 0.0 if spent is None else float(spent[0])
-        return (settled + self._reserved[unit] + worst) * (1 + 1e-9) <= limit
+        return (self._settled[unit] + self._reserved[unit] + worst) * (1 + 1e-9) <= limit
 
     def _amounts(self, unit: str) -> tuple[float, float]:
         """Returns what is settled, and what requests under way may cost; the lock is held."""
         reserved = (sent.worst.get(unit, math.nan) for sent, _ in self._under_way.values())
-        return self._ledger.total.get(unit, 0.0), math.fsum(reserved)
+        return self._settled[unit], math.fsum(reserved)
+
+    def _count(self, cost: Mapping[str, float]) -> None:
+        self._ledger.check(cost)
+        for unit, amount in cost.items():
+            self._settled[unit] += amount
 
     def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
         """What a request cost by unit, at its worst where the endpoint did not say."""

@@ -246,27 +246,25 @@ class Gate(HttpServer):
         """Makes the one request to the endpoint; whatever comes of it is settled."""
         started, deadline = time.monotonic(), asyncio.get_running_loop().time() + self._timeout
         try:
-            with contextlib.ExitStack() as held:
-                async with asyncio.timeout_at(deadline):
-                    answer = await self._upstream.ask(content)
-                    held.callback(answer.close)
-                    kind, status = _kind(answer.headers.get("content-type", JSON)), answer.status
-                    got = b""
-                    if streams := status == 200 and kind == EVENTS:
-                        shows_usage = (asked.get("stream_options") or {}).get("include_usage")
-                        keeps_text = self._on_passage is not None
-                        hide = self._endpoint.hide
-                        reader = Events(shows_usage is True, started, hide, keeps_text)
-                    else:
+            async with asyncio.timeout_at(deadline):
+                answer = await self._upstream.ask(content)
+                kind, status = _kind(answer.headers.get("content-type", JSON)), answer.status
+                streams = status == 200 and kind == EVENTS
+                if not streams:
+                    try:
                         got = self._endpoint.hide(b"".join([p async for p in answer.pieces]))
-                if streams:
-                    settle = functools.partial(self._settle, sent, asked)
-                    left = functools.partial(
-                        reader.left, len(content), sent.worst.get("tokens", math.inf)
-                    )
-                    stream = self._pass(answer, reader, settle, left, deadline, key, held.pop_all())
-                    await anext(stream)  # so that closing it settles
-                    return Response(200, b"", kind, stream=stream)
+                    finally:
+                        answer.close()
+            if streams:
+                shows_usage = (asked.get("stream_options") or {}).get("include_usage")
+                keeps_text = self._on_passage is not None
+                reader = Events(shows_usage is True, started, self._endpoint.hide, keeps_text)
+                settle = functools.partial(self._settle, sent, asked)
+                most = sent.worst.get("tokens", math.inf)
+                left = functools.partial(reader.left, len(content), most)
+                stream = self._pass(answer, reader, settle, left, deadline, key)
+                await anext(stream)  # so that closing it settles
+                return Response(200, b"", kind, stream=stream)
             read = read_answer(Exchange(status, answer.headers, got), time.monotonic() - started)
             response = Response(status, got, kind, retry_after=read.retry_after)
         except asyncio.CancelledError:
@@ -299,13 +297,12 @@ class Gate(HttpServer):
         left: Callable[[], Attempt],
         deadline: float,
         key: bytes | None,
-        held: contextlib.ExitStack,
     ) -> AsyncGenerator[bytes]:
         """Yields a reply event by event; it settles when it ends, however it does."""
         passed, settled = bytearray(), False
         attempt: Attempt | None = None  # closed half-way
         try:
-            with held:
+            with contextlib.closing(answer):
                 yield b""
                 async for out in reader.read(_by(deadline, answer.pieces)):
                     if reader.whole and not settled:  # the client may go once it has this

@@ -70,7 +70,9 @@ class _Network:
         self._headers = {
             "Authorization": f"Bearer {endpoint.key}",
             "Content-Type": "application/json",
+            "Accept": "*/*",
             "Accept-Encoding": "identity",
+            "User-Agent": "evo",
         }
 
     async def ask(self, content: bytes) -> Incoming:

@@ -113,10 +113,8 @@ class Connections:
 
     async def _handle(self, asked: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, whatever it is."""
-        task = asyncio.current_task()
-        assert task is not None
         self._new.discard(asked.protocol)
-        self._under_way.add(task)
+        self._under_way.add(asked.task)
         try:
             response = await self._answer(asked)
             if response is not None:
@@ -124,7 +122,7 @@ class Connections:
         except (TimeoutError, ConnectionError):  # the client does not read, or went away
             pass
         finally:
-            self._under_way.discard(task)
+            self._under_way.discard(asked.task)
         return _hang_up(asked)
 
     async def _answer(self, asked: web.BaseRequest) -> Response | None:
@@ -146,7 +144,7 @@ class Connections:
             return error_response(408, words, "http")
         except web.HTTPRequestEntityTooLarge:
             return error_response(413, f"the body may have {LARGEST_BODY} bytes", "http")
-        request = HttpRequest(asked.method, asked.path, asked.headers, body, asked.query)
+        request = HttpRequest(asked.method, asked.path, asked.headers, body)
         try:
             return await self._respond(request)
         except OSError:

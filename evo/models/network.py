@@ -79,7 +79,6 @@ class NetworkSession:
             response_class=_Response,
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         )
 
         _open.add(self)

@@ -20,7 +20,6 @@ class HttpRequest:
     path: str  # without the query, percent-decoded
     headers: Mapping[str, str]  # names in any case
     body: bytes
-    query: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

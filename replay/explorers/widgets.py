@@ -83,7 +83,10 @@ def toggles(label: str, options: Sequence[str], *, most: int) -> Widget:
                 self.value = (*rest, name) if change["new"] else rest
 
     look = {"width": "auto", "margin": "1px"}
-    buttons = [ipywidgets.ToggleButton(description=name, layout=look) for name in options]
+    buttons = [
+        ipywidgets.ToggleButton(description=name, tooltip=f"Show {name}", layout=look)
+        for name in options
+    ]
     head = ipywidgets.Label(f"{label} (up to {most})")
     layout = {"flex_flow": "row wrap", "width": "100%"}
     made = Toggles([head, *buttons], layout=layout)

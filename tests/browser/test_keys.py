@@ -56,7 +56,7 @@ def test_explorers_are_used_by_keys_and_say_what_changed(opened):
     T, N = re.match(r"T = (\d+), N = (\d+)", tip).groups()
     page.keyboard.press("Enter")
     says(budget, f"T = {T} generations of N = {N} children")
-    press(page, allocation.get_by_role("button", name="exp3ix"), " ")
+    press(page, allocation.locator("button.widget-toggle-button", has_text="exp3ix"), " ")
     says(allocation, "exp3ix with")
     before = says(allocation, " gives its best arm ")
     press(page, allocation.get_by_role("application"), "ArrowRight", *["PageDown"] * 5, "ArrowDown")
