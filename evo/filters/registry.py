@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from evo.filters.base import Filter
 from evo.filters.near_duplicates import NearDuplicates, SimilarBlocks
 from evo.filters.protected_regions import ProtectedRegions
-from evo.filters.same_program import SameLines, SameProgram
+from evo.filters.same_program import SameLines, SameProgram, SameTokens
 from evo.logs.records import FilterRecord, Header
 from evo.plugins import Registry
 from evo.values import Kind, UnknownValue
@@ -23,15 +23,19 @@ FILTERS: Registry[Callable[..., Filter]] = Registry(
 )
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
 
+_SAME: dict[int, type[SameProgram]] = {1: SameLines, 2: SameTokens}
+
 KIND: Kind[Filter] = Kind(
     what="filter",
     registry="evo.FILTERS",
     group="evo.filters",
     known=FILTERS,
-    shipped=frozenset({SameProgram, SameLines, NearDuplicates, SimilarBlocks, ProtectedRegions}),
+    shipped=frozenset(
+        {SameProgram, SameTokens, SameLines, NearDuplicates, SimilarBlocks, ProtectedRegions}
+    ),
     methods=("check",),
     earlier={
-        "same_program": lambda record: SameLines if record.version == 1 else SameProgram,
+        "same_program": lambda record: _SAME.get(record.version, SameProgram),
         "near_duplicates": lambda record: SimilarBlocks if record.version == 1 else NearDuplicates,
     },
 )

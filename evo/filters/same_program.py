@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from evo.filters.ends import shared_lines
 from evo.searches.base import Member
 
+LONGEST = 20_000
+"""Characters above which only equal texts are the same: telling tokens apart takes too long."""
+
 
 @dataclass(frozen=True)
 class SameProgram:
     """Refuses a program that an earlier generation has made.
 
-    Spaces at line ends and blank lines make no difference, except within a string of a Python
-    program. Without this filter, such a child is given the earlier evaluation and may be a parent
-    again.
+    Spaces at line ends and blank lines make no difference, except where they do in Python: within a
+    string and behind a line that goes on. In a program of more than 20,000 characters they always
+    do. Without this filter, such a child is given the earlier evaluation and may be a parent again.
     """
 
     name = "same_program"
-    version = 2
+    version = 3
 
     def check(self, program: str, archive: Sequence[Member]) -> str | None:
         """Returns where the archive holds the program, or None."""
@@ -34,6 +37,18 @@ class SameProgram:
 
     def _same(self, one: str, other: str) -> bool:
         """Whether two programs that differ at most in blank space do the same."""
+        if one == other:
+            return True
+        return max(len(one), len(other)) <= LONGEST and _statements(one) == _statements(other)
+
+
+@dataclass(frozen=True)
+class SameTokens(SameProgram):
+    """The filter of earlier logs, for which a blank line did not end a line that goes on."""
+
+    version = 2
+
+    def _same(self, one: str, other: str) -> bool:
         return one == other or _tokens(one) == _tokens(other)
 
 
@@ -60,6 +75,20 @@ def _plain(text: str) -> list[str]:
     return list(filter(None, map(str.rstrip, text.splitlines())))
 
 
+def _statements(program: str) -> list[str]:
+    """Returns the tokens of a Python program and where its lines end; of another text its lines."""
+    try:
+        return [
+            "\n" if token.type == tokenize.NEWLINE
+            else token.string.rstrip() if token.type == tokenize.COMMENT
+            else token.string
+            for token in tokenize.generate_tokens(io.StringIO(program).readline)
+            if token.type != tokenize.NL
+        ]  # fmt: skip
+    except (SyntaxError, tokenize.TokenError):
+        return _lines(program)
+
+
 def _tokens(program: str) -> list[str]:
     """Returns the tokens of a Python program; of a text that is none, its lines."""
     try:
@@ -68,4 +97,8 @@ def _tokens(program: str) -> list[str]:
             token.string for token in found if token.type not in (tokenize.NL, tokenize.NEWLINE)
         ]
     except (SyntaxError, tokenize.TokenError):
-        return [line.rstrip() for line in program.strip().splitlines()]
+        return _lines(program)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]

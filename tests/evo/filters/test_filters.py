@@ -121,13 +121,32 @@ def test_blank_lines_in_a_string_make_another_program() -> None:
     assert SameProgram().check("two words (\n\nand more", archive("two words (\nand more")) is None
 
 
+@pytest.mark.parametrize("line", ["x = 1 \\\n", "x = (1 +\\\n", "assert 1, \\\n"])
+def test_a_blank_line_ends_a_line_that_goes_on(line: str) -> None:
+    """`x = 1 \\`, a blank line and `y = 2` are two statements, without the blank line none."""
+    whole, broken = f"{line}\ny = 2\n", f"{line}y = 2\n"
+    assert SameProgram().check(whole, archive(broken)) is None
+    assert SameProgram().check(broken, archive(whole)) is None
+
+
+def test_spaces_behind_a_comment_make_no_other_program() -> None:
+    assert SameProgram().check("x = 1  # one  \n\ny = 2", archive("x = 1  # one\ny = 2\n"))
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "'a' + ", "'''\n", "\\\n", "((\n", "words, \n"])
+def test_long_programs_are_compared_as_they_are(text: str) -> None:
+    long = text * (1_000_000 // len(text))
+    assert SameProgram().check(f"\n{long}", archive(long)) is None
+    assert SameProgram().check(long, archive(long))
+
+
 def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_path: Path) -> None:
     names = ["same_program", "near_duplicates"]
     new = make_header(task, filters=names, seed=4, children=2)
     old = msgspec.structs.replace(
         new, filters=tuple(msgspec.structs.replace(each, version=1) for each in new.filters)
     )
-    assert [each.version for each in new.filters] == [2, 2]
+    assert [each.version for each in new.filters] == [3, 2]
     blank = 'a = """x\n\ny"""\n'
     other = blank.replace("\n\n", "\n")
     assert refusal(other, filters=filters_of(new)[:1], archive=archive(blank)) is None
@@ -138,7 +157,13 @@ def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_p
     log = evo.run(task, filters=names, seed=4, children=2, generations=1,
                   log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
     begun = as_begun(old, log)
-    assert [each.version for each in begun.filters] == [2, 2]
+    assert [each.version for each in begun.filters] == [3, 2]
+    tokens = msgspec.structs.replace(
+        new, filters=tuple(msgspec.structs.replace(each, version=2) for each in new.filters)
+    )
+    whole, broken = "x = 1 \\\n\ny = 2\n", "x = 1 \\\ny = 2\n"
+    assert refusal(whole, filters=filters_of(tokens)[:1], archive=archive(broken))
+    assert refusal(whole, filters=filters_of(new)[:1], archive=archive(broken)) is None
 
 
 def test_similarity_is_that_of_the_longest_common_subsequence() -> None:

@@ -117,6 +117,7 @@ def test_policies_are_judged_by_the_jackknife_over_runs():
     assert "Student's t with 19" in found.null
     error = (found.interval.high - found.interval.low) / 2 / stats.t.ppf(0.975, 19)
     assert found.p == pytest.approx(2 * stats.t.sf(found.effect / error, 19), rel=1e-6, abs=0)
+    assert found.detectable == pytest.approx(stats.t.ppf([0.975, 0.8], 19).sum() * error)
     same = replay.judge(arms(), "random", "random")
     assert same.verdict == "undetermined"
 
@@ -204,8 +205,20 @@ def test_a_known_range_adds_an_interval_that_covers_rare_jumps():
     apart = replay.judge(sides(left, right, base=50), NEW, OLD, bounds=(0, 1)).bounded
     one, other = (replay.interval(x, level=0.975, method="betting") for x in (left, right))
     assert (apart.low, apart.high) == pytest.approx((one.low - other.high, one.high - other.low))
-    with pytest.raises(ValueError, match="around all scores"):
-        replay.judge(frame, NEW, OLD, bounds=(0.0, 0.01))
+    flat = np.full(20, 0.5)
+    for scores, bounds in ((frame, (0.0, 0.01)), (sides(flat, flat), (0.5, 0.5))):
+        with pytest.raises(ValueError, match="around all scores"):
+            replay.judge(scores, NEW, OLD, bounds=bounds)
+
+
+def test_the_null_says_what_was_exchanged():
+    rng = np.random.default_rng(3)
+    left, right = rng.random((2, 8))
+    assert replay.judge(sides(left, right), NEW, OLD).null == "the runs of each pair exchanged"
+    apart = replay.judge(sides(left, right, base=50), NEW, OLD).null
+    assert apart.startswith("runs exchanged between the sides, or equal means by Welch's t")
+    partly = replay.judge(sides(left, right, base=4), NEW, OLD).null
+    assert "between the sides, those of a pair with each other, or equal means" in partly
 
 
 def test_a_sequential_verdict_is_the_confidence_sequences():
