@@ -16,8 +16,8 @@ from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
 from replay.planning.choices import BudgetPlan
 from replay.planning.depth import DepthBreadth
-from replay.plots.style import number
 from replay.statistics.intervals import student
+from replay.statistics.numbers import number
 from replay.statistics.resampling import holm
 
 Row = Mapping[str, Any]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from replay.claims.decision import BAND, POWER, Outcome, decide
-from replay.plots.style import number
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
+from replay.statistics.numbers import number
 from replay.statistics.strata import Further
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from replay.planning.grid import FloatArray
-from replay.plots.style import number, ranged
+from replay.plots.style import ranged
+from replay.statistics.numbers import number
 
 
 @dataclass(frozen=True)

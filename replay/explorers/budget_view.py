@@ -11,8 +11,8 @@ import numpy as np
 
 from replay.explorers.budget_data import NAMES, CostAxis, Outlook, Split
 from replay.explorers.budget_values import ChosenRun
-from replay.plots.style import number
 from replay.statistics.intervals import Interval
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

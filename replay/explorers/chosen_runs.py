@@ -26,7 +26,8 @@ from replay.plots.medium import palette
 from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
 from replay.plots.scripts import spoken
-from replay.plots.style import Theme, fitness_name, number
+from replay.plots.style import Theme, fitness_name
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,6 +18,7 @@ from replay.plots.colours import parsed, readable, shades
 from replay.plots.marks import RAMP, Label, Mark, Points, Segments, Spans
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.style import THEMES, FloatArray, Theme
+from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -402,7 +403,7 @@ def _origin(table: pd.DataFrame, place: Place) -> str:
         return "initial program"
     found = table[(table["generation"] == place[0]) & (table["index"] == place[1])]
     fitness = found["fitness"].iloc[0]
-    value = "" if math.isnan(fitness) else f": {style.number(fitness)}"
+    value = "" if math.isnan(fitness) else f": {in_digits(fitness)}"
     return f"generation {place[0]} #{place[1]}{value}"
 
 

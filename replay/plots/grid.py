@@ -14,7 +14,8 @@ from replay.plots.marks import End, Line, Mark, Points, Rule, Spans
 from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
 from replay.plots.shapes import heat, lines, place
-from replay.plots.style import FITNESS, PALETTE, counted, intervals, look, number, ranged
+from replay.plots.style import FITNESS, PALETTE, counted, intervals, look, ranged
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from replay.plots.marks import End, Line, Points
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strokes import PENS, SHAPES, dashes_of, ink_of, ramp_of
 from replay.plots.style import THEMES, Theme
+from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
 
         own.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
     if axis.ticks is None and axis.scale == "linear" and max(abs(low), abs(high)) >= 1e4:
-        own.set_major_formatter(style.number)
+        own.set_major_formatter(in_digits)
     if not (axis.ticks is None if axis.grid is None else axis.grid):
         ax.grid(visible=False, axis=name)
         own.set_tick_params(length=0)

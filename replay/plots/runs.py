@@ -18,6 +18,7 @@ from replay.plots.panel import Axis, Panel
 from replay.plots.strips import Strips, strips_for
 from replay.plots.style import PALETTE, FloatArray, look, ranged
 from replay.statistics.intervals import curve_band
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +131,7 @@ def _gaps(strips: Strips) -> Axis:
     powers = [power for power in range(low, high + 1) if strips.low <= power <= strips.high]
     ticks = [float(power) for power in powers] if len(powers) > 1 else [strips.low, strips.high]
     places = [
-        (float(strips.place(group, tick)), style.number(10**-tick))
+        (float(strips.place(group, tick)), number(10**-tick))
         for group in range(strips.count)
         for tick in ticks
     ]
@@ -310,7 +311,7 @@ def _median(
     shown = 1 - 10.0**-shown if gap else shown
     rows = shown.itertuples(index=False, name=None)
     texts = [
-        f"{group.name or 'median'}: {ranged(*row)} at {style.number(at)}, n = {n}"
+        f"{group.name or 'median'}: {ranged(*row)} at {number(at)}, n = {n}"
         for row, at, n in zip(rows, grid, band["n"], strict=True)
     ]
     marks: list[Mark] = [

@@ -16,7 +16,8 @@ from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
 from replay.plots.medium import one_look
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strips import strips_for
-from replay.plots.style import FloatArray, number, ranged
+from replay.plots.style import FloatArray, ranged
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ a call, so figures can be made on any thread and without a display.
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from evo.logs.types import JsonObject
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
 from replay.plots.medium import captions, looks, palette
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,17 +299,6 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
         )
         for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True)
     ]  # fmt: skip
-
-
-def number(value: float, _: object = None) -> str:
-    """Three digits, thousands as k and millions as M; also a formatter of ticks."""
-    size = abs(value)
-    if not math.isfinite(value) or size >= 1e9 or 0 < size < 1e-3:
-        return re.sub(r"e([+-])0?", lambda e: "e" + e[1].strip("+"), f"{value:.3g}")
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if size >= 0.9995 * unit:
-            return f"{float(f'{value / unit:.3g}'):g}{letter}"
-    return f"{float(f'{value:.3g}'):g}"
 
 
 def whole_numbers(ax: Axes) -> None:

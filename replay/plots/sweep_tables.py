@@ -21,8 +21,9 @@ from replay.planning.sweeps import (
     pareto_front,
     swept_fields,
 )
-from replay.plots.style import FITNESS, number, ranged
+from replay.plots.style import FITNESS, ranged
 from replay.statistics.intervals import LEAST, measured
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,8 @@ from evo.logs.cost import cost_of_calls
 from replay.plots.chart import Chart
 from replay.plots.marks import Bars, Line, Mark, Rule
 from replay.plots.panel import Axis, Panel
-from replay.plots.style import PALETTE, number
+from replay.plots.style import PALETTE
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     from evo.logs.log import Log

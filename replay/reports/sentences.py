@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replay.plots.style import number
 from replay.statistics.intervals import Interval
+from replay.statistics.numbers import number
 
 
 class MarkedText(str):

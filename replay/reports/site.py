@@ -37,12 +37,12 @@ from replay.plots.output import in_dark
 from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
 from replay.plots.scripts import chart_figure, charts_script, encoded, picture_of
 from replay.plots.style import arrange
-from replay.plots.style import number as in_digits
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.figures import best_construction
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
 from replay.reports.tables import FORMATS, html_table
+from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,8 @@ from replay.plots import charts
 from replay.plots.chart import Chart, pack
 from replay.plots.runs import pulled
 from replay.plots.scripts import chart_figure
-from replay.plots.style import number
 from replay.reports.tables import html_table
+from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

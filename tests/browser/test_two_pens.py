@@ -24,6 +24,7 @@ from replay.plots import charts
 from replay.plots.chart import Chart, pack
 from replay.plots.scripts import chart_figure, charts_script
 from replay.plots.style import THEMES
+from replay.statistics.numbers import number
 
 pytestmark = pytest.mark.slow
 
@@ -289,5 +290,5 @@ def test_numbers_have_one_rule(page) -> None:
     ask = f"(all) => {{ {code[0]}; return all.map((v) => [short(v), digits(v, 4)]); }}"
     found = page.evaluate(ask, json.loads(json.dumps(values)))
     for value, (short, digits) in zip(values, found, strict=True):
-        assert short == replay.plots.style.number(value)
+        assert short == number(value)
         assert digits == f"{value:.4g}"

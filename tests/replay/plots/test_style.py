@@ -9,17 +9,6 @@ from replay.plots import style
 from replay.plots.output import save, show
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.12345, "0.123"), (999.6, "1k"), (12_345, "12.3k"), (2.5e6, "2.5M"), (3e15, "3e15"),
-        (0, "0"), (-4.56e4, "-45.6k"), (1e-5, "1e-5"),
-    ],
-)  # fmt: skip
-def test_numbers_have_three_digits(value, text):
-    assert style.number(value) == text
-
-
 @pytest.mark.parametrize("heights", [[0.5] * 9, [0.0, 0.01, 1.0], [1.0, 0.99, 0.98], [np.nan, 0.2]])
 def test_end_labels_keep_their_distance_and_their_order(heights):
     figure, (ax,) = style.subplots()
