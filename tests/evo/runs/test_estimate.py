@@ -36,6 +36,34 @@ def test_a_run_makes_the_calls_that_were_estimated(options, tmp_path) -> None:
     assert not math.isnan(known.completion_tokens.high)
 
 
+def matches(reply, row):
+    return float(reply == row["want"])
+
+
+def test_rows_that_only_check_are_asked_of_the_first_and_the_best_text() -> None:
+    rows = [{"prompt": f"{k} + 1?", "want": str(k + 1)} for k in range(7)]
+    asks = evo.task(
+        "sums",
+        initial_program="Answer with a number.",
+        evolves="text",
+        evaluate=matches,
+        instances=rows[:4],
+        held_out=rows[4:],
+        statement="Add one.",
+    )
+    known = evo.estimate(asks, generations=2, children=3)
+    assert known.calls == 6 + (1 + 6) * 4 + 2 * 3  # rewrites, evaluations, checks
+
+
+def test_changes_may_be_shorter_than_a_rewrite() -> None:
+    whole, changes = (
+        evo.estimate("cp", model="gpt-4.1-mini", edits=edits).completion_tokens
+        for edits in ("rewrite", "diff")
+    )
+    assert changes.low < whole.low
+    assert changes.high == whole.high
+
+
 def test_a_logged_corpus_lies_within_the_brackets() -> None:
     """Runs with a real model, whose replies no estimate has seen."""
     log = evo.read_log(min(CORPUS.glob("deep-*.jsonl.gz")))

@@ -82,10 +82,11 @@ def test_rerun_tells_an_unstable_program(tmp_path: Path) -> None:
     judge = "def score(value):\n    return {'fitness': value % 1}\n"
     folder = write_task(tmp_path / "clock", clock, judge, "entry = ['f']\n")
     with pytest.warns(UserWarning, match="evaluations are noisy"):
-        log = evo.run(folder, generations=1, children=2, log=tmp_path / "c.jsonl", **QUIET)
+        log = evo.run(folder, generations=2, children=2, log=tmp_path / "c.jsonl", **QUIET)
     outcome = evo.rerun(log.path)
     assert not outcome.same
     assert outcome.differences[0].unstable
+    assert {each.generation for each in outcome.differences} == {0, 1, 2}
 
 
 def test_rescore_takes_another_metric(short: evo.Log, tmp_path: Path) -> None:

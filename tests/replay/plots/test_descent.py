@@ -138,8 +138,11 @@ def test_lanes_hold_paths_that_keep_apart_and_lie_near_their_parents() -> None:
         star = pd.concat([table.iloc[[0]], table.iloc[[1]].loc[[1] * count]], ignore_index=True)
         star.loc[1:, "index"] = range(count)
         star["best_line"] = [True] + [False] * count
-        began = time.process_time()
-        lanes, _ = descent._lanes(star)
-        seconds.append(time.process_time() - began)
+        tries = []
+        for _ in range(3):  # the least of them says most on a busy machine
+            began = time.process_time()
+            lanes, _ = descent._lanes(star)
+            tries.append(time.process_time() - began)
+        seconds.append(min(tries))
         assert np.ptp(lanes[1:]) + 1 == len(set(lanes[1:].tolist())) == count
     assert seconds[1] < 40 * seconds[0]
