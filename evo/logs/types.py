@@ -18,6 +18,8 @@ JsonObject = dict[str, Any]
 Fields = Mapping[str, Any]
 """Values of fields by name, each of the type of its field."""
 
+NAME_BYTES = 255
+"""Bytes that a name in a path may have on common file systems."""
 
 _ABSOLUTE: ContextVar[dict[Path, Path] | None] = ContextVar("absolute", default=None)
 
@@ -33,9 +35,16 @@ def absolute_paths() -> Iterator[None]:
 
 
 def as_path(name: str, value: object) -> Path:
-    """Returns the path that was given for an argument; MistakenType if it is none."""
+    """Returns the path that was given for an argument; MistakenType or ValueError: it is none."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise MistakenType(f"{name}: expected a path, got {value!r:.60}")
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{name}: expected a path without NUL characters, got {value!r:.60}")
+    if (longest := max(map(len, map(os.fsencode, Path(value).parts)), default=0)) > NAME_BYTES:
+        raise ValueError(
+            f"{name}: expected names of at most {NAME_BYTES} bytes in a path, got {longest} in "
+            f"{value!r:.60}"
+        )
     path, given = Path(value), _ABSOLUTE.get()
     if given is None:
         return path

@@ -21,6 +21,9 @@ TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
 NOTED_VERSION = 3  # of feedback where a program shares its evaluator's process: notes are shown
 EXACT_VERSION = 4  # of feedback, whose answers and whole numbers are exact since; of inspirations
 # of runs that confirm, which are ranked by the confirmed fitness since
+WRITTEN_VERSION = (
+    5  # of feedback, which tells short numbers of errors and notes as they are written
+)
 
 OPERATORS = {
     "rewrite": "",
@@ -41,6 +44,9 @@ lines in their place
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
+
+DIGITS = 6
+"""Digits to which longer fractions are rounded."""
 
 ENDS = 80
 """Characters at either end of a long answer or reply that a prompt tells of."""
@@ -197,14 +203,14 @@ def feedback(
     latest: Sequence[TriedProgram],
     instances: Sequence[JsonObject] = (),
     *,
-    version: int = EXACT_VERSION,
+    version: int = WRITTEN_VERSION,
 ) -> str:
     """Returns the lines about the parent's metrics and the recent failures.
 
     It depends on logged evaluations alone, the parent's and those of the latest generation, and
     holds nothing private or held out. Errors and notes are told without paths, addresses and
-    durations, and with fractions rounded to six digits, since these differ from machine to machine;
-    expected answers and replies are told as they are.
+    durations, and with longer fractions rounded to six digits, since these differ from machine to
+    machine; expected answers and replies are told as they are.
 
     Args:
         task: What the program is for.
@@ -213,7 +219,8 @@ def feedback(
         instances: The task's data set.
         version: The prompt version. Up to `TOLD_VERSION`, only a task with an evaluator of its own
             is told of notes: those on the parent, and with a failure those on that program. Before
-            `EXACT_VERSION`, answers and replies were treated as errors are.
+            `EXACT_VERSION`, answers and replies were treated as errors are. Before
+            `WRITTEN_VERSION`, 1e400 was told as inf and 1.50 as 1.5.
     """
     noted = task.isolation == "separate" or version >= NOTED_VERSION
     number = _rounded if version >= EXACT_VERSION else "{:.6g}".format
@@ -285,16 +292,22 @@ def _plain(text: str, version: int) -> str:
     shortened = _UNTELLABLE.sub("[...]", " ".join(text.split()))
     if version < EXACT_VERSION:
         return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", shortened)
-    return _NUMBER.sub(
-        lambda number: number[0] if number[0].lstrip("-").isdigit() else _rounded(float(number[0])),
-        shortened,
-    )
+    return _NUMBER.sub(lambda number: _told(number[0], version), shortened)
+
+
+def _told(number: str, version: int) -> str:
+    """Returns a number of an error or a note: a whole or a short one as it is written."""
+    if number.lstrip("-").isdigit():
+        return number
+    digits = sum(map(str.isdigit, number.lower().partition("e")[0].lstrip("-0.")))
+    short = digits <= DIGITS or math.isinf(float(number))
+    return number if short and version >= WRITTEN_VERSION else _rounded(float(number))
 
 
 def _rounded(value: float) -> str:
     """Returns a number to six digits, or as many as are before its point."""
-    digits = len(f"{abs(value):.0f}") if abs(value) < 1e15 else 6
-    return f"{value:.{max(6, digits)}g}"
+    digits = len(f"{abs(value):.0f}") if abs(value) < 1e15 else DIGITS
+    return f"{value:.{max(DIGITS, digits)}g}"
 
 
 def _quoted(text: str) -> str:

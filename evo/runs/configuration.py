@@ -37,7 +37,7 @@ from evo.logs.types import as_path
 from evo.logs.words import EDITS
 from evo.models.critics import critic_record
 from evo.plugins import MistakenType
-from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION
+from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION, WRITTEN_VERSION
 from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
 from evo.runs.options import ConfigurationOptions, FieldOptions, GoalOptions
@@ -155,7 +155,9 @@ def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> 
 
 def _prompt_version(given: ConfigurationOptions, *, searched: bool) -> int:
     """Returns the version of the prompt's wording; the plain one is that of the first logs."""
-    if given["feedback"] or (given["inspirations"] and given["confirm"]):
+    if given["feedback"]:
+        return WRITTEN_VERSION
+    if given["inspirations"] and given["confirm"]:
         return EXACT_VERSION
     plain = given["edits"] == "rewrite" and not (given["feedback"] or given["inspirations"])
     return PROMPT_VERSION if plain and not searched else TOLD_VERSION

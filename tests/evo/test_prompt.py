@@ -161,7 +161,7 @@ def test_programs_that_differ_in_the_last_bit_rank_by_their_place() -> None:
     assert sorted([none, other, better], key=lambda each: each.rank) == [better, other, none]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_a_prompt_version_tells_what_those_before_it_told_and_more(version: int) -> None:
     shared = msgspec.structs.replace(load_task("wp").record, isolation="shared")
     found = (Instance(id="7", status="ok", score=0.0),)
@@ -179,6 +179,23 @@ def test_a_prompt_version_tells_what_those_before_it_told_and_more(version: int)
     ends = TriedProgram(tried.evaluation, {"7": "a" + "\n" * 200 + "z"})
     answers = [{"id": "7", "answer": "\n" * 200}]
     assert feedback(shared, parent, [ends], answers, version=version).endswith('z"\n') == exact
+
+
+@pytest.mark.parametrize(
+    ("written", "before"),
+    [
+        ("1e400", "inf"), ("1.50", "1.5"), ("2.0", "2"), ("-0.0", "-0"), ("1e5", "100000"),
+        ("0.333333333333", "0.333333"), ("1234567", "1234567"), ("0.000012345600", "1.23456e-05"),
+    ],
+)  # fmt: skip
+def test_short_numbers_of_notes_are_told_as_they_are_written(written: str, before: str) -> None:
+    """An answer that a note states must be told as it is."""
+    task = load_task("mmd").record
+    parent = Evaluation(status="ok", fitness=0.5, notes=f"expected {written}, got x")
+    digits = sum(map(str.isdigit, written.lstrip("-0.").partition("e")[0]))
+    now = written if digits <= 6 else before
+    assert f"expected {now}, got" in feedback(task, parent, [])
+    assert f"expected {before}, got" in feedback(task, parent, [], version=4)
 
 
 def test_inspirations_are_the_best_others_and_come_first() -> None:

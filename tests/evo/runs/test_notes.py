@@ -15,7 +15,7 @@ import replay
 from evo.logs.fitting import MOST_NOTES
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Evaluation, Instance, Limits
-from evo.prompt import EXACT_VERSION, TriedProgram, feedback
+from evo.prompt import WRITTEN_VERSION, TriedProgram, feedback
 from evo.runs.configuration import make_header, make_header_again
 from evo.runs.identity import differences
 from evo.runs.planning import Planner
@@ -109,7 +109,7 @@ def test_notes_of_shipped_tasks_leave_their_hash_as_it_was(name: str) -> None:
     assert hash_of_task(bare) == hash_of_task(task) == task.hash
     now, before = make_header(task, feedback=True), make_header(bare, feedback=True)
     assert differences(now, before) == []
-    assert now.prompt_version == EXACT_VERSION
+    assert now.prompt_version == WRITTEN_VERSION
 
 
 def test_another_wording_goes_without_notes() -> None:
@@ -131,10 +131,10 @@ def test_a_log_goes_on_with_the_notes_that_it_began_with(tmp_path: Path) -> None
 def test_older_feedback_on_a_shared_evaluator_stays_without_notes(tmp_path: Path) -> None:
     task = write_task(tmp_path / "task", PROGRAM, LOAD + OPENEVOLVE)
     header = make_header(task, feedback=True)
-    assert header.prompt_version == EXACT_VERSION
+    assert header.prompt_version == WRITTEN_VERSION
     older = msgspec.structs.replace(header, prompt_version=2)
     assert make_header_again(older, children=3).prompt_version == 2
-    assert make_header_again(header).prompt_version == EXACT_VERSION
+    assert make_header_again(header).prompt_version == WRITTEN_VERSION
     log = evo.run(task, feedback=True, generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
     state = state_of(log, through=0)
     assert "it is far off" in Planner()(state)[0].messages[-1]["content"]
@@ -156,7 +156,7 @@ def test_answers_and_whole_numbers_are_told_as_they_are() -> None:
         shown = json.dumps(reply) if reply.endswith(" ") else reply
         assert f"expected 1234567, got {shown}\n" in told
         assert "Its metrics: count 1234567." in told
-        assert "- 2024-05-01: 1234567 of 0.1\n" in told
+        assert "- 2024-05-01: 1234567 of 0.10\n" in told
         before = feedback(task, parent, [TriedProgram(wrong, {"a": reply})], rows, version=3)
         assert "expected 1.23457e+06, got" in before
     long = feedback(task, parent, [TriedProgram(wrong, {"a": "x" * 10**6 + " so 12"})], rows)

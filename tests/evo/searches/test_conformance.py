@@ -144,7 +144,7 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
     assert not evo.verify(log).faults
     planned = log.header.search is not None or bool(log.header.models)
     assert len(log.plans) == (T if planned else 0)
-    assert log.header.prompt_version == 4
+    assert log.header.prompt_version == 5
     kinds = [b'"plan"' in line[:50] for line in log.path.read_bytes().splitlines()]
     if planned:
         assert kinds.index(True) < next(
