@@ -292,10 +292,10 @@ def _plain(text: str, version: int) -> str:
     shortened = _UNTELLABLE.sub("[...]", " ".join(text.split()))
     if version < EXACT_VERSION:
         return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", shortened)
-    return _NUMBER.sub(lambda number: _told(number[0], version), shortened)
+    return _NUMBER.sub(lambda number: _rounded_if_long(number[0], version), shortened)
 
 
-def _told(number: str, version: int) -> str:
+def _rounded_if_long(number: str, version: int) -> str:
     """Returns a number of an error or a note: a whole or a short one as it is written."""
     if number.lstrip("-").isdigit():
         return number
