@@ -253,6 +253,13 @@ def test_order_statistics_are_the_closest_pair_that_holds_and_then_the_most_cent
     assert (found.low, found.high) in best
 
 
+@pytest.mark.parametrize("q", [0.1, 0.3, 0.8])
+@pytest.mark.parametrize("n", [5, 12, 31])
+def test_a_quantile_is_linear_between_runs(n, q):
+    values = np.random.default_rng(n).normal(size=n)
+    assert interval(values, q).value == pytest.approx(np.quantile(values, q))
+
+
 def test_betting_knows_at_each_run_only_those_before():
     """Waudby-Smith and Ramdas' hedged bets, one run after the other in plain Python."""
     values = np.random.default_rng(4).beta(0.5, 1.0, 15)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replay.statistics.resampling import holm, resampled, tail_p, weights
+from replay.statistics.resampling import LARGEST, check_size, holm, resampled, tail_p, weights
 
 
 def test_samples_draw_whole_runs_with_replacement():
@@ -41,3 +41,10 @@ def test_holms_factors_fall_by_one_and_nan_is_left_out():
     np.testing.assert_allclose(found, [0.03, 0.06, np.nan, 0.06, 0.02])
     assert holm([]).tolist() == []
     assert holm([0.4, 0.9]).tolist() == pytest.approx([0.8, 0.9])
+
+
+def test_numbers_up_to_the_largest_have_squares_that_add_up():
+    check_size([-LARGEST, LARGEST, 0.0])
+    assert np.isfinite(np.sum(np.full(1000, LARGEST) ** 2))
+    with pytest.raises(ValueError, match="divide it by a power of ten"):
+        check_size([1.0, -1.001 * LARGEST])
