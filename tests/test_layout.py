@@ -292,6 +292,18 @@ def test_modules_and_functions_stay_small() -> None:
     assert not long
 
 
+def test_lines_of_scripts_and_style_sheets_have_at_most_100_characters() -> None:
+    files = [path for kind in ("js", "css") for path in (ROOT / "replay").rglob(f"*.{kind}")]
+    assert len(files) >= 10
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > 100
+    ]
+    assert not long
+
+
 def test_no_two_files_define_a_public_class_of_one_name() -> None:
     found = dict[str, list[str]]()
     for name, path in modules().items():

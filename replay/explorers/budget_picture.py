@@ -81,10 +81,12 @@ def _map(view: BudgetView) -> Panel:
 
 
 def behind_in_cell(value: float) -> str:
-    """What a cell states: "-.02", or "0" for the best split of its budget."""
+    """What a cell states: "-.02", "-.004", or "0" for the best split of its budget."""
     if math.isnan(value) or value == 0:
         return "" if value else "0"
-    return f"{value:.2f}".replace("-0.", "-.") if value > -0.995 else f"{value:.2g}"
+    if value <= -0.995:
+        return f"{value:.2g}"
+    return (f"{value:.1g}" if value > -0.005 else f"{value:.2f}").replace("-0.", "-.")
 
 
 def _curves(view: BudgetView) -> list[Panel]:

@@ -60,8 +60,12 @@ if (!window.replayPage) {
         if (still.style.display !== "none") still.style.display = "none";
       });
     });
-    all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => { each.tabIndex = 0; });
-    all(`${rows} > td:first-child:not([title])`, (each) => { each.title = each.textContent; });
+    all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => {
+      each.tabIndex = 0;
+    });
+    all(`${rows} > td:first-child:not([title])`, (each) => {
+      each.title = each.textContent;
+    });
   };
   new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
   mend();
@@ -86,14 +90,18 @@ if (!window.replayPage) {
   // Enter on a row chooses it; Enter or a double click on an entry of a list of files opens it: its
   // name is sent along, because the kernel may receive a choice later than a pressed button.
   for (const kind of ["dblclick", "keydown"]) {
-    document.addEventListener(kind, (event) => {
-      if (kind === "keydown" && event.key !== "Enter") return;
-      if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
-      const list = event.target.closest(".replay-picker .widget-select select");
-      if (!list?.selectedOptions.length) return;
-      const asked = list.closest(".replay-picker").querySelector(".widget-text input");
-      asked.value = decodeURIComponent(list.selectedOptions[0].dataset.value);
-      asked.dispatchEvent(new Event("input", { bubbles: true }));
-    }, true);
+    document.addEventListener(
+      kind,
+      (event) => {
+        if (kind === "keydown" && event.key !== "Enter") return;
+        if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
+        const list = event.target.closest(".replay-picker .widget-select select");
+        if (!list?.selectedOptions.length) return;
+        const asked = list.closest(".replay-picker").querySelector(".widget-text input");
+        asked.value = decodeURIComponent(list.selectedOptions[0].dataset.value);
+        asked.dispatchEvent(new Event("input", { bubbles: true }));
+      },
+      true,
+    );
   }
 }

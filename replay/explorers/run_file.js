@@ -11,7 +11,8 @@ async function unzipped(text) {
 
 function open(packed) {
   const { run, at, parts } = JSON.parse(new TextDecoder().decode(bytesOf(packed)));
-  const known = {}, place = document.getElementById("child");
+  const known = {},
+    place = document.getElementById("child");
   let shown = "";
   const view = mount(document.getElementById("chart"), run, { at, drawing: {} }, ([g, i]) => {
     history.replaceState(null, "", `#${g}-${i}`);
@@ -25,12 +26,12 @@ function open(packed) {
     shown = name;
     known[generation] ??= unzipped(parts[generation]);
     const child = (await known[generation])[name];
-    if (shown !== name || !child) return;  // somebody went on meanwhile
+    if (shown !== name || !child) return; // somebody went on meanwhile
     const open = [...place.querySelectorAll("details")].map((each) => [each.id, each.open]);
     place.innerHTML = child.html;
     for (const [id, was] of open) {
       const same = document.getElementById(id);
-      if (same && id !== "error") same.open = was;  // an error shows itself
+      if (same && id !== "error") same.open = was; // an error shows itself
     }
     const drawing = child.drawing ? { at: [generation, index], ...child.drawing } : {};
     view.set({ at: [generation, index], drawing });

@@ -1,63 +1,173 @@
 // The pen for the browser: charts are drawn from numbers; nothing here computes one of them.
 //
 // `mount(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved pages use
-// this same file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in words),
-// `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and `coarse`
-// (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says that
-// somebody chose a place of a mark. It returns `load(chart)` and `close()`.
+// this same file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in
+// words), `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and
+// `coarse` (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says
+// that somebody chose a place of a mark. It returns `load(chart)` and `close()`.
 
-const NARROW = 700;  // pixels below which panels stand in one column
-const NEAR = 12, BESIDE = 16;  // pixels within which a point, and a place of a curve, answer to the mouse
-const MOST_LINES = 8, MOST_ROWS = 500;  // that a tooltip lists, and that a table shows
+const NARROW = 700; // pixels below which panels stand in one column
+const NEAR = 12,
+  BESIDE = 16; // pixels within which a point, and a place of a curve, answer to the mouse
+const MOST_LINES = 8,
+  MOST_ROWS = 500; // that a tooltip lists, and that a table shows
 const CHART_STYLE = `
-.replay-chart .panels { display: grid; gap: 14px 26px; outline-offset: 0; }
-.replay-chart .panels:focus { outline: none; } .replay-chart .panels:focus-visible { outline: 2px solid #0072b2; }
-.replay-chart .one { display: flex; flex-direction: column; justify-content: space-between; min-width: 0; }
-.replay-chart .one b { display: block; } .replay-chart .one p { margin: 0; font-size: 12px; opacity: .85; }
-.replay-chart .legend { display: flex; flex-wrap: wrap; gap: 1px 14px; font-size: 12px; margin-top: 2px; }
-.replay-chart .legend button {
-  font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: left;
+.replay-chart .panels {
+  display: grid;
+  gap: 14px 26px;
+  outline-offset: 0;
 }
-.replay-chart .legend button[aria-pressed=false] { opacity: .75; text-decoration: line-through; }
-.replay-chart .legend svg { display: inline-block; vertical-align: -1px; margin-right: 5px; }
-.replay-chart .head { font-size: 14px; margin: 0 0 6px; }
-.replay-chart .takes { font-size: 12px; margin: 2px 0 0; } .replay-chart .takes summary { cursor: pointer; width: max-content; opacity: .8; }
-.replay-chart .takes button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 999px; padding: 0 10px; margin: 4px 6px 4px 0; cursor: pointer; }
-.replay-chart .takes .numbers:empty { display: none; } .replay-chart .takes .numbers { max-height: 260px; overflow: auto; }
-.replay-chart .takes td, .replay-chart .takes th { padding: 1px 10px 1px 0; text-align: left; border: 0; font-size: 12px; }
-.replay-chart .waits { position: absolute; right: 2px; top: -3px; font-size: 12px; font-style: italic; }
-.replay-chart .waits { background: var(--ground, var(--jp-layout-color0, Canvas)); padding: 0 4px; }
-.replay-chart .message { padding: 18px 4px; max-width: 80ch; }
-.replay-chart .tip { white-space: pre-wrap; overflow-wrap: anywhere; width: max-content; }
-.replay-chart svg .still { cursor: default; } .replay-chart svg .opens { cursor: pointer; }
-.replay-chart svg text.over { paint-order: stroke; stroke: var(--ground, var(--jp-layout-color0, Canvas)); stroke-width: 3.5px; stroke-linejoin: round; }
-.replay-chart .words { margin: 6px 0 4px; max-width: 110ch; }
+.replay-chart .panels:focus {
+  outline: none;
+}
+.replay-chart .panels:focus-visible {
+  outline: 2px solid #0072b2;
+}
+.replay-chart .one {
+  display: flex;
+  flex-direction: column;
+  justify-content: space-between;
+  min-width: 0;
+}
+.replay-chart .one b {
+  display: block;
+}
+.replay-chart .one p {
+  margin: 0;
+  font-size: 12px;
+  opacity: 0.85;
+}
+.replay-chart .legend {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 1px 14px;
+  font-size: 12px;
+  margin-top: 2px;
+}
+.replay-chart .legend button {
+  font: inherit;
+  color: inherit;
+  background: none;
+  border: 0;
+  padding: 0;
+  cursor: pointer;
+  text-align: left;
+}
+.replay-chart .legend button[aria-pressed="false"] {
+  opacity: 0.75;
+  text-decoration: line-through;
+}
+.replay-chart .legend svg {
+  display: inline-block;
+  vertical-align: -1px;
+  margin-right: 5px;
+}
+.replay-chart .head {
+  font-size: 14px;
+  margin: 0 0 6px;
+}
+.replay-chart .takes {
+  font-size: 12px;
+  margin: 2px 0 0;
+}
+.replay-chart .takes summary {
+  cursor: pointer;
+  width: max-content;
+  opacity: 0.8;
+}
+.replay-chart .takes button {
+  font: inherit;
+  color: inherit;
+  background: transparent;
+  border: 1px solid color-mix(in srgb, currentColor 30%, transparent);
+  border-radius: 999px;
+  padding: 0 10px;
+  margin: 4px 6px 4px 0;
+  cursor: pointer;
+}
+.replay-chart .takes .numbers:empty {
+  display: none;
+}
+.replay-chart .takes .numbers {
+  max-height: 260px;
+  overflow: auto;
+}
+.replay-chart .takes td,
+.replay-chart .takes th {
+  padding: 1px 10px 1px 0;
+  text-align: left;
+  border: 0;
+  font-size: 12px;
+}
+.replay-chart .waits {
+  position: absolute;
+  right: 2px;
+  top: -3px;
+  font-size: 12px;
+  font-style: italic;
+}
+.replay-chart .waits {
+  background: var(--ground, var(--jp-layout-color0, Canvas));
+  padding: 0 4px;
+}
+.replay-chart .message {
+  padding: 18px 4px;
+  max-width: 80ch;
+}
+.replay-chart .tip {
+  white-space: pre-wrap;
+  overflow-wrap: anywhere;
+  width: max-content;
+}
+.replay-chart svg .still {
+  cursor: default;
+}
+.replay-chart svg .opens {
+  cursor: pointer;
+}
+.replay-chart svg text.over {
+  paint-order: stroke;
+  stroke: var(--ground, var(--jp-layout-color0, Canvas));
+  stroke-width: 3.5px;
+  stroke-linejoin: round;
+}
+.replay-chart .words {
+  margin: 6px 0 4px;
+  max-width: 110ch;
+}
 `;
 
-const NOTHING = { kind: "rule" };  // a mark that is hidden
+const NOTHING = { kind: "rule" }; // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
-const pick = (value, k) => (Array.isArray(value) ? value[k] : value);  // one for all places, or one each
+// One for all places, or one each.
+const pick = (value, k) => (Array.isArray(value) ? value[k] : value);
 const colorOf = (mark, k) => inked(pick(mark.color, k));
 
 // The width of a text in pixels.
 const pen = document.createElement("canvas").getContext("2d");
 function wide(text, size = 11.5) {
   pen.font = `${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;
-  return Math.max(...String(text).split("\n").map((line) => pen.measureText(line).width));
+  return Math.max(
+    ...String(text)
+      .split("\n")
+      .map((line) => pen.measureText(line).width),
+  );
 }
 // A text, cut in its middle to at most so many pixels: names differ at their ends.
 function middleCut(text, most) {
   if (wide(text) <= most) return text;
   let kept = text.length;
-  const shown = () => `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+  const shown = () =>
+    `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
   while (kept > 2 && wide(shown()) > most) kept -= 1;
   return shown();
 }
 
-// A text in lines no wider than so many pixels, broken after blanks and punctuation, where it has them.
+// A text in lines no wider than so many pixels, broken after blanks and punctuation, where it has
+// them.
 function folded(text, most) {
   const lines = [""];
   for (const piece of text.match(/[^\s_./-]*[\s_./-]+|[^\s_./-]+/g) || []) {
@@ -69,8 +179,9 @@ function folded(text, most) {
 
 function scaleOf(axis, part, start, end) {
   if (axis.scale !== "log") return linear(...part, start, end);
-  const scale = ratios(...part, start, end), least = Math.min(...part) / 1e3;
-  const made = (value) => scale(Math.max(value, least));  // an interval may end below zero
+  const scale = ratios(...part, start, end),
+    least = Math.min(...part) / 1e3;
+  const made = (value) => scale(Math.max(value, least)); // an interval may end below zero
   return Object.assign(made, { back: scale.back });
 }
 function ticksOf(axis, part, most) {
@@ -84,11 +195,15 @@ const tickText = (value) => (Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` 
 
 // The position of a place of a mark in pixels; null where nothing is drawn.
 const LOCATE = {
-  line: (mark, k, { x, y }) => (known(mark.x[k]) && known(mark.y[k]) ? [x(mark.x[k]), y(mark.y[k])] : null),
+  line: (mark, k, { x, y }) =>
+    known(mark.x[k]) && known(mark.y[k]) ? [x(mark.x[k]), y(mark.y[k])] : null,
   points: (mark, k, at) => LOCATE.line(mark, k, at),
-  bars: (mark, k, { x, y }) => (known(mark.x0[k]) && known(mark.x1[k]) ? [(x(mark.x0[k]) + x(mark.x1[k])) / 2, y(mark.y[k])] : null),
+  bars: (mark, k, { x, y }) =>
+    known(mark.x0[k]) && known(mark.x1[k])
+      ? [(x(mark.x0[k]) + x(mark.x1[k])) / 2, y(mark.y[k])]
+      : null,
   polylines: (mark, k, { x, y }) => {
-    const last = mark.rows[k].findLastIndex(known);  // where lines that begin together have parted
+    const last = mark.rows[k].findLastIndex(known); // where lines that begin together have parted
     return last < 0 ? null : [x(mark.x[last]), y(mark.rows[k][last])];
   },
   spans: (mark, k, plan) => {
@@ -96,13 +211,17 @@ const LOCATE = {
     return [x0, y0, x1, y1].every(known) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
   },
   cells: (mark, k, plan) => {
-    const [row, column] = cellAt(mark, k), [x0, y0, x1, y1] = boxOf(mark, k, plan);
+    const [row, column] = cellAt(mark, k),
+      [x0, y0, x1, y1] = boxOf(mark, k, plan);
     return known(mark.values[row][column]) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
   },
 };
 const COUNT = {
-  line: (mark) => mark.x.length, points: (mark) => mark.x.length, bars: (mark) => mark.x0.length,
-  polylines: (mark) => mark.rows.length, spans: (mark) => (mark.x0 || mark.y0).length,
+  line: (mark) => mark.x.length,
+  points: (mark) => mark.x.length,
+  bars: (mark) => mark.x0.length,
+  polylines: (mark) => mark.rows.length,
+  spans: (mark) => (mark.x0 || mark.y0).length,
   cells: (mark) => (mark.texts ? mark.values.length * (mark.values[0]?.length || 0) : 0),
 };
 const cellAt = (mark, k) => [Math.floor(k / mark.values[0].length), k % mark.values[0].length];
@@ -116,7 +235,8 @@ function textOf(panel, mark, k) {
   if (mark.texts) return mark.texts[k];
   if (mark.kind === "line" && mark.hover) {
     const head = mark.label ? `${mark.label}: ` : "";
-    return `${head}${ranged(mark.y[k], mark.low?.[k] ?? NaN, mark.high?.[k] ?? NaN)} at ${digits(mark.x[k], 4)}`;
+    const value = ranged(mark.y[k], mark.low?.[k] ?? NaN, mark.high?.[k] ?? NaN);
+    return `${head}${value} at ${digits(mark.x[k], 4)}`;
   }
   return "";
 }
@@ -126,7 +246,8 @@ function boxOf(mark, k, { x, y, left, right, top, bottom }) {
   let across, down;
   if (mark.kind === "cells") {
     const [row, column] = cellAt(mark, k);
-    const wide = (mark.x1 - mark.x0) / mark.values[0].length, high = (mark.y1 - mark.y0) / mark.values.length;
+    const wide = (mark.x1 - mark.x0) / mark.values[0].length,
+      high = (mark.y1 - mark.y0) / mark.values.length;
     across = [x(mark.x0 + wide * column), x(mark.x0 + wide * (column + 1))];
     down = [y(mark.y0 + high * row), y(mark.y0 + high * (row + 1))];
   } else if (mark.kind === "spans") {
@@ -143,13 +264,17 @@ function boxOf(mark, k, { x, y, left, right, top, bottom }) {
 // A colour between those of a ramp, as red, green and blue.
 const parsed = (hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16));
 function mixed(ramp, value, least, most) {
-  const share = Math.min(Math.max((value - least) / ((most - least) || 1), 0), 1) * (ramp.length - 1);
+  const share = Math.min(Math.max((value - least) / (most - least || 1), 0), 1) * (ramp.length - 1);
   const from = Math.min(Math.floor(share), ramp.length - 2);
-  return [0, 1, 2].map((part) => Math.round(ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part])));
+  return [0, 1, 2].map((part) =>
+    Math.round(ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part])),
+  );
 }
 // Black or white, whichever is easier to read on a colour.
 function readable(rgb) {
-  const [r, g, b] = rgb.map((part) => part / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = rgb
+    .map((part) => part / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
@@ -159,24 +284,44 @@ function pieces(xs, columns, step) {
   let piece = null;
   xs.forEach((at, k) => {
     const here = columns.map((column) => column[k]);
-    if (!known(at) || !here.every(known)) { piece = null; return; }
-    if (!piece) found.push(piece = []);
+    if (!known(at) || !here.every(known)) {
+      piece = null;
+      return;
+    }
+    if (!piece) found.push((piece = []));
     else if (step) piece.push([at, piece.at(-1)[1]]);
     piece.push([at, here]);
   });
   return found;
 }
 
-// Names points, each at the first of four corners where no point and no other name lies, if there is one.
+// Names points, each at the first of four corners where no point and no other name lies, if there
+// is one.
 function nameAll(mark, { x, y }, parent) {
-  const r = pick(mark.size, 0), far = r + 2, tall = 12;
-  const taken = mark.x.map((value, k) => [x(value) - r, y(mark.y[k]) - r, x(value) + r, y(mark.y[k]) + r]);
-  const free = (box) => taken.every(([x0, y0, x1, y1]) => x1 <= box[0] || x0 >= box[2] || y1 <= box[1] || y0 >= box[3]);
+  const r = pick(mark.size, 0),
+    far = r + 2,
+    tall = 12;
+  const taken = mark.x.map((value, k) => [
+    x(value) - r,
+    y(mark.y[k]) - r,
+    x(value) + r,
+    y(mark.y[k]) + r,
+  ]);
+  const free = (box) =>
+    taken.every(([x0, y0, x1, y1]) => x1 <= box[0] || x0 >= box[2] || y1 <= box[1] || y0 >= box[3]);
   mark.labels.forEach((text, k) => {
     if (!text || !known(mark.x[k]) || !known(mark.y[k])) return;
     const [px, py, w] = [x(mark.x[k]), y(mark.y[k]), wide(text)];
-    const corners = [[-far - w, 3 - far - tall], [far, 3 - far - tall], [far, far - 3], [-far - w, far - 3]];
-    const [left, top] = corners.map(([dx, dy]) => [px + dx, py + dy]).find(([a, b]) => free([a, b, a + w, b + tall])) || [];
+    const corners = [
+      [-far - w, 3 - far - tall],
+      [far, 3 - far - tall],
+      [far, far - 3],
+      [-far - w, far - 3],
+    ];
+    const [left, top] =
+      corners
+        .map(([dx, dy]) => [px + dx, py + dy])
+        .find(([a, b]) => free([a, b, a + w, b + tall])) || [];
     if (left === undefined) return;
     taken.push([left, top, left + w, top + tall]);
     svg("text", { x: left, y: top + tall - 2, class: "over" }, parent, text);
@@ -185,28 +330,82 @@ function nameAll(mark, { x, y }, parent) {
 
 const DRAW = {
   line(mark, { x, y }, parent) {
-    const stroke = inked(mark.color), spot = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
+    const stroke = inked(mark.color),
+      spot = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
     if (mark.band && mark.low && mark.high) {
-      const d = pieces(mark.x, [mark.low, mark.high], mark.step).map((piece) => {
-        const back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
-        return `M${[...piece.map(([px, [, high]]) => spot(px, high)), ...back].join("L")}Z`;
-      }).join("");
+      const d = pieces(mark.x, [mark.low, mark.high], mark.step)
+        .map((piece) => {
+          const back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
+          return `M${[...piece.map(([px, [, high]]) => spot(px, high)), ...back].join("L")}Z`;
+        })
+        .join("");
       if (d) svg("path", { d, fill: stroke, "fill-opacity": 0.17 }, parent);
     }
-    const d = pieces(mark.x, [mark.y], mark.step).map((piece) => `M${piece.map(([px, [py]]) => spot(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`).join("");
-    if (d) svg("path", { d, fill: "none", stroke, "stroke-width": mark.width, "stroke-dasharray": mark.dash || "none", "stroke-linejoin": "round", "stroke-linecap": mark.dash ? "butt" : "round", "data-line": mark.label }, parent);
+    const d = pieces(mark.x, [mark.y], mark.step)
+      .map(
+        (piece) =>
+          `M${piece.map(([px, [py]]) => spot(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`,
+      )
+      .join("");
+    if (d)
+      svg(
+        "path",
+        {
+          d,
+          fill: "none",
+          stroke,
+          "stroke-width": mark.width,
+          "stroke-dasharray": mark.dash || "none",
+          "stroke-linejoin": "round",
+          "stroke-linecap": mark.dash ? "butt" : "round",
+          "data-line": mark.label,
+        },
+        parent,
+      );
   },
   points(mark, { x, y }, parent) {
     mark.x.forEach((value, k) => {
-      const color = colorOf(mark, k), r = pick(mark.size, k), edge = mark.edge ? { stroke: inked(mark.edge), "stroke-width": 0.8 } : {};
-      const px = x(value), py = y(mark.y[k]), span = (x1, y1, x2, y2) => svg("line", { x1, y1, x2, y2, stroke: color, "stroke-width": 2.2, "stroke-opacity": 0.6 }, parent);
-      if (known(mark.x_low?.[k]) && known(mark.x_high?.[k]) && known(mark.y[k])) span(x(mark.x_low[k]), py, x(mark.x_high[k]), py);
-      if (known(mark.y_low?.[k]) && known(mark.y_high?.[k]) && known(value)) span(px, y(mark.y_low[k]), px, y(mark.y_high[k]));
+      const color = colorOf(mark, k),
+        r = pick(mark.size, k),
+        edge = mark.edge ? { stroke: inked(mark.edge), "stroke-width": 0.8 } : {};
+      const px = x(value),
+        py = y(mark.y[k]),
+        span = (x1, y1, x2, y2) =>
+          svg(
+            "line",
+            { x1, y1, x2, y2, stroke: color, "stroke-width": 2.2, "stroke-opacity": 0.6 },
+            parent,
+          );
+      if (known(mark.x_low?.[k]) && known(mark.x_high?.[k]) && known(mark.y[k]))
+        span(x(mark.x_low[k]), py, x(mark.x_high[k]), py);
+      if (known(mark.y_low?.[k]) && known(mark.y_high?.[k]) && known(value))
+        span(px, y(mark.y_low[k]), px, y(mark.y_high[k]));
       if (!known(value) || !known(mark.y[k])) return;
-      if (mark.shape === "later") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color }, parent);
-      else if (mark.shape === "below") svg("path", { d: `M${px - r} ${py - r}h${2 * r}l${-r} ${2 * r}z`, fill: color }, parent);
-      else if (mark.shape === "diamond") svg("path", { d: `M${px} ${py - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`, fill: color }, parent);
-      else if (mark.shape === "cross") svg("path", { d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`, stroke: color, "stroke-width": 1.6, fill: "none" }, parent);
+      if (mark.shape === "later")
+        svg(
+          "path",
+          { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color },
+          parent,
+        );
+      else if (mark.shape === "below")
+        svg("path", { d: `M${px - r} ${py - r}h${2 * r}l${-r} ${2 * r}z`, fill: color }, parent);
+      else if (mark.shape === "diamond")
+        svg(
+          "path",
+          { d: `M${px} ${py - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`, fill: color },
+          parent,
+        );
+      else if (mark.shape === "cross")
+        svg(
+          "path",
+          {
+            d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`,
+            stroke: color,
+            "stroke-width": 1.6,
+            fill: "none",
+          },
+          parent,
+        );
       else svg("circle", { cx: px, cy: py, r, fill: color, ...edge }, parent);
     });
     if (mark.labels) nameAll(mark, { x, y }, parent);
@@ -215,68 +414,166 @@ const DRAW = {
     const parts = new Map();
     mark.x0.forEach((value, k) => {
       if (!known(value) || !known(mark.x1[k])) return;
-      const [x0, y0, x1, y1] = boxOf(mark, k, plan).map((each) => each.toFixed(2)), color = colorOf(mark, k);
+      const [x0, y0, x1, y1] = boxOf(mark, k, plan).map((each) => each.toFixed(2)),
+        color = colorOf(mark, k);
       parts.set(color, `${parts.get(color) || ""}M${x0} ${y0}H${x1}V${y1}H${x0}Z`);
     });
     for (const [fill, d] of parts) svg("path", { d, fill, "fill-opacity": mark.opacity }, parent);
   },
   polylines(mark, { x, y }, parent) {
     mark.rows.forEach((row, k) => {
-      const d = pieces(mark.x, [row], false).map((piece) => `M${piece.map(([px, [py]]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("L")}`).join("");
-      if (d) svg("path", { d, fill: "none", stroke: inked(mark.colors[k]), "stroke-width": mark.widths[k], "stroke-linejoin": "round" }, parent);
+      const d = pieces(mark.x, [row], false)
+        .map(
+          (piece) =>
+            `M${piece.map(([px, [py]]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("L")}`,
+        )
+        .join("");
+      if (d)
+        svg(
+          "path",
+          {
+            d,
+            fill: "none",
+            stroke: inked(mark.colors[k]),
+            "stroke-width": mark.widths[k],
+            "stroke-linejoin": "round",
+          },
+          parent,
+        );
     });
   },
   rule(mark, { x, y, left, right, top, bottom }, parent) {
-    const look = { stroke: inked(mark.color), "stroke-width": 1, "stroke-dasharray": mark.dash || "none" };
-    if (known(mark.x)) svg("line", { x1: x(mark.x), x2: x(mark.x), y1: top, y2: bottom, ...look }, parent);
-    if (known(mark.y)) svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
+    const look = {
+      stroke: inked(mark.color),
+      "stroke-width": 1,
+      "stroke-dasharray": mark.dash || "none",
+    };
+    if (known(mark.x))
+      svg("line", { x1: x(mark.x), x2: x(mark.x), y1: top, y2: bottom, ...look }, parent);
+    if (known(mark.y))
+      svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
   },
   spans(mark, plan, parent) {
     for (let k = 0; k < COUNT.spans(mark); k++) {
-      const [x0, y0, x1, y1] = boxOf(mark, k, plan), frame = pick(mark.frame, k);
+      const [x0, y0, x1, y1] = boxOf(mark, k, plan),
+        frame = pick(mark.frame, k);
       if (![x0, y0, x1, y1].every(known)) continue;
-      const color = colorOf(mark, k), look = { fill: mark.opacity ? color : "none", "fill-opacity": mark.opacity };
-      svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, ...look, stroke: frame ? color : "none", "stroke-width": frame }, parent);
+      const color = colorOf(mark, k),
+        look = { fill: mark.opacity ? color : "none", "fill-opacity": mark.opacity };
+      svg(
+        "rect",
+        {
+          x: x0,
+          y: y0,
+          width: x1 - x0,
+          height: y1 - y0,
+          ...look,
+          stroke: frame ? color : "none",
+          "stroke-width": frame,
+        },
+        parent,
+      );
     }
   },
   segments(mark, { x, y }, parent) {
     mark.x0.forEach((value, k) => {
       const [a, b, c, d] = [x(value), y(mark.y0[k]), x(mark.x1[k]), y(mark.y1[k])];
       if (![a, b, c, d].every(known)) return;
-      const turn = mark.turn ? x(mark.turn[k]) : null, third = (c - turn) / 3;
-      const way = mark.turn ? `M${a} ${b}L${turn} ${b}C${turn + third} ${b} ${turn + 2 * third} ${d} ${c} ${d}` : `M${a} ${b}L${c} ${d}`;
-      svg("path", { d: way, fill: "none", stroke: colorOf(mark, k), "stroke-width": mark.width, "stroke-dasharray": mark.dash || "none" }, parent);
+      const turn = mark.turn ? x(mark.turn[k]) : null,
+        third = (c - turn) / 3;
+      const way = mark.turn
+        ? `M${a} ${b}L${turn} ${b}C${turn + third} ${b} ${turn + 2 * third} ${d} ${c} ${d}`
+        : `M${a} ${b}L${c} ${d}`;
+      svg(
+        "path",
+        {
+          d: way,
+          fill: "none",
+          stroke: colorOf(mark, k),
+          "stroke-width": mark.width,
+          "stroke-dasharray": mark.dash || "none",
+        },
+        parent,
+      );
     });
   },
   discs(mark, { x, y }, parent) {
-    const color = inked(mark.color), look = { fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 };
-    mark.x.forEach((value, k) => svg("circle", { cx: x(value), cy: y(mark.y[k]), r: Math.abs(x(value + mark.r[k]) - x(value)), ...look }, parent));
+    const color = inked(mark.color),
+      look = { fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 };
+    mark.x.forEach((value, k) =>
+      svg(
+        "circle",
+        { cx: x(value), cy: y(mark.y[k]), r: Math.abs(x(value + mark.r[k]) - x(value)), ...look },
+        parent,
+      ),
+    );
   },
   area(mark, { x, y }, parent) {
-    const d = `M${mark.x.map((value, k) => `${x(value)} ${y(mark.y[k])}`).join("L")}Z`, color = inked(mark.color);
-    svg("path", { d, fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 }, parent);
+    const d = `M${mark.x.map((value, k) => `${x(value)} ${y(mark.y[k])}`).join("L")}Z`,
+      color = inked(mark.color);
+    svg(
+      "path",
+      { d, fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 },
+      parent,
+    );
   },
-  end() {},  // names at the ends of lines are put together, see `nameEnds`
+  end() {}, // names at the ends of lines are put together, see `nameEnds`
   label(mark, { x, y }, parent) {
-    svg("text", { x: x(mark.x) + mark.dx, y: y(mark.y) + mark.dy, "text-anchor": mark.anchor, class: mark.bare ? "" : "over", style: `fill:${inked(mark.color)}` }, parent, mark.text);
+    svg(
+      "text",
+      {
+        x: x(mark.x) + mark.dx,
+        y: y(mark.y) + mark.dy,
+        "text-anchor": mark.anchor,
+        class: mark.bare ? "" : "over",
+        style: `fill:${inked(mark.color)}`,
+      },
+      parent,
+      mark.text,
+    );
   },
   cells(mark, plan, parent) {
     const { x, y } = plan;
-    const rows = mark.values.length, columns = mark.values[0]?.length || 0;
+    const rows = mark.values.length,
+      columns = mark.values[0]?.length || 0;
     if (!columns) return;
     const ramp = mark.colors.map(parsed);
-    if (mark.written || mark.round) { eachCell(mark, plan, ramp, parent); return; }
-    const picture = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
-    const brush = picture.getContext("2d"), pixels = brush.createImageData(columns, rows);
-    const [a, b] = [x(mark.x0), x(mark.x1)], [c, d] = [y(mark.y0), y(mark.y1)];
-    mark.values.forEach((row, r) => row.forEach((value, k) => {
-      if (!known(value)) return;
-      const place = 4 * ((d < c ? rows - 1 - r : r) * columns + (b < a ? columns - 1 - k : k));
-      mixed(ramp, value, mark.least, mark.most).forEach((part, n) => { pixels.data[place + n] = part; });
-      pixels.data[place + 3] = 255;
-    }));
+    if (mark.written || mark.round) {
+      eachCell(mark, plan, ramp, parent);
+      return;
+    }
+    const picture = Object.assign(document.createElement("canvas"), {
+      width: columns,
+      height: rows,
+    });
+    const brush = picture.getContext("2d"),
+      pixels = brush.createImageData(columns, rows);
+    const [a, b] = [x(mark.x0), x(mark.x1)],
+      [c, d] = [y(mark.y0), y(mark.y1)];
+    mark.values.forEach((row, r) =>
+      row.forEach((value, k) => {
+        if (!known(value)) return;
+        const place = 4 * ((d < c ? rows - 1 - r : r) * columns + (b < a ? columns - 1 - k : k));
+        mixed(ramp, value, mark.least, mark.most).forEach((part, n) => {
+          pixels.data[place + n] = part;
+        });
+        pixels.data[place + 3] = 255;
+      }),
+    );
     brush.putImageData(pixels, 0, 0);
-    svg("image", { x: Math.min(a, b), y: Math.min(c, d), width: Math.abs(b - a), height: Math.abs(d - c), href: picture.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }, parent);
+    svg(
+      "image",
+      {
+        x: Math.min(a, b),
+        y: Math.min(c, d),
+        width: Math.abs(b - a),
+        height: Math.abs(d - c),
+        href: picture.toDataURL(),
+        preserveAspectRatio: "none",
+        style: "image-rendering:pixelated",
+      },
+      parent,
+    );
   },
 };
 
@@ -285,19 +582,46 @@ function eachCell(mark, plan, ramp, parent) {
   const columns = mark.values[0].length;
   mark.values.flat().forEach((value, k) => {
     if (!known(value)) return;
-    const [x0, y0, x1, y1] = boxOf(mark, k, plan), rgb = mixed(ramp, value, mark.least, mark.most), fill = `rgb(${rgb})`;
-    const [w, h] = [x1 - x0, y1 - y0], [row, column] = [Math.floor(k / columns), k % columns];
-    if (mark.round?.[row][column]) svg("ellipse", { cx: (x0 + x1) / 2, cy: (y0 + y1) / 2, rx: 0.45 * w, ry: 0.45 * h, fill }, parent);
-    else svg("rect", { x: x0, y: y0, width: w, height: h, fill, "shape-rendering": "crispEdges" }, parent);
+    const [x0, y0, x1, y1] = boxOf(mark, k, plan),
+      rgb = mixed(ramp, value, mark.least, mark.most),
+      fill = `rgb(${rgb})`;
+    const [w, h] = [x1 - x0, y1 - y0],
+      [row, column] = [Math.floor(k / columns), k % columns];
+    if (mark.round?.[row][column])
+      svg(
+        "ellipse",
+        { cx: (x0 + x1) / 2, cy: (y0 + y1) / 2, rx: 0.45 * w, ry: 0.45 * h, fill },
+        parent,
+      );
+    else
+      svg(
+        "rect",
+        { x: x0, y: y0, width: w, height: h, fill, "shape-rendering": "crispEdges" },
+        parent,
+      );
     const text = mark.written?.[row][column];
-    if (text && wide(text) < w) svg("text", { x: (x0 + x1) / 2, y: (y0 + y1) / 2 + 4, "text-anchor": "middle", style: `fill:${readable(rgb)}` }, parent, text);
+    if (text && wide(text) < w)
+      svg(
+        "text",
+        {
+          x: (x0 + x1) / 2,
+          y: (y0 + y1) / 2 + 4,
+          "text-anchor": "middle",
+          style: `fill:${readable(rgb)}`,
+        },
+        parent,
+        text,
+      );
   });
 }
 
 // Limits between which a unit of both axes is equally long.
 function equalised(x, y, width, height) {
   const unit = Math.max(Math.abs(x[1] - x[0]) / width, Math.abs(y[1] - y[0]) / height);
-  return [[x, width], [y, height]].map(([[from, to], size]) => {
+  return [
+    [x, width],
+    [y, height],
+  ].map(([[from, to], size]) => {
     const half = (Math.sign(to - from || 1) * unit * size) / 2;
     return [(from + to) / 2 - half, (from + to) / 2 + half];
   });
@@ -305,12 +629,21 @@ function equalised(x, y, width, height) {
 
 // Names at the ends of lines: as near to them as they can be without lying over each other.
 function nameEnds(plan, ends, picture) {
-  const { y, right, top, bottom, room } = plan, tall = 15;
-  const wanted = ends.map((mark) => ({ mark, at: known(mark.y) ? y(mark.y) : bottom })).reverse().sort((a, b) => a.at - b.at);
+  const { y, right, top, bottom, room } = plan,
+    tall = 15;
+  const wanted = ends
+    .map((mark) => ({ mark, at: known(mark.y) ? y(mark.y) : bottom }))
+    .reverse()
+    .sort((a, b) => a.at - b.at);
   let groups = [];
-  for (const each of wanted) {  // those that would overlap stand together around their middle
+  for (const each of wanted) {
+    // those that would overlap stand together around their middle
     groups.push({ at: each.at, all: [each] });
-    for (let last = groups.at(-1), before = groups.at(-2); before; last = groups.at(-1), before = groups.at(-2)) {
+    for (
+      let last = groups.at(-1), before = groups.at(-2);
+      before;
+      last = groups.at(-1), before = groups.at(-2)
+    ) {
       if (last.at - before.at >= (tall * (last.all.length + before.all.length)) / 2) break;
       const all = [...before.all, ...last.all];
       groups.splice(-2, 2, { at: all.reduce((sum, one) => sum + one.at, 0) / all.length, all });
@@ -321,8 +654,18 @@ function nameEnds(plan, ends, picture) {
     let place = Math.max(free + tall, middle - (tall * (all.length - 1)) / 2);
     place = Math.max(Math.min(place, bottom - tall * (all.length - 1)), free + tall);
     for (const { mark, at: from } of all) {
-      svg("path", { d: `M${right + 3} ${from}L${right + 18} ${place}`, stroke: inked(mark.color), "stroke-width": 2, fill: "none" }, picture);
-      const kept = middleCut(mark.text, room), made = svg("text", { x: right + 22, y: place + 4 }, picture, kept);
+      svg(
+        "path",
+        {
+          d: `M${right + 3} ${from}L${right + 18} ${place}`,
+          stroke: inked(mark.color),
+          "stroke-width": 2,
+          fill: "none",
+        },
+        picture,
+      );
+      const kept = middleCut(mark.text, room),
+        made = svg("text", { x: right + 22, y: place + 4 }, picture, kept);
       if (kept !== mark.text) svg("title", {}, made, mark.text);
       free = place;
       place += tall;
@@ -332,37 +675,89 @@ function nameEnds(plan, ends, picture) {
 
 // What colours mean.
 function drawBar(bar, plan, picture) {
-  const { top, bottom } = plan, x0 = plan.right + 14, name = `ramp-${Math.random().toString(36).slice(2)}`;
+  const { top, bottom } = plan,
+    x0 = plan.right + 14,
+    name = `ramp-${Math.random().toString(36).slice(2)}`;
   const ramp = svg("linearGradient", { id: name, x1: 0, x2: 0, y1: 1, y2: 0 }, picture);
-  bar.colors.forEach((color, k) => svg("stop", { offset: k / (bar.colors.length - 1), "stop-color": color }, ramp));
+  bar.colors.forEach((color, k) =>
+    svg("stop", { offset: k / (bar.colors.length - 1), "stop-color": color }, ramp),
+  );
   svg("rect", { x: x0, y: top, width: 11, height: bottom - top, fill: `url(#${name})` }, picture);
-  const place = linear(bar.least, bar.most, bottom, top), ticks = bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
-  for (const value of ticks) svg("text", { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" }, picture, tickText(value));
+  const place = linear(bar.least, bar.most, bottom, top),
+    ticks =
+      bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
+  for (const value of ticks)
+    svg(
+      "text",
+      { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" },
+      picture,
+      tickText(value),
+    );
   const at = [x0 + 62, (top + bottom) / 2];
-  if (bar.label) svg("text", { x: at[0], y: at[1], "text-anchor": "middle", transform: `rotate(-90 ${at})` }, picture, bar.label);
+  if (bar.label)
+    svg(
+      "text",
+      { x: at[0], y: at[1], "text-anchor": "middle", transform: `rotate(-90 ${at})` },
+      picture,
+      bar.label,
+    );
 }
 
 // The squared distance of a point from a segment.
 function away([px, py], [ax, ay], [bx, by]) {
-  const [dx, dy] = [bx - ax, by - ay], size = dx * dx + dy * dy;
+  const [dx, dy] = [bx - ax, by - ay],
+    size = dx * dx + dy * dy;
   const share = size ? Math.min(Math.max(((px - ax) * dx + (py - ay) * dy) / size, 0), 1) : 0;
   return (ax + share * dx - px) ** 2 + (ay + share * dy - py) ** 2;
 }
 
 // The numbers of a chart as a table: a row for each place of a mark.
 function tableOf(chart) {
-  const names = ["x", "y", "low", "high", "x_low", "x_high", "y_low", "y_high", "x0", "x1", "y0", "y1", "r"], rows = [];
+  const names = [
+      "x",
+      "y",
+      "low",
+      "high",
+      "x_low",
+      "x_high",
+      "y_low",
+      "y_high",
+      "x0",
+      "x1",
+      "y0",
+      "y1",
+      "r",
+    ],
+    rows = [];
   for (const panel of chart.panels) {
     for (const mark of panel.marks) {
       if (mark.kind === "cells") {
-        mark.values.forEach((row, r) => row.forEach((value, c) => known(value) && rows.push({ panel: panel.title, mark: mark.kind, row: r, column: c, value })));
+        mark.values.forEach((row, r) =>
+          row.forEach(
+            (value, c) =>
+              known(value) &&
+              rows.push({ panel: panel.title, mark: mark.kind, row: r, column: c, value }),
+          ),
+        );
       } else if (mark.kind === "polylines") {
-        mark.rows.forEach((row, r) => row.forEach((y, c) => rows.push({ panel: panel.title, mark: mark.kind, row: r, x: mark.x[c], y })));
+        mark.rows.forEach((row, r) =>
+          row.forEach((y, c) =>
+            rows.push({ panel: panel.title, mark: mark.kind, row: r, x: mark.x[c], y }),
+          ),
+        );
       } else if (!["label", "rule", "end"].includes(mark.kind)) {
-        const columns = names.filter((name) => Array.isArray(mark[name])), count = columns.length && mark[columns[0]].length;
+        const columns = names.filter((name) => Array.isArray(mark[name])),
+          count = columns.length && mark[columns[0]].length;
         const of = { ...mark, ...mark.stated };
-        if (mark.stated && !Object.keys(mark.stated).length) continue;  // another mark holds the same
-        for (let k = 0; k < count; k++) rows.push({ panel: panel.title, mark: mark.kind, label: mark.label || "", ...Object.fromEntries(columns.map((name) => [name, of[name][k]])) });
+        // Another mark holds the same.
+        if (mark.stated && !Object.keys(mark.stated).length) continue;
+        for (let k = 0; k < count; k++)
+          rows.push({
+            panel: panel.title,
+            mark: mark.kind,
+            label: mark.label || "",
+            ...Object.fromEntries(columns.map((name) => [name, of[name][k]])),
+          });
       }
     }
   }
@@ -371,10 +766,21 @@ function tableOf(chart) {
 }
 // A picture as a text that stands alone: the colours and fonts of the page are written into it.
 function alone(picture) {
-  const copy = picture.cloneNode(true), [own, other] = [picture, copy].map((each) => [...each.querySelectorAll("*")]);
+  const copy = picture.cloneNode(true),
+    [own, other] = [picture, copy].map((each) => [...each.querySelectorAll("*")]);
   own.forEach((each, k) => {
     const look = getComputedStyle(each);
-    for (const name of ["fill", "stroke", "font-size", "font-weight", "font-family", "opacity", "fill-opacity", "stroke-opacity"]) other[k].style[name] = look[name];
+    for (const name of [
+      "fill",
+      "stroke",
+      "font-size",
+      "font-weight",
+      "font-family",
+      "opacity",
+      "fill-opacity",
+      "stroke-opacity",
+    ])
+      other[k].style[name] = look[name];
   });
   copy.setAttribute("xmlns", NS);
   copy.style.color = getComputedStyle(picture).color;
@@ -388,53 +794,103 @@ function offer(root, chart, plans) {
   return box;
 }
 function furnish(box, chart, plans) {
-  const buttons = html("div", {}, box), place = html("div", { class: "numbers", tabindex: 0 }, box);
-  const name = () => (chart().panels[0]?.title || "chart").replace(/[^\w]+/g, "-").slice(0, 60).replace(/-$/, "").toLowerCase();
+  const buttons = html("div", {}, box),
+    place = html("div", { class: "numbers", tabindex: 0 }, box);
+  const name = () =>
+    (chart().panels[0]?.title || "chart")
+      .replace(/[^\w]+/g, "-")
+      .slice(0, 60)
+      .replace(/-$/, "")
+      .toLowerCase();
   const save = (content, suffix, type) => {
-    const link = html("a", { download: `${name()}.${suffix}`, href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })) });
+    const link = html("a", {
+      download: `${name()}.${suffix}`,
+      href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })),
+    });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
-  const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  const pictures = (use) => plans().forEach((plan, k) => use(alone(plan.picture), plan, plans().length > 1 ? `-${k + 1}` : ""));
+  const quoted = (value) =>
+    /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value;
+  const pictures = (use) =>
+    plans().forEach((plan, k) =>
+      use(alone(plan.picture), plan, plans().length > 1 ? `-${k + 1}` : ""),
+    );
   const made = {
     Table: () => {
       const [heads, ...rows] = tableOf(chart());
       const table = html("table", {});
-      const line = (cells, kind) => { const row = html("tr", {}, table); cells.forEach((cell) => html(kind, {}, row, typeof cell === "number" ? digits(cell, 6) : cell)); };
+      const line = (cells, kind) => {
+        const row = html("tr", {}, table);
+        cells.forEach((cell) =>
+          html(kind, {}, row, typeof cell === "number" ? digits(cell, 6) : cell),
+        );
+      };
       line(heads, "th");
       rows.slice(0, MOST_ROWS).forEach((row) => line(row, "td"));
-      if (rows.length > MOST_ROWS) line([`${rows.length - MOST_ROWS} further rows are in the CSV`], "td");
+      if (rows.length > MOST_ROWS)
+        line([`${rows.length - MOST_ROWS} further rows are in the CSV`], "td");
       place.replaceChildren(place.firstChild ? "" : table);
     },
-    CSV: () => save(tableOf(chart()).map((row) => row.map(quoted).join(",")).join("\n"), "csv", "text/csv"),
-    SVG: () => pictures((text, plan, part) => save(text, `${part}svg`.replace(/^(-\d+)svg/, "$1.svg"), "image/svg+xml")),
-    PNG: () => pictures((text, plan, part) => {
-      const image = new Image(), [w, h] = ["width", "height"].map((each) => +plan.picture.getAttribute(each));
-      image.onload = () => {
-        const canvas = Object.assign(document.createElement("canvas"), { width: 2 * w, height: 2 * h }), brush = canvas.getContext("2d");
-        brush.fillStyle = getComputedStyle(document.body).backgroundColor.replace(/rgba\(0, 0, 0, 0\)/, "#fff");
-        brush.fillRect(0, 0, 2 * w, 2 * h);
-        brush.drawImage(image, 0, 0, 2 * w, 2 * h);
-        canvas.toBlob((blob) => save(blob, `${part}png`.replace(/^(-\d+)png/, "$1.png")));
-      };
-      image.src = `data:image/svg+xml;base64,${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}`;
-    }),
+    CSV: () =>
+      save(
+        tableOf(chart())
+          .map((row) => row.map(quoted).join(","))
+          .join("\n"),
+        "csv",
+        "text/csv",
+      ),
+    SVG: () =>
+      pictures((text, plan, part) =>
+        save(text, `${part}svg`.replace(/^(-\d+)svg/, "$1.svg"), "image/svg+xml"),
+      ),
+    PNG: () =>
+      pictures((text, plan, part) => {
+        const image = new Image(),
+          [w, h] = ["width", "height"].map((each) => +plan.picture.getAttribute(each));
+        image.onload = () => {
+          const canvas = Object.assign(document.createElement("canvas"), {
+              width: 2 * w,
+              height: 2 * h,
+            }),
+            brush = canvas.getContext("2d");
+          brush.fillStyle = getComputedStyle(document.body).backgroundColor.replace(
+            /rgba\(0, 0, 0, 0\)/,
+            "#fff",
+          );
+          brush.fillRect(0, 0, 2 * w, 2 * h);
+          brush.drawImage(image, 0, 0, 2 * w, 2 * h);
+          canvas.toBlob((blob) => save(blob, `${part}png`.replace(/^(-\d+)png/, "$1.png")));
+        };
+        const bytes = String.fromCharCode(...new TextEncoder().encode(text));
+        image.src = `data:image/svg+xml;base64,${btoa(bytes)}`;
+      }),
   };
-  for (const [text, act] of Object.entries(made)) html("button", { type: "button" }, buttons, text).onclick = act;
+  for (const [text, act] of Object.entries(made))
+    html("button", { type: "button" }, buttons, text).onclick = act;
 }
 
 export function mount(el, given, tell = () => {}) {
-  let chart = given, plans = [], zoom = {}, mouse = null, held = null, stops = null;
-  const gone = new Set();  // labels that were clicked away in legends
+  let chart = given,
+    plans = [],
+    zoom = {},
+    mouse = null,
+    held = null,
+    stops = null;
+  const gone = new Set(); // labels that were clicked away in legends
   const root = html("div", { class: "replay-view replay-chart" }, el);
   html("style", {}, root, LOOK + CHART_STYLE);
   const stage = html("div", { class: "stage" }, root);
   const heading = html("b", { class: "head" }, stage);
   const panels = html("div", { class: "panels", "data-lm-suppress-shortcuts": "true" }, stage);
-  const waits = html("div", { class: "waits" }, stage, "rough: the full view is being computed …");
+  const rough = "rough: the full view is being computed …";
+  const waits = html("div", { class: "waits" }, stage, rough);
   const tip = html("div", { class: "tip", role: "status" }, stage);
-  const takes = offer(root, () => chart, () => plans);
+  const takes = offer(
+    root,
+    () => chart,
+    () => plans,
+  );
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
 
   function draw() {
@@ -443,7 +899,8 @@ export function mount(el, given, tell = () => {}) {
     Object.assign(root.style, { color: ink, background: ground });
     if (ground) root.style.setProperty("--ground", ground);
     else root.style.removeProperty("--ground");
-    const room = Math.max(260, root.clientWidth - 4 || 700), columns = room < NARROW ? 1 : chart.columns;
+    const room = Math.max(260, root.clientWidth - 4 || 700),
+      columns = room < NARROW ? 1 : chart.columns;
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const width = Math.floor((room - 26 * (columns - 1)) / columns);
     panels.replaceChildren();
@@ -452,11 +909,24 @@ export function mount(el, given, tell = () => {}) {
     if (chart.panels.length) {
       panels.tabIndex = 0;
       panels.setAttribute("role", "application");
-      panels.setAttribute("aria-label", `${chart.label}; arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one`);
+      panels.setAttribute(
+        "aria-label",
+        `${chart.label}; arrow keys go from mark to mark, ` +
+          "page up and page down from group to group, Enter chooses one",
+      );
       plans = chart.panels.map((panel, number) => build(remaining(panel), number, width));
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
-      if (chart.picture) html("img", { style: "max-width:100%", src: `data:image/png;base64,${chart.picture}`, alt: chart.label || chart.title }, panels);
+      if (chart.picture)
+        html(
+          "img",
+          {
+            style: "max-width:100%",
+            src: `data:image/png;base64,${chart.picture}`,
+            alt: chart.label || chart.title,
+          },
+          panels,
+        );
       else html("div", { class: "message" }, panels, chart.message);
       plans = [];
     }
@@ -471,67 +941,153 @@ export function mount(el, given, tell = () => {}) {
   }
 
   // The visible part of an axis.
-  const seen = (panel, number, name) => zoom[name === "x" && panel.shares ? panel.shares : number]?.[name] || panel[name].domain;
+  const seen = (panel, number, name) =>
+    zoom[name === "x" && panel.shares ? panel.shares : number]?.[name] || panel[name].domain;
 
   function build(panel, number, width) {
-    const box = html("div", { class: "one" }, panels), head = html("div", {}, box);
+    const box = html("div", { class: "one" }, panels),
+      head = html("div", {}, box);
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
     if (panel.legend) explain(number, html("div", { class: "legend" }, head));
     const ends = panel.marks.filter((mark) => mark.kind === "end");
-    const room = ends.length ? Math.min(Math.max(...ends.map((mark) => wide(mark.text))), 0.3 * width) : 0;
-    const heads = panel.x.above ? Math.max(...panel.x.ticks.map(([, text]) => text.split("\n").length)) : 0;
-    const top = 10 + 14 * heads, bottom = top + panel.height, right = width - (panel.bar ? 84 : ends.length ? room + 28 : 12);
+    const room = ends.length
+      ? Math.min(Math.max(...ends.map((mark) => wide(mark.text))), 0.3 * width)
+      : 0;
+    const heads = panel.x.above
+      ? Math.max(...panel.x.ticks.map(([, text]) => text.split("\n").length))
+      : 0;
+    const top = 10 + 14 * heads,
+      bottom = top + panel.height,
+      right = width - (panel.bar ? 84 : ends.length ? room + 28 : 12);
     let [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
-    const yTicks = panel.bare ? [] : ticksOf(panel.y, yPart, panel.height / 42), most = 0.42 * width;
+    const yTicks = panel.bare ? [] : ticksOf(panel.y, yPart, panel.height / 42),
+      most = 0.42 * width;
     const named = panel.y.label ? 18 : 0;
-    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);  // half of its text lies to the left of it
+    // Half of its text lies to the left of it.
+    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);
     const half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
-    const left = panel.bare ? 6 : Math.ceil(Math.max(half, Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named));
+    const left = panel.bare
+      ? 6
+      : Math.ceil(
+          Math.max(
+            half,
+            Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named,
+          ),
+        );
     const spare = xPart === panel.x.domain && yPart === panel.y.domain ? 6 : 0.5;
     if (panel.equal) [xPart, yPart] = equalised(xPart, yPart, right - left, panel.height);
-    const x = scaleOf(panel.x, xPart, left, right), y = scaleOf(panel.y, yPart, bottom, top);
+    const x = scaleOf(panel.x, xPart, left, right),
+      y = scaleOf(panel.y, yPart, bottom, top);
     let xTicks = panel.bare ? [] : ticksOf(panel.x, xPart, (right - left) / 75);
-    const apart = Math.min(...xTicks.slice(1).map(([value], k) => Math.abs(x(value) - x(xTicks[k][0]))));
+    const apart = Math.min(
+      ...xTicks.slice(1).map(([value], k) => Math.abs(x(value) - x(xTicks[k][0]))),
+    );
     const texts = panel.x.ticks && xTicks.length > 1;
     if (texts) {
-      const folds = xTicks.map(([value, text]) => [value, text.split("\n").map((line) => folded(line, apart - 6)).join("\n")]);
+      const folds = xTicks.map(([value, text]) => [
+        value,
+        text
+          .split("\n")
+          .map((line) => folded(line, apart - 6))
+          .join("\n"),
+      ]);
       if (Math.max(...folds.map(([, text]) => wide(text))) <= apart - 6) xTicks = folds;
     }
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
     const tilted = texts && widest + 6 > apart && !panel.x.above;
-    const foot = panel.bare || panel.x.above ? bottom : bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
+    const foot =
+      panel.bare || panel.x.above
+        ? bottom
+        : bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
     const height = foot + (panel.x.label ? 22 : 6);
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);
     const plan = { panel, number, picture, x, y, left, right, top, bottom, room };
-    if (panel.y.label) svg("text", { x: 12, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})` }, picture, panel.y.label);
+    if (panel.y.label)
+      svg(
+        "text",
+        {
+          x: 12,
+          y: (top + bottom) / 2,
+          "text-anchor": "middle",
+          transform: `rotate(-90 12 ${(top + bottom) / 2})`,
+        },
+        picture,
+        panel.y.label,
+      );
     for (const [value, text] of yTicks) {
-      if (panel.y.grid ?? !panel.y.ticks) svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
-      const rows = text.split("\n"), first = y(value) + 4 - 7 * (rows.length - 1);
+      if (panel.y.grid ?? !panel.y.ticks)
+        svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }, picture);
+      const rows = text.split("\n"),
+        first = y(value) + 4 - 7 * (rows.length - 1);
       rows.forEach((line, k) => {
-        const kept = middleCut(line, most), made = svg("text", { x: left - 7, y: first + 14 * k, "text-anchor": "end" }, picture, kept);
+        const kept = middleCut(line, most),
+          made = svg(
+            "text",
+            { x: left - 7, y: first + 14 * k, "text-anchor": "end" },
+            picture,
+            kept,
+          );
         if (kept !== line) svg("title", {}, made, line);
       });
     }
     for (const [value, text] of xTicks) {
-      if (panel.x.grid ?? !panel.x.ticks) svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
+      if (panel.x.grid ?? !panel.x.ticks)
+        svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
       if (tilted) {
         const at = [x(value) + 4, bottom + 12];
-        svg("text", { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` }, picture, middleCut(text, 150));
+        svg(
+          "text",
+          { x: at[0], y: at[1], "text-anchor": "end", transform: `rotate(-35 ${at})` },
+          picture,
+          middleCut(text, 150),
+        );
       } else {
-        const rows = text.split("\n"), first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16;
-        rows.forEach((line, k) => svg("text", { x: x(value), y: first + 14 * k, "text-anchor": "middle" }, picture, line));
+        const rows = text.split("\n"),
+          first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16;
+        rows.forEach((line, k) =>
+          svg("text", { x: x(value), y: first + 14 * k, "text-anchor": "middle" }, picture, line),
+        );
       }
     }
-    if (panel.x.label) svg("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, picture, panel.x.label);
-    if (!panel.bare && !panel.x.above) svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
-    svg("rect", { x: left - spare, y: top - spare, width: right - left + 2 * spare, height: panel.height + 2 * spare }, svg("clipPath", { id: `${clip}-${number}` }, picture));
+    if (panel.x.label)
+      svg(
+        "text",
+        { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" },
+        picture,
+        panel.x.label,
+      );
+    if (!panel.bare && !panel.x.above)
+      svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
+    svg(
+      "rect",
+      {
+        x: left - spare,
+        y: top - spare,
+        width: right - left + 2 * spare,
+        height: panel.height + 2 * spare,
+      },
+      svg("clipPath", { id: `${clip}-${number}` }, picture),
+    );
     const field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
-    panel.marks.forEach((mark, m) => DRAW[mark.kind](mark, plan, svg("g", { "data-mark": m }, field)));
+    panel.marks.forEach((mark, m) =>
+      DRAW[mark.kind](mark, plan, svg("g", { "data-mark": m }, field)),
+    );
     nameEnds(plan, ends, picture);
     if (panel.bar) drawBar(panel.bar, plan, picture);
-    plan.ground = svg("rect", { x: left, y: top, width: right - left, height: panel.height, class: panel.zoom ? "panel" : "panel still", "data-panel": number }, picture);
+    plan.ground = svg(
+      "rect",
+      {
+        x: left,
+        y: top,
+        width: right - left,
+        height: panel.height,
+        class: panel.zoom ? "panel" : "panel still",
+        "data-panel": number,
+      },
+      picture,
+    );
     plan.marks = svg("g", { "pointer-events": "none" }, picture);
     return plan;
   }
@@ -543,9 +1099,11 @@ export function mount(el, given, tell = () => {}) {
   }
   // The marks of a panel that belong to other entries step back; null: none does.
   function highlight(number, entry) {
-    const { marks } = chart.panels[number], entries = marks.filter((mark) => mark.label);
+    const { marks } = chart.panels[number],
+      entries = marks.filter((mark) => mark.label);
     plans[number]?.picture.querySelectorAll("[data-mark]").forEach((group) => {
-      const mark = marks[group.dataset.mark], others = entries.some((each) => belongs(mark, each));
+      const mark = marks[group.dataset.mark],
+        others = entries.some((each) => belongs(mark, each));
       group.style.opacity = entry && others && !belongs(mark, entry) ? 0.15 : "";
     });
   }
@@ -559,14 +1117,36 @@ export function mount(el, given, tell = () => {}) {
   function explain(number, legend) {
     for (const mark of chart.panels[number].marks) {
       if (!mark.label) continue;
-      const made = html("button", { type: "button", "aria-pressed": !gone.has(mark.label) }, legend);
+      const made = html(
+        "button",
+        { type: "button", "aria-pressed": !gone.has(mark.label) },
+        legend,
+      );
       made.title = "Show or hide it";
       made.dataset.label = mark.label;
       const sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
       const color = colorOf(mark, 0);
-      if (mark.kind === "line") svg("line", { x1: 0, x2: 20, y1: 5, y2: 5, stroke: color, "stroke-width": Math.max(mark.width, 2), "stroke-dasharray": mark.dash || "none" }, sign);
+      if (mark.kind === "line")
+        svg(
+          "line",
+          {
+            x1: 0,
+            x2: 20,
+            y1: 5,
+            y2: 5,
+            stroke: color,
+            "stroke-width": Math.max(mark.width, 2),
+            "stroke-dasharray": mark.dash || "none",
+          },
+          sign,
+        );
       else if (mark.kind === "points") svg("circle", { cx: 10, cy: 5, r: 4.5, fill: color }, sign);
-      else svg("rect", { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 }, sign);
+      else
+        svg(
+          "rect",
+          { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 },
+          sign,
+        );
       made.append(mark.label);
       made.onpointerenter = () => highlight(number, mark);
       made.onpointerleave = () => highlight(number, null);
@@ -580,23 +1160,37 @@ export function mount(el, given, tell = () => {}) {
 
   // The place of a mark that lies under a point of a panel, in pixels; null: none.
   function struck(plan, point) {
-    let found = null, least = Infinity;
-    const take = (m, place, far) => { if (far < least) { least = far; found = { panel: plan.number, mark: m, place }; } };
+    let found = null,
+      least = Infinity;
+    const take = (m, place, far) => {
+      if (far < least) {
+        least = far;
+        found = { panel: plan.number, mark: m, place };
+      }
+    };
     plan.panel.marks.forEach((mark, m) => {
       if (!mark.texts) return;
       const count = COUNT[mark.kind]?.(mark) || 0;
       for (let k = 0; k < count; k++) {
         if (!textOf(plan.panel, mark, k)) continue;
         if (mark.kind === "points") {
-          const here = LOCATE.points(mark, k, plan), far = here ? Math.hypot(here[0] - point[0], here[1] - point[1]) : Infinity;
+          const here = LOCATE.points(mark, k, plan),
+            far = here ? Math.hypot(here[0] - point[0], here[1] - point[1]) : Infinity;
           if (far <= Math.max(NEAR, pick(mark.size, k))) take(m, k, far / 1e3);
-        } else if (["bars", "spans", "cells"].includes(mark.kind) && LOCATE[mark.kind](mark, k, plan)) {
+        } else if (
+          ["bars", "spans", "cells"].includes(mark.kind) &&
+          LOCATE[mark.kind](mark, k, plan)
+        ) {
           const [x0, y0, x1, y1] = boxOf(mark, k, plan);
-          if (point[0] >= x0 - 2 && point[0] <= x1 + 2 && point[1] >= y0 && point[1] <= y1) take(m, k, 1 + (x1 - x0) * (y1 - y0));
+          if (point[0] >= x0 - 2 && point[0] <= x1 + 2 && point[1] >= y0 && point[1] <= y1)
+            take(m, k, 1 + (x1 - x0) * (y1 - y0));
         } else if (mark.kind === "polylines") {
-          const at = mark.x.map((value, c) => (known(mark.rows[k][c]) ? [plan.x(value), plan.y(mark.rows[k][c])] : null));
+          const at = mark.x.map((value, c) =>
+            known(mark.rows[k][c]) ? [plan.x(value), plan.y(mark.rows[k][c])] : null,
+          );
           let far = Infinity;
-          for (let c = 1; c < at.length; c++) if (at[c - 1] && at[c]) far = Math.min(far, away(point, at[c - 1], at[c]));
+          for (let c = 1; c < at.length; c++)
+            if (at[c - 1] && at[c]) far = Math.min(far, away(point, at[c - 1], at[c]));
           if (far <= NEAR * NEAR) take(m, k, far / 1e3);
         }
       }
@@ -608,10 +1202,15 @@ export function mount(el, given, tell = () => {}) {
     const found = [];
     plan.panel.marks.forEach((mark, m) => {
       if (mark.kind !== "line" || !mark.hover) return;
-      let best = null, least = BESIDE;
+      let best = null,
+        least = BESIDE;
       mark.x.forEach((value, k) => {
-        const at = LOCATE.line(mark, k, plan), far = at ? Math.abs(at[0] - px) : Infinity;
-        if (far < least) { least = far; best = { panel: plan.number, mark: m, place: k, off: Math.abs(at[1] - py) }; }
+        const at = LOCATE.line(mark, k, plan),
+          far = at ? Math.abs(at[0] - px) : Infinity;
+        if (far < least) {
+          least = far;
+          best = { panel: plan.number, mark: m, place: k, off: Math.abs(at[1] - py) };
+        }
       });
       if (best && textOf(plan.panel, mark, best.place)) found.push(best);
     });
@@ -621,10 +1220,15 @@ export function mount(el, given, tell = () => {}) {
   function cell(plan, [px, py]) {
     for (const mark of plan.panel.marks) {
       if (mark.kind !== "cells" || !mark.names || !mark.values.length) continue;
-      const c = Math.floor(((plan.x.back(px) - mark.x0) / (mark.x1 - mark.x0)) * mark.values[0].length);
-      const r = Math.floor(((plan.y.back(py) - mark.y0) / (mark.y1 - mark.y0)) * mark.values.length);
+      const c = Math.floor(
+        ((plan.x.back(px) - mark.x0) / (mark.x1 - mark.x0)) * mark.values[0].length,
+      );
+      const r = Math.floor(
+        ((plan.y.back(py) - mark.y0) / (mark.y1 - mark.y0)) * mark.values.length,
+      );
       const value = mark.values[r]?.[c];
-      if (known(value)) return `${mark.names[0]} ${c + 1}, ${mark.names[1]} ${r + 1}: ${digits(100 * value, 3)} %`;
+      if (known(value))
+        return `${mark.names[0]} ${c + 1}, ${mark.names[1]} ${r + 1}: ${digits(100 * value, 3)} %`;
     }
     return "";
   }
@@ -632,71 +1236,132 @@ export function mount(el, given, tell = () => {}) {
   const markOf = ({ panel, mark }) => plans[panel]?.panel.marks[mark];
   const opens = (hit) => Boolean(hit && markOf(hit)?.opens?.[hit.place]);
   function point(hit, paint = true) {
-    const plan = plans[hit.panel], mark = markOf(hit), at = LOCATE[mark.kind](mark, hit.place, plan);
+    const plan = plans[hit.panel],
+      mark = markOf(hit),
+      at = LOCATE[mark.kind](mark, hit.place, plan);
     if (!paint || !at) return at;
     if (["bars", "spans", "cells"].includes(mark.kind)) {
       const [x0, y0, x1, y1] = boxOf(mark, hit.place, plan);
-      const look = mark.kind !== "bars" || mark.opacity ? { fill: "none", stroke: "currentColor", "stroke-width": 1.4 } : { fill: "currentColor", "fill-opacity": 0.09, rx: 4 };
-      svg("rect", { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, ...look }, plan.marks);
+      const look =
+        mark.kind !== "bars" || mark.opacity
+          ? { fill: "none", stroke: "currentColor", "stroke-width": 1.4 }
+          : { fill: "currentColor", "fill-opacity": 0.09, rx: 4 };
+      svg(
+        "rect",
+        { x: x0 - 1, y: y0 - 1, width: x1 - x0 + 2, height: y1 - y0 + 2, ...look },
+        plan.marks,
+      );
     } else if (mark.kind === "polylines") {
       const all = { ...mark, rows: [mark.rows[hit.place]], colors: ["ink"], widths: [3] };
       DRAW.polylines(all, plan, plan.marks);
     } else if (mark.kind === "line") {
-      svg("circle", { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" }, plan.marks);
-    } else svg("circle", { cx: at[0], cy: at[1], r: pick(mark.size, hit.place) + 3, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }, plan.marks);
+      svg(
+        "circle",
+        { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" },
+        plan.marks,
+      );
+    } else
+      svg(
+        "circle",
+        {
+          cx: at[0],
+          cy: at[1],
+          r: pick(mark.size, hit.place) + 3,
+          fill: "none",
+          stroke: "currentColor",
+          "stroke-width": 1.4,
+        },
+        plan.marks,
+      );
     return at;
   }
   // Places of other panels that stand for the same, such as a configuration.
   function kin(hit) {
     const number = markOf(hit)?.means?.[hit.place];
     if (!known(number)) return [];
-    return plans.flatMap((plan) => plan.panel.marks.flatMap((mark, m) => (mark.means || []).flatMap((each, place) => {
-      const other = { panel: plan.number, mark: m, place };
-      if (each !== number || plan.number === hit.panel) return [];
-      const at = LOCATE[mark.kind](mark, place, plan);
-      return at && within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6]) ? [other] : [];
-    })));
+    return plans.flatMap((plan) =>
+      plan.panel.marks.flatMap((mark, m) =>
+        (mark.means || []).flatMap((each, place) => {
+          const other = { panel: plan.number, mark: m, place };
+          if (each !== number || plan.number === hit.panel) return [];
+          const at = LOCATE[mark.kind](mark, place, plan);
+          return at &&
+            within(at[0], [plan.left - 6, plan.right + 6]) &&
+            within(at[1], [plan.top - 6, plan.bottom + 6])
+            ? [other]
+            : [];
+        }),
+      ),
+    );
   }
   const clear = () => plans.forEach((plan) => plan.marks.replaceChildren());
   function hint(text, plan, [x, y] = [0, 0]) {
     tip.textContent = text;
     tip.style.display = text ? "block" : "none";
     if (!text) return;
-    const outer = stage.getBoundingClientRect(), inner = plan.picture.getBoundingClientRect();
-    const left = inner.left - outer.left + x, top = inner.top - outer.top + y;
+    const outer = stage.getBoundingClientRect(),
+      inner = plan.picture.getBoundingClientRect();
+    const left = inner.left - outer.left + x,
+      top = inner.top - outer.top + y;
     tip.style.left = `${Math.max(0, Math.min(left + 14, outer.width - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${top + 16 + tip.offsetHeight > outer.height ? Math.max(0, top - tip.offsetHeight - 12) : top + 16}px`;
+    const below = top + 16 + tip.offsetHeight <= outer.height;
+    tip.style.top = `${below ? top + 16 : Math.max(0, top - tip.offsetHeight - 12)}px`;
   }
 
   // The mouse: what lies under it, a click on it, a drag that zooms.
   function where({ clientX, clientY }) {
     for (const plan of plans) {
-      const box = plan.picture.getBoundingClientRect(), at = [clientX - box.left, clientY - box.top];
-      if (within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6])) return [plan, at];
+      const box = plan.picture.getBoundingClientRect(),
+        at = [clientX - box.left, clientY - box.top];
+      if (
+        within(at[0], [plan.left - 6, plan.right + 6]) &&
+        within(at[1], [plan.top - 6, plan.bottom + 6])
+      )
+        return [plan, at];
     }
     return [null, [0, 0]];
   }
   function hover(event) {
     const [plan, at] = where(event);
     clear();
-    if (!plan) { hint(""); return; }
-    const hit = struck(plan, at), lines = hit ? [] : beside(plan, at);
+    if (!plan) {
+      hint("");
+      return;
+    }
+    const hit = struck(plan, at),
+      lines = hit ? [] : beside(plan, at);
     plan.ground.classList.toggle("opens", opens(hit));
     if (hit) {
       for (const each of [hit, ...kin(hit)]) point(each);
       hint(textOf(plan.panel, markOf(hit), hit.place), plan, at);
     } else if (lines.length) {
       const [x] = point(lines[0], false);
-      svg("line", { x1: x, x2: x, y1: plan.top, y2: plan.bottom, class: "frame", "stroke-dasharray": "3 3" }, plan.marks);
-      hint(lines.map((each) => { point(each); return textOf(plan.panel, markOf(each), each.place); }).join("\n"), plan, at);
+      svg(
+        "line",
+        { x1: x, x2: x, y1: plan.top, y2: plan.bottom, class: "frame", "stroke-dasharray": "3 3" },
+        plan.marks,
+      );
+      hint(
+        lines
+          .map((each) => {
+            point(each);
+            return textOf(plan.panel, markOf(each), each.place);
+          })
+          .join("\n"),
+        plan,
+        at,
+      );
     } else hint(cell(plan, at), plan, at);
   }
-  let drag = null, tap = null, tapped = null;
+  let drag = null,
+    tap = null,
+    tapped = null;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   stage.addEventListener("pointerdown", (event) => {
     const [plan, from] = where(event);
     if (event.button || !plan || !event.target.closest("svg")) return;
-    if (event.pointerType === "touch") {  // a finger that moves scrolls the page
+    if (event.pointerType === "touch") {
+      // a finger that moves scrolls the page
       tap = { plan, from };
       return;
     }
@@ -707,27 +1372,44 @@ export function mount(el, given, tell = () => {}) {
     if (event.pointerType === "touch") return;
     mouse = { clientX: event.clientX, clientY: event.clientY };
     held = null;
-    if (!drag?.plan.panel.zoom) { hover(mouse); return; }
-    const { plan, from } = drag, box = plan.picture.getBoundingClientRect();
-    drag.to = [clamp(event.clientX - box.left, plan.left, plan.right), clamp(event.clientY - box.top, plan.top, plan.bottom)];
+    if (!drag?.plan.panel.zoom) {
+      hover(mouse);
+      return;
+    }
+    const { plan, from } = drag,
+      box = plan.picture.getBoundingClientRect();
+    drag.to = [
+      clamp(event.clientX - box.left, plan.left, plan.right),
+      clamp(event.clientY - box.top, plan.top, plan.bottom),
+    ];
     drag.tall = !plan.panel.y.ticks && Math.abs(drag.to[1] - from[1]) >= 12;
     clear();
     hint("");
     if (Math.abs(drag.to[0] - from[0]) < 6) return;
-    svg("rect", {
-      x: Math.min(from[0], drag.to[0]), width: Math.abs(drag.to[0] - from[0]),
-      y: drag.tall ? Math.min(from[1], drag.to[1]) : plan.top, height: drag.tall ? Math.abs(drag.to[1] - from[1]) : plan.bottom - plan.top,
-      fill: "currentColor", "fill-opacity": 0.15,
-    }, plan.marks);
+    svg(
+      "rect",
+      {
+        x: Math.min(from[0], drag.to[0]),
+        width: Math.abs(drag.to[0] - from[0]),
+        y: drag.tall ? Math.min(from[1], drag.to[1]) : plan.top,
+        height: drag.tall ? Math.abs(drag.to[1] - from[1]) : plan.bottom - plan.top,
+        fill: "currentColor",
+        "fill-opacity": 0.15,
+      },
+      plan.marks,
+    );
   });
   // A tap shows what lies there, a second one on the same place chooses it.
   function touched(event) {
-    const [plan, at] = where(event), hit = plan && struck(plan, at);
+    const [plan, at] = where(event),
+      hit = plan && struck(plan, at);
     if (hit && opens(hit) && tapped && same(hit, tapped)) choose(hit);
     tapped = hit;
     hover(event);
   }
-  stage.addEventListener("pointercancel", () => { tap = null; });
+  stage.addEventListener("pointercancel", () => {
+    tap = null;
+  });
   stage.addEventListener("pointerup", (event) => {
     if (tap) {
       tap = null;
@@ -737,7 +1419,8 @@ export function mount(el, given, tell = () => {}) {
     const done = drag;
     drag = null;
     if (!done) return;
-    const { plan, from, to } = done, { panel, number } = plan;
+    const { plan, from, to } = done,
+      { panel, number } = plan;
     if (to && Math.abs(to[0] - from[0]) >= 6) {
       const ends = (name, k) => {
         const found = [from, to].map((each) => plan[name].back(each[k])).sort((a, b) => a - b);
@@ -748,7 +1431,8 @@ export function mount(el, given, tell = () => {}) {
       if (done.tall) zoom[number] = { ...zoom[number], y: ends("y", 1) };
       draw();
     } else {
-      const [under, at] = where(event), hit = under && struck(under, at);
+      const [under, at] = where(event),
+        hit = under && struck(under, at);
       if (opens(hit)) choose(hit);
     }
   });
@@ -771,57 +1455,89 @@ export function mount(el, given, tell = () => {}) {
   // Keys: arrows go from place to place, page up and down from mark to mark, Enter chooses one,
   // Escape shows all again.
   function places() {
-    stops ??= plans.flatMap((plan) => plan.panel.marks.flatMap((mark, m) => {
-      const count = COUNT[mark.kind]?.(mark) || 0, found = [];
-      for (let k = 0; k < count; k++) {
-        const at = textOf(plan.panel, mark, k) && LOCATE[mark.kind](mark, k, plan);
-        if (at && within(at[0], [plan.left - 6, plan.right + 6]) && within(at[1], [plan.top - 6, plan.bottom + 6])) found.push({ panel: plan.number, mark: m, place: k, at });
-      }
-      return found;
-    }));
+    stops ??= plans.flatMap((plan) =>
+      plan.panel.marks.flatMap((mark, m) => {
+        const count = COUNT[mark.kind]?.(mark) || 0,
+          found = [];
+        for (let k = 0; k < count; k++) {
+          const at = textOf(plan.panel, mark, k) && LOCATE[mark.kind](mark, k, plan);
+          if (
+            at &&
+            within(at[0], [plan.left - 6, plan.right + 6]) &&
+            within(at[1], [plan.top - 6, plan.bottom + 6])
+          )
+            found.push({ panel: plan.number, mark: m, place: k, at });
+        }
+        return found;
+      }),
+    );
     return stops;
   }
   const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
   function step(key) {
-    const all = places(), from = held ? all.findIndex((each) => same(each, held)) : -1;
+    const all = places(),
+      from = held ? all.findIndex((each) => same(each, held)) : -1;
     if (from < 0) return all[0];
     const here = all[from];
     const alike = (each) => each.panel === here.panel && each.mark === here.mark;
     if (key === "Home") return all[0];
     if (key === "End") return all.at(-1);
     if (key.startsWith("Page")) {
-      const [way, groups] = [key === "PageDown" ? 1 : -1, all.filter((each, k) => !k || each.panel !== all[k - 1].panel || each.mark !== all[k - 1].mark)];
+      const [way, groups] = [
+        key === "PageDown" ? 1 : -1,
+        all.filter(
+          (each, k) => !k || each.panel !== all[k - 1].panel || each.mark !== all[k - 1].mark,
+        ),
+      ];
       const at = groups.findIndex(alike);
       return groups[clamp(at + way, 0, groups.length - 1)];
     }
-    const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+    const [right, down] = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    }[key];
     if (right && markOf(here).kind === "line") {
       const own = all.filter(alike);
       return own[clamp(own.indexOf(here) + right, 0, own.length - 1)];
     }
-    let best = null, least = Infinity;
+    let best = null,
+      least = Infinity;
     for (const each of all) {
       if (each.panel !== here.panel) continue;
-      const dx = each.at[0] - here.at[0], dy = each.at[1] - here.at[1];
-      const ahead = dx * right + dy * down, far = ahead + 3 * Math.abs(dx * down + dy * right);
-      if (ahead > 0.5 && far < least) { best = each; least = far; }
+      const dx = each.at[0] - here.at[0],
+        dy = each.at[1] - here.at[1];
+      const ahead = dx * right + dy * down,
+        far = ahead + 3 * Math.abs(dx * down + dy * right);
+      if (ahead > 0.5 && far < least) {
+        best = each;
+        least = far;
+      }
     }
     return best || all[clamp(from + right + down, 0, all.length - 1)];
   }
   function sayHeld() {
     clear();
-    const mark = markOf(held), plan = plans[held.panel], count = COUNT[mark?.kind]?.(mark) || 0;  // the chart may be another one now
+    const mark = markOf(held),
+      plan = plans[held.panel],
+      count = COUNT[mark?.kind]?.(mark) || 0; // the chart may be another one now
     const at = held.place < count && LOCATE[mark.kind](mark, held.place, plan);
-    if (!at) { hint(""); return; }
+    if (!at) {
+      hint("");
+      return;
+    }
     for (const each of [held, ...kin(held)]) point(each);
     hint(textOf(plan.panel, mark, held.place), plan, at);
   }
   panels.addEventListener("keydown", (event) => {
-    if (event.target !== panels || event.ctrlKey || event.metaKey || event.altKey || !plans.length) return;
+    if (event.target !== panels || event.ctrlKey || event.metaKey || event.altKey || !plans.length)
+      return;
     if (event.key === "Enter") {
       if (!held) return;
       if (opens(held)) choose(held);
-    } else if (event.key === "Escape") {  // to all that there is, else to what was before
+    } else if (event.key === "Escape") {
+      // to all that there is, else to what was before
       if (!Object.keys(zoom).length && !held) return;
       [zoom, held] = [{}, null];
       draw();
@@ -834,7 +1550,10 @@ export function mount(el, given, tell = () => {}) {
     event.preventDefault();
     event.stopPropagation();
   });
-  panels.addEventListener("blur", () => { clear(); hint(""); });
+  panels.addEventListener("blur", () => {
+    clear();
+    hint("");
+  });
 
   draw();
   let size = root.clientWidth;
@@ -852,14 +1571,22 @@ export function mount(el, given, tell = () => {}) {
   }
   // For tests: what is shown, and the position of the place with a tooltip.
   const find = (text) => {
-    const hit = places().find((each) => textOf(plans[each.panel].panel, markOf(each), each.place).includes(text));
+    const hit = places().find((each) =>
+      textOf(plans[each.panel].panel, markOf(each), each.place).includes(text),
+    );
     if (!hit) return null;
     plans[hit.panel].picture.scrollIntoView({ block: "nearest" });
     const box = plans[hit.panel].picture.getBoundingClientRect();
     return [box.left + hit.at[0], box.top + hit.at[1]];
   };
   root.view = { find, load, shown: () => ({ chart, plans, held }) };
-  return { load, close: () => { watch.disconnect(); root.remove(); } };
+  return {
+    load,
+    close: () => {
+      watch.disconnect();
+      root.remove();
+    },
+  };
 }
 
 export default {
@@ -868,15 +1595,23 @@ export default {
     const unwatch = watchKernel(model, el);
     const parsed = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
     const read = () => {
-      const pages = model.get("pages"), at = model.get("at");
-      const [bytes, label] = pages.length ? [pages[at], model.get("texts")[at]] : [model.get("chart"), model.get("label")];
-      const own = Object.fromEntries(["source", "theme", "serial", "coarse"].map((name) => [name, model.get(name)]));
+      const pages = model.get("pages"),
+        at = model.get("at");
+      const [bytes, label] = pages.length
+        ? [pages[at], model.get("texts")[at]]
+        : [model.get("chart"), model.get("label")];
+      const own = Object.fromEntries(
+        ["source", "theme", "serial", "coarse"].map((name) => [name, model.get(name)]),
+      );
       return { ...parsed(bytes), ...own, label };
     };
     const view = mount(el, read(), (message) => model.send(message));
-    const words = model.get("pages").length ? html("div", { class: "words", role: "status" }, el.lastChild, read().label) : null;
+    const words = model.get("pages").length
+      ? html("div", { class: "words", role: "status" }, el.lastChild, read().label)
+      : null;
     let asked = false;
-    const changed = () => {  // changes that arrive together are drawn once
+    const changed = () => {
+      // changes that arrive together are drawn once
       if (asked) return;
       asked = true;
       queueMicrotask(() => {

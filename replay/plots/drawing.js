@@ -5,25 +5,73 @@
 const INKS = { light: ["#222222", "#ffffff"], dark: ["#e6e6e6", "#111418"] };
 
 const LOOK = `
-.replay-view { font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; max-width: 1400px; padding: 2px 2px 6px; box-sizing: border-box; }
-.replay-view * { box-sizing: border-box; }
-.replay-view .stage { position: relative; }
-.replay-view svg { display: block; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
-.replay-view svg text { fill: currentColor; font-size: 11.5px; }
-.replay-view svg text.head { font-size: 13px; font-weight: 600; }
-.replay-view svg .frame { fill: none; stroke: currentColor; stroke-opacity: .35; }
-.replay-view svg .grid { stroke: currentColor; stroke-opacity: .13; }
-.replay-view svg .panel { cursor: crosshair; fill: transparent; }
-.replay-view .tip { position: absolute; display: none; pointer-events: none; z-index: 9; padding: 4px 8px; border-radius: 5px; white-space: pre; max-width: 360px; background: #1b1b1b; color: #fff; border: 1px solid #777; font-size: 12px; }
+.replay-view {
+  font:
+    13px/1.45 system-ui,
+    -apple-system,
+    "Segoe UI",
+    sans-serif;
+  max-width: 1400px;
+  padding: 2px 2px 6px;
+  box-sizing: border-box;
+}
+.replay-view * {
+  box-sizing: border-box;
+}
+.replay-view .stage {
+  position: relative;
+}
+.replay-view svg {
+  display: block;
+  touch-action: pan-y;
+  user-select: none;
+  -webkit-user-select: none;
+}
+.replay-view svg text {
+  fill: currentColor;
+  font-size: 11.5px;
+}
+.replay-view svg text.head {
+  font-size: 13px;
+  font-weight: 600;
+}
+.replay-view svg .frame {
+  fill: none;
+  stroke: currentColor;
+  stroke-opacity: 0.35;
+}
+.replay-view svg .grid {
+  stroke: currentColor;
+  stroke-opacity: 0.13;
+}
+.replay-view svg .panel {
+  cursor: crosshair;
+  fill: transparent;
+}
+.replay-view .tip {
+  position: absolute;
+  display: none;
+  pointer-events: none;
+  z-index: 9;
+  padding: 4px 8px;
+  border-radius: 5px;
+  white-space: pre;
+  max-width: 360px;
+  background: #1b1b1b;
+  color: #fff;
+  border: 1px solid #777;
+  font-size: 12px;
+}
 `;
 
 // The digits and the exponent of a value, rounded as Python does: a half goes to the even digit.
 function rounded(value, count) {
-  const exact = value.toExponential(40), [digits, power] = exact.split("e");
+  const exact = value.toExponential(40),
+    [digits, power] = exact.split("e");
   const rest = digits.replace(/[-.]/g, "").slice(count);
   const [mantissa, exponent] = value.toExponential(count - 1).split("e");
   if (!/^50*$/.test(rest) || power !== exponent) return [mantissa, +exponent];
-  const cut = digits.replace(/^-/, "").replace(".", "").slice(0, count);  // exactly a half
+  const cut = digits.replace(/^-/, "").replace(".", "").slice(0, count); // exactly a half
   if (+cut.at(-1) % 2) return [mantissa, +exponent];
   return [`${value < 0 ? "-" : ""}${cut[0]}${count > 1 ? `.${cut.slice(1)}` : ""}`, +exponent];
 }
@@ -39,15 +87,21 @@ function digits(value, count) {
 // Three digits, thousands as k and millions as M.
 function short(value) {
   const size = Math.abs(value);
-  if (!Number.isFinite(value) || size >= 1e9 || (size > 0 && size < 1e-3)) return digits(value, 3).replace(/e([+-])0?/, (_, sign) => `e${sign === "-" ? "-" : ""}`);
-  for (const [unit, letter] of [[1e6, "M"], [1e3, "k"]]) {
+  if (!Number.isFinite(value) || size >= 1e9 || (size > 0 && size < 1e-3))
+    return digits(value, 3).replace(/e([+-])0?/, (_, sign) => `e${sign === "-" ? "-" : ""}`);
+  for (const [unit, letter] of [
+    [1e6, "M"],
+    [1e3, "k"],
+  ]) {
     if (size >= 0.9995 * unit) return `${Number(digits(value / unit, 3))}${letter}`;
   }
   return `${Number(digits(value, 3))}`;
 }
 // A value with its interval, where there is one.
 function ranged(value, low, high) {
-  return digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "");
+  return (
+    digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "")
+  );
 }
 
 function linear(from, to, start, end) {
@@ -56,14 +110,17 @@ function linear(from, to, start, end) {
   return scale;
 }
 function evenTicks(from, to, most) {
-  const rough = (to - from) / most, unit = 10 ** Math.floor(Math.log10(rough));
+  const rough = (to - from) / most,
+    unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough);
   const found = [];
-  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(+(k * step).toPrecision(12));
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++)
+    found.push(+(k * step).toPrecision(12));
   return found;
 }
 function ratios(from, to, start, end) {
-  const scale = linear(Math.log(from), Math.log(to), start, end), made = (value) => scale(Math.log(value));
+  const scale = linear(Math.log(from), Math.log(to), start, end),
+    made = (value) => scale(Math.log(value));
   made.back = (pixel) => Math.exp(scale.back(pixel));
   return made;
 }
@@ -149,11 +206,17 @@ function watchKernel(model, el) {
     if (gone) return;
     gone = true;
     const now = new Date().toLocaleTimeString();
-    say(`The kernel is gone (${now}). What is shown stays as it was then; run the cell again to go on.`);
+    say(
+      `The kernel is gone (${now}). ` +
+        "What is shown stays as it was then; run the cell again to go on.",
+    );
   };
-  const status = (_, now) => { if (ENDS.includes(now)) ended(); };
+  const status = (_, now) => {
+    if (ENDS.includes(now)) ended();
+  };
   const connection = (_, now) => {
-    if (!gone) say(now === "connected" ? "" : "No connection to the kernel: what is shown may be old.");
+    if (!gone)
+      say(now === "connected" ? "" : "No connection to the kernel: what is shown may be old.");
   };
   const kernel = model.widget_manager?.kernel;
   kernel?.statusChanged?.connect(status);

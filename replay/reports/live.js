@@ -1,12 +1,18 @@
-// The page of `replay view`: the lines of runs as their logs grow, buttons, and every child's texts.
+// The page of `replay view`: the lines of runs as their logs grow, buttons, and every child's
+// texts.
 //
 // `site.js` stands before it; what it shows of a run comes from runs/NUMBER.js here too, again
 // whenever the run has more. Requests go to the server that the page came from, and nowhere else.
 
-const PAUSE = 1000, AGAIN = 3000, FIGURES = 15000;  // milliseconds between looks at runs, at one, at figures
+const PAUSE = 1000,
+  AGAIN = 3000,
+  FIGURES = 15000; // milliseconds between looks at runs, at one, at figures
 const token = new URLSearchParams(location.search).get("token") || "";
-const lines = new Map();  // number -> {row, stamp}
-let gone = false, figures = 0, drawn = "", reread = 0;
+const lines = new Map(); // number -> {row, stamp}
+let gone = false,
+  figures = 0,
+  drawn = "",
+  reread = 0;
 
 async function look() {
   try {
@@ -19,7 +25,8 @@ async function look() {
     draw(runs, studies);
   } catch {
     gone = true;
-    $("#news").textContent = "The server is gone: `replay view` was stopped. What is shown is what it said last.";
+    $("#news").textContent =
+      "The server is gone: `replay view` was stopped. What is shown is what it said last.";
   }
   setTimeout(look, PAUSE);
 }
@@ -36,8 +43,16 @@ function follow(run) {
   line.stamp = stamp;
   line.row.innerHTML = run.cells;
   const state = make("td", { class: `word state ${run.state}`, "data-key": run.state });
-  const bar = make("progress", { max: 1, value: run.done, "aria-label": `${Math.round(100 * run.done)} % of the children` });
-  state.append(make("b", {}, run.state), run.state === "running" ? bar : "", make("span", { class: "muted" }, ` ${run.words}`));
+  const bar = make("progress", {
+    max: 1,
+    value: run.done,
+    "aria-label": `${Math.round(100 * run.done)} % of the children`,
+  });
+  state.append(
+    make("b", {}, run.state),
+    run.state === "running" ? bar : "",
+    make("span", { class: "muted" }, ` ${run.words}`),
+  );
   for (const wish of wishes(run.state)) state.append(button(run, wish));
   line.row.cells[0].after(state);
   const open = location.hash.match(/^#run-(\d+)/)?.[1];
@@ -46,37 +61,68 @@ function follow(run) {
     document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));
   }
 }
-const wishes = (state) => (state === "running" ? ["pause", "stop"] : ["stopped", "interrupted"].includes(state) ? ["go on"] : []);
+const wishes = (state) =>
+  state === "running"
+    ? ["pause", "stop"]
+    : ["stopped", "interrupted"].includes(state)
+      ? ["go on"]
+      : [];
 function button(run, wish) {
   const made = make("button", { type: "button", class: "wish" }, wish);
   made.onclick = async (event) => {
     event.stopPropagation();
     made.disabled = true;
     try {
-      const answer = await fetch("ask", { method: "POST", headers: { "X-Token": token }, body: JSON.stringify({ run: String(run.number), wish }) });
+      const answer = await fetch("ask", {
+        method: "POST",
+        headers: { "X-Token": token },
+        body: JSON.stringify({ run: String(run.number), wish }),
+      });
       const said = await answer.json();
       $("#news").textContent = said.error || said.said;
-    } catch { $("#news").textContent = "The server did not answer."; }
+    } catch {
+      $("#news").textContent = "The server did not answer.";
+    }
     made.disabled = false;
   };
   return made;
 }
 
 function sum(runs) {
-  const total = (name) => runs.reduce((all, run) => all + (run[name] || 0), 0), children = total("children");
+  const total = (name) => runs.reduce((all, run) => all + (run[name] || 0), 0),
+    children = total("children");
   const facts = [
-    ["runs", runs.length], ["running", runs.filter((run) => run.state === "running").length], ["calls", total("calls")],
+    ["runs", runs.length],
+    ["running", runs.filter((run) => run.state === "running").length],
+    ["calls", total("calls")],
     ["children ok", children ? `${Math.round((100 * total("ok")) / children)} %` : "none"],
-    ["dollars", runs.some((run) => run.dollars !== null) ? total("dollars").toFixed(4) : "none known"],
+    [
+      "dollars",
+      runs.some((run) => run.dollars !== null) ? total("dollars").toFixed(4) : "none known",
+    ],
   ];
-  $("#sums").replaceChildren(...facts.map(([name, text]) => make("div", {}, make("b", {}, String(text)), make("span", {}, name))));
-  if ($("#news").textContent.startsWith("Reading")) $("#news").textContent = runs.length ? "" : "There is no log here yet: runs appear as they begin.";
+  $("#sums").replaceChildren(
+    ...facts.map(([name, text]) =>
+      make("div", {}, make("b", {}, String(text)), make("span", {}, name)),
+    ),
+  );
+  if ($("#news").textContent.startsWith("Reading"))
+    $("#news").textContent = runs.length
+      ? ""
+      : "There is no log here yet: runs appear as they begin.";
 }
 
 // Figures and tables, unless somebody looks at one closely.
 async function draw(runs, studies) {
-  const stamp = runs.map((run) => run.stamp).join(" ") + studies, parts = $("#parts");
-  if (stamp === drawn || Date.now() - figures < FIGURES || parts.matches(":hover") || $("#all").hidden) return;
+  const stamp = runs.map((run) => run.stamp).join(" ") + studies,
+    parts = $("#parts");
+  if (
+    stamp === drawn ||
+    Date.now() - figures < FIGURES ||
+    parts.matches(":hover") ||
+    $("#all").hidden
+  )
+    return;
   [drawn, figures] = [stamp, Date.now()];
   const answer = await fetch("parts");
   if (!answer.ok) return;

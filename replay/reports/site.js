@@ -22,7 +22,9 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     const key = (row) => row.cells[column].dataset.key ?? row.cells[column].textContent;
-    const rows = [...body.rows], words = head.classList.contains("word"), empty = (text) => !words && text === "";
+    const rows = [...body.rows],
+      words = head.classList.contains("word"),
+      empty = (text) => !words && text === "";
     rows.sort((a, b) => {
       const [x, y] = [key(a), key(b)];
       if (empty(x) || empty(y)) return empty(x) - empty(y); // what is unknown comes last
@@ -33,12 +35,16 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
   };
 }
 $("#find").oninput = (event) => {
-  const words = event.target.value.toLowerCase().split(/\s+/), rows = [...body.rows];
+  const words = event.target.value.toLowerCase().split(/\s+/),
+    rows = [...body.rows];
   const whole = (row) => `${row.cells[0].dataset.key} ${row.textContent}`;
   const texts = rows.map((row) => whole(row).toLowerCase());
-  rows.forEach((row, k) => { row.hidden = !words.every((word) => texts[k].includes(word)); });
+  rows.forEach((row, k) => {
+    row.hidden = !words.every((word) => texts[k].includes(word));
+  });
   const left = rows.filter((row) => !row.hidden).length;
-  $("#found").textContent = left === rows.length ? `${left} runs` : `${left} of ${rows.length} runs`;
+  $("#found").textContent =
+    left === rows.length ? `${left} runs` : `${left} of ${rows.length} runs`;
 };
 body.onclick = (event) => {
   if (event.target.closest("button")) return;
@@ -55,20 +61,31 @@ window.replaySite = (number, data) => {
   if (again) show(number, data);
   route();
 };
-let shown = "", view = null;
+let shown = "",
+  view = null;
 
 function route() {
   const [, number, place] = location.hash.match(/^#run-(\d+)(?:\/(\d+-\d+))?$/) || [];
   $("#all").hidden = number !== undefined;
   $("#run").hidden = number === undefined;
-  if (number === undefined) { shown = ""; return; }
+  if (number === undefined) {
+    shown = "";
+    return;
+  }
   if (!loaded[number]) {
     document.head.append(make("script", { src: `runs/${number}.js` }));
     return;
   }
-  if (shown !== number) { shown = number; show(+number, loaded[number]); scrollTo(0, 0); }
+  if (shown !== number) {
+    shown = number;
+    show(+number, loaded[number]);
+    scrollTo(0, 0);
+  }
   const wanted = place && document.getElementById(`at-${place}`);
-  if (wanted) { wanted.open = true; wanted.scrollIntoView({ block: "nearest" }); }
+  if (wanted) {
+    wanted.open = true;
+    wanted.scrollIntoView({ block: "nearest" });
+  }
   if (place && window.replayChild) tellOf(number, place);
 }
 
@@ -95,22 +112,34 @@ function show(number, run) {
     return folded(head, step.html, `at-${step.at}`);
   });
   $("#run").replaceChildren(
-    make("nav", {}, make("a", { href: "#runs" }, "← all runs"),
-      ...link(order[at - 1], "previous"), ...link(order[at + 1], "next")),
-    make("h1", {}, run.name), make("p", { class: "muted" }, run.about),
-    make("div", { class: "two" },
+    make(
+      "nav",
+      {},
+      make("a", { href: "#runs" }, "← all runs"),
+      ...link(order[at - 1], "previous"),
+      ...link(order[at + 1], "next"),
+    ),
+    make("h1", {}, run.name),
+    make("p", { class: "muted" }, run.about),
+    make(
+      "div",
+      { class: "two" },
       make("div", {}, make("h3", {}, "Every child"), chart),
-      make("div", {}, make("h3", {}, "The run"), facts)),
+      make("div", {}, make("h3", {}, "The run"), facts),
+    ),
     make("div", { id: "child" }),
     make("h2", {}, "What improved it"),
-    ...(steps.length ? steps : [make("p", { class: "muted" }, "No child improved on the initial program.")]),
+    ...(steps.length
+      ? steps
+      : [make("p", { class: "muted" }, "No child improved on the initial program.")]),
     make("h2", {}, "Programs"),
     ...run.programs.map(([head, text]) => folded(make("summary", {}, head), text)),
   );
   view?.close();
   view = mount(chart, run, { at: null, drawing: run.drawing }, ([generation, index], how) => {
     const place = `${generation}-${index}`;
-    if (how === "click" && (window.replayChild || document.getElementById(`at-${place}`))) location.hash = `#run-${number}/${place}`;
+    if (how === "click" && (window.replayChild || document.getElementById(`at-${place}`)))
+      location.hash = `#run-${number}/${place}`;
   });
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,9 @@ from replay.plots import charts
 from replay.plots.chart import Chart, pack
 from replay.plots.runs import pulled
 from replay.plots.scripts import chart_figure
+from replay.plots.style import counted, intervals
 from replay.reports.tables import html_table
+from replay.statistics.intervals import Interval, interval
 from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 MOST_CONFIGURATIONS = 60
 """Configurations of a study that are listed, those that are ahead first."""
+
+MOST_DRAWN = 16
+"""Configurations of a selection that are drawn, those that are ahead."""
 
 Row = Sequence[tuple[str, bool]]
 """Cells as text, and whether they are words."""
@@ -145,20 +150,43 @@ def _selection(path: Path) -> str:
     identity = msgspec.json.decode(path.read_bytes(), type=Identity)
     names = dict.fromkeys(name for each in identity.configurations for name in each)
     fields = [name for name in names if name != "id"]
-    groups = []
+    groups, estimated = [], dict[str, Interval]()
     for k, values in enumerate(identity.configurations):
         logs = [read_log(each) for each in sorted(path.parent.glob(f"{k:03}-*.jsonl*"))]
         known = [log.best.fitness for log in logs if log.finished and log.best is not None]
         fitness = [each for each in known if each is not None]
         mean = float(np.mean(fitness)) if fitness else -np.inf
         words = [str(values.get(name, "")) for name in fields]
+        if fitness:
+            name = ", ".join(f"{each} {word}" for each, word in zip(fields, words, strict=True))
+            estimated[name or str(k)] = interval(fitness)
         done = sum(len(log.generations) for log in logs)
         shown = f"{mean:.6g} (n = {len(fitness)})" if fitness else ""
         cells = [(str(len(logs)), False), (str(done), False), (shown, False)]
         groups.append((mean, [*((each, True) for each in words), *cells]))
     words_of = f"{len(groups)} configurations by {identity.selector}, delta {identity.delta:g}"
     table = _listed([*fields, "logs", "generations", "mean fitness"], groups)
-    return f"<p>{clean(words_of)}.</p>{table}"
+    return f"<p>{clean(words_of)}.</p>{_figures(_standing(estimated))}{table}"
+
+
+def _standing(estimated: Mapping[str, Interval]) -> list[Chart]:
+    """The mean fitness of the configurations that are ahead; nothing where none has a run."""
+    if not estimated:
+        return []
+    import pandas as pd
+
+    ranked = sorted(estimated.items(), key=lambda each: -each[1].value)[:MOST_DRAWN]
+    columns = ("value", "low", "high", "n")
+    rows = [{"name": name} | {c: getattr(each, c) for c in columns} for name, each in ranked]
+    table = pd.DataFrame(rows)
+    about = f"{intervals(table, 'Mean')}; {counted(table['n'])}"
+    about += f"; the first {MOST_DRAWN} of {len(estimated)}" if len(estimated) > MOST_DRAWN else ""
+    return [
+        charts.estimates(
+            table, title="Configurations, those ahead first", about=about,
+            x="best fitness at the end", rows="name",
+        )
+    ]  # fmt: skip
 
 
 def _listed(heads: Sequence[str], groups: Sequence[tuple[float, Row]]) -> str:

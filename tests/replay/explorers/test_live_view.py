@@ -44,7 +44,7 @@ def test_it_follows_a_log_as_it_grows(tmp_path, follow):
     path.write_bytes(b"".join(lines[:3]))
     wait_until(lambda: "after 0 of 4 generations:" in view.words)
     wait_until(lambda: "Interrupted (no process writes the log)" in view.words)
-    assert view.stop_button.disabled
+    wait_until(lambda: view.stop_button.disabled)
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # as who writes it does
         file.write(b"".join(lines[3:5]) + lines[5][:20])

@@ -1,3 +1,4 @@
+import base64
 import json
 import re
 from pathlib import Path
@@ -158,6 +159,13 @@ def test_a_page_shows_the_studies_of_its_folder(tmp_path):
     for logs in made.logs:
         mean = sum(log.best.fitness for log in logs) / len(logs)
         assert f"{mean:.6g} (n = {len(logs)})" in found[0][1]
+    [packed] = re.findall(r'data-chart="([^"]+)"', found[0][1])
+    [panel] = json.loads(base64.b64decode(packed))["panels"]
+    means = {k: sum(each.best.fitness for each in logs) / 3 for k, logs in enumerate(made.logs, 1)}
+    names = [f"children {k}" for k in sorted(means, key=lambda k: -means[k])]
+    assert [text for _, text in panel["y"]["ticks"]] == names
+    assert panel["marks"][0]["x"] == pytest.approx(sorted(means.values(), reverse=True))
+    assert "too few runs for an interval; n = 3 runs" in panel["about"]
     assert f"{made.selector}, delta 0.05" in found[0][1]
     alone = replay.site(made.logs[0], tmp_path / "y").read_text()
     assert "class='study'" not in alone
