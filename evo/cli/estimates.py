@@ -21,24 +21,22 @@ def outlook(
     runs: Iterable[tuple[Header, int]],
     budget: Mapping[str, float] | None = None,
     *,
-    in_turn: bool = False,
+    in_waves: bool = False,
 ) -> str:
     """Returns in one line what some runs may cost together, without retries.
 
     Args:
         runs: Header and T of each run.
         budget: Limits by unit of all runs together.
-        in_turn: Whether the runs are served one after another, so that a budget that is too small
-            leaves the last ones out.
+        in_waves: Whether the budget lets all runs get equally far.
     """
-    from evo.runs.budget import affordable
-    from evo.runs.session import worst_of
+    from evo.runs.bounds import affordable, cost_bound
 
     calls, tokens, dollars = 0.0, 0.0, 0.0
-    known = [(header, worst_of(header, generations, retries=0)) for header, generations in runs]
+    known = [(header, cost_bound(header, generations, retries=0)) for header, generations in runs]
     count = len(known)
-    for header, worst in known:
-        own = worst.left(0)["calls"]
+    for header, bound in known:
+        own = bound.total["calls"]
         most = [_most_of_reply(each) for each in _asked(header)]
         calls += own
         tokens += own * _largest(completion for completion, _ in most)
@@ -51,11 +49,11 @@ def outlook(
     if budget:
         limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
         text += f"; no further generation begins once {limits} are spent"
-        bought = affordable([worst for _, worst in known], budget) if in_turn else None
-        if bought is not None and bought[0] < count > 1:
-            completed, begun = bought
-            last = ", the last of them not to its end" if begun > completed else ""
-            text += f", which is enough for {begun} of {count} runs{last}"
+        bounds = [bound for _, bound in known]
+        longest = max((bound.generations for bound in bounds), default=0)
+        bought = affordable(bounds, budget) if in_waves else None
+        if bought is not None and bought < longest and count > 1:
+            text += f", which is enough for {bought} of {longest} generations of each run"
     return text
 
 
@@ -94,7 +92,7 @@ def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) 
         costliest = max(made, key=lambda each: each.header.children * each.generations)
         made = [costliest] * planned
     runs = [run for each in made for run in runs_of(each)]
-    return outlook(runs * len(design.seeds), budget, in_turn=True)
+    return outlook(runs * len(design.seeds), budget, in_waves=True)
 
 
 def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
@@ -105,12 +103,16 @@ def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
 
 
 def too_few(seeds: int, calls_a_seed: int, budget: Mapping[str, float] | None) -> str | None:
-    """Returns a warning where fewer runs of each split fit in than an interval needs."""
-    limit = (budget or {}).get("calls")
-    runs = seeds if limit is None else min(seeds, int(limit // calls_a_seed))
-    if runs >= FEWEST:
-        return None
-    return (
-        f"note: {runs} whole runs of each split fit in: too few to tell splits apart, since "
-        f"intervals begin at {FEWEST} runs ({FEWEST * calls_a_seed:,} calls)"
-    )
+    """Returns a warning where a grid has fewer runs than an interval needs, or is cut short."""
+    limit, total = (budget or {}).get("calls", math.inf), seeds * calls_a_seed
+    if seeds < FEWEST:
+        return (
+            f"note: {seeds} runs of each split: too few to tell splits apart, since intervals "
+            f"begin at {FEWEST} runs ({FEWEST * calls_a_seed:,} calls)"
+        )
+    if limit < total:
+        return (
+            f"note: the whole grid takes {total:,} calls; with fewer the longest runs, those of "
+            "few children, end early, so give fewer calls to each run"
+        )
+    return None

@@ -129,7 +129,7 @@ def run(
             budget=budget,
             **options,
         )
-        print(outlook(prepared.runs, budget, in_turn=True), flush=True)
+        print(outlook(prepared.runs, budget, in_waves=True), flush=True)
         return print_logs(prepared.do())
     else:
         alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
@@ -241,7 +241,7 @@ def fork(
         budget=budget,
         **options,
     )
-    print(outlook(prepared.runs, budget, in_turn=True), flush=True)
+    print(outlook(prepared.runs, budget, in_waves=True), flush=True)
     return print_logs(prepared.do())
 
 
@@ -274,7 +274,7 @@ def grid(
     prepared = prepare_grid(
         task, calls=calls, seeds=chosen, log_dir=log_dir, budget=budget, **options
     )
-    print(outlook(prepared.runs, budget, in_turn=True))
+    print(outlook(prepared.runs, budget, in_waves=True))
     calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
     if note := too_few(len(chosen), calls_a_seed, budget):
         print(note, flush=True)

@@ -37,6 +37,7 @@ from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
 from evo.runs.accept import Confirm
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
+from evo.runs.bounds import kept_for_checks
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
     DrawEvaluator,
@@ -59,7 +60,6 @@ from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.instances import calls_of_evaluation, checks_of
 from evo.tasks.stages import untaken
 
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
@@ -136,10 +136,7 @@ class Arm:
             self._evaluate_initial()
         if state.best.program is None:
             raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
-        if held := checks_of(self.header.task):
-            share = 2 * held / calls_of_evaluation(self.header.task)
-            self.kept = {unit: share * cost for unit, cost in state.initial_cost.items()}
-            del self.kept["seconds"]
+        self.kept = kept_for_checks(state)
         self._tell("start", state.archive[0][0].evaluation)
 
     def _evaluate_initial(self) -> None:

@@ -8,10 +8,7 @@ is in them. Seconds are exempt: they are the clock's, and so is what they leave 
 from __future__ import annotations
 
 import math
-import threading
-import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
 
     Amounts = Mapping[str, float] | Mapping[str, Floats]
     """Costs by unit: one, or one for each replicate."""
-
-POLL = 0.1  # seconds between looks at the clock and at wishes
 
 
 class BudgetError(ValueError):
@@ -84,50 +79,6 @@ def check_budget(
     return {unit: float(limit) for unit, limit in (budget or {}).items()}
 
 
-@dataclass(frozen=True)
-class Worst:
-    """What a run of T generations may cost at worst, by unit; maybe infinite.
-
-    That is generation 0, each other one, and the test at the end; of a fork those `shared`, 0
-    included, cost nothing.
-    """
-
-    initial: Mapping[str, float]
-    generation: Mapping[str, float]
-    generations: int
-    final: Mapping[str, float] = field(default_factory=dict)
-    shared: int = 0
-
-    def left(self, settled: int) -> dict[str, float]:
-        """Returns the maximal cost of the generations after the first ones, by unit."""
-        done = max(settled, self.shared)
-        parts = [self.initial] * (done == 0) + [self.final] * bool(self.final)
-        rest = max(0, self.generations + 1 - max(done, 1))
-        return {
-            unit: math.fsum([rest * most if rest else 0.0, *(each[unit] for each in parts)])
-            for unit, most in self.generation.items()
-        }
-
-
-def affordable(runs: Sequence[Worst], limits: Mapping[str, float]) -> tuple[int, int] | None:
-    """Returns how many runs, served one after another, a budget completes and how many it begins.
-
-    Every generation is assumed to cost what it costs at worst. None: that has no bound in a unit of
-    the budget, or the budget counts seconds, which nobody knows beforehand.
-    """
-    worst = [run.left(0)[unit] for run in runs for unit in limits]
-    if "seconds" in limits or not all(map(math.isfinite, worst)):
-        return None
-    spent = dict.fromkeys(limits, 0.0)
-    for place, run in enumerate(runs):
-        for generation in range(run.shared, run.generations + 1):
-            if any(spent[unit] >= limit for unit, limit in limits.items()):
-                return place, place + (generation > run.shared)
-            cost = run.generation if generation else run.initial
-            spent = {unit: amount + cost[unit] for unit, amount in spent.items()}
-    return len(runs), len(runs)
-
-
 class Ledger:
     """Compares costs with limits; every function with a budget uses it.
 
@@ -136,6 +87,7 @@ class Ledger:
 
     Replicates are independent accounts side by side; a live one is a single account. What is
     `spent` goes by unit, (replicates,), `settled` generations by run: none is counted twice.
+    `dearest` is the most that something of a kind has cost so far, by unit; see `evo.runs.waves`.
     """
 
     def __init__(self, limits: Mapping[str, float] | None = None, replicates: int = 1) -> None:
@@ -143,6 +95,7 @@ class Ledger:
         self.replicates = replicates
         self.spent: dict[str, Floats] = {}
         self.settled: dict[Hashable, int] = {}
+        self.dearest: dict[Hashable, dict[str, float]] = {}
 
     def settle(self, costs: Amounts, made: Bools | None = None) -> None:
         """Adds what something cost."""
@@ -189,101 +142,3 @@ class Ledger:
     def total(self) -> dict[str, float]:
         """The costs on the first account, by unit."""
         return {unit: float(amount[0]) for unit, amount in self.spent.items()}
-
-
-class Turns:
-    """Serves runs that share a ledger as if one after another; it is thread-safe.
-
-    A run goes on early if even the worst case of all runs before it leaves room, and is over once
-    what they have spent already leaves none; between the two it waits. So the order in which work
-    is done never changes what is done. A run is identified by its name in the ledger.
-    """
-
-    def __init__(self, ledger: Ledger, runs: Sequence[tuple[Hashable, Worst]]) -> None:
-        self._ledger, self._runs = ledger, runs
-        self._limits = {u: limit for u, limit in ledger.limits.items() if u != "seconds"}
-        self._before = ledger.total
-        self._costs: list[list[Mapping[str, float]]] = [[] for _ in runs]
-        self._spent = [dict.fromkeys(self._limits, 0.0) for _ in runs]
-        self._left = [worst.left(ledger.settled.get(name, 0)) for name, worst in runs]
-        self._kept = [dict.fromkeys(self._limits, 0.0) for _ in runs]
-        self._changed = threading.Condition()
-        self._began = time.monotonic()
-        seconds = ledger.limits.get("seconds", math.inf) - self._before.get("seconds", 0.0)
-        self._deadline = self._began + seconds
-
-    def may_begin(self, place: int, stopped: Callable[[], bool]) -> bool:
-        """Whether a run's next generation may begin; waits until that is certain, or stopped."""
-        with self._changed:
-            while not stopped():
-                if time.monotonic() >= self._deadline or not self._leaves_room(place, worst=False):
-                    return False
-                if self._leaves_room(place, worst=True):
-                    return True
-                self._changed.wait(POLL)
-        return False
-
-    def may_begin_now(self, place: int, under_way: Mapping[str, float]) -> bool:
-        """Whether a run's next generation may begin already; does not wait.
-
-        Args:
-            place: The run.
-            under_way: What has been spent on its generation under way.
-        """
-        with self._changed:
-            room = self._leaves_room(place, worst=True, more=under_way)
-            return room and time.monotonic() < self._deadline
-
-    def settle(self, place: int, costs: Sequence[Mapping[str, float]]) -> None:
-        """Counts a run's generations that were not counted yet."""
-        name, worst = self._runs[place]
-        done = self._ledger.settled.get(name, 0)
-        new = costs[done : worst.generations + 1]
-        for cost in new:
-            self._ledger.check({**cost, "seconds": 0.0})
-        with self._changed:
-            self._ledger.settled[name] = done + len(new)
-            self._costs[place] += new
-            for unit in self._limits:
-                self._spent[place][unit] += math.fsum(cost[unit] for cost in new)
-            self._left[place] = worst.left(done + len(new))
-            self._changed.notify_all()
-
-    def keep(self, place: int, amounts: Mapping[str, float]) -> None:
-        """Keeps room for what a run costs after its last generation, with which none begins."""
-        known = {u: amount for u, amount in amounts.items() if u in self._limits and amount > 0}
-        self._kept[place] |= known
-
-    def add(self, place: int, cost: Mapping[str, float]) -> None:
-        """Counts what a run cost beside its generations."""
-        with self._changed:
-            self._costs[place].append(cost)
-            for unit in self._limits:
-                self._spent[place][unit] += cost[unit]
-                self._kept[place][unit] = 0.0
-
-    def finish(self, place: int) -> None:
-        """Notes that a run costs nothing more."""
-        with self._changed:
-            self._left[place] = dict.fromkeys(self._limits, 0.0)
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Hands over to the ledger, in the fixed order, and with it the seconds that it took."""
-        for costs in (each for run in self._costs for each in run):
-            self._ledger.settle({**costs, "seconds": 0.0})
-        unlimited = dict.fromkeys(self._limits, 0.0)
-        self._ledger.settle({**unlimited, "seconds": time.monotonic() - self._began})
-
-    def _leaves_room(
-        self, place: int, *, worst: bool, more: Mapping[str, float] | None = None
-    ) -> bool:
-        for unit, limit in self._limits.items():
-            amount = self._before.get(unit, 0.0)
-            amount += math.fsum(each[unit] for each in self._spent[: place + 1])
-            amount += self._kept[place][unit] + (more or {}).get(unit, 0.0)
-            if worst:
-                amount += sum(each[unit] for each in self._left[:place])
-            if amount >= limit:
-                return False
-        return True

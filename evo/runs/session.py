@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import math
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,12 +14,9 @@ import msgspec
 
 from evo import parallel
 from evo.logs.calls import as_written
-from evo.logs.cost import cost_of_tokens, longest_reply
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
 from evo.logs.records import (
-    AskedModel,
-    CriticRecord,
     EndReason,
     Header,
     InheritableLine,
@@ -29,9 +25,9 @@ from evo.logs.records import (
 )
 from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
-from evo.models.critics import rubrics_of
 from evo.runs.arm import REACHED, Arm
-from evo.runs.budget import Ledger, Turns, Worst
+from evo.runs.bounds import kept_for_checks
+from evo.runs.budget import Ledger
 from evo.runs.configuration import software_versions
 from evo.runs.handle import read_begun
 from evo.runs.identity import as_begun, differences
@@ -39,9 +35,10 @@ from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
+from evo.runs.waves import Payer, Waves
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.instances import calls_of_evaluation, checks_of
+from evo.tasks.instances import checks_of
 from evo.tasks.task import EvaluatorFailed
 
 
@@ -86,19 +83,21 @@ def run_jobs(
     resources: Resources,
     *,
     ledger: Ledger | None = None,
+    whole: bool = False,
     label: str = "runs",
     at_once: int | None = None,
     on_generation: Callable[[RunJob, Arm], None] = lambda job, arm: None,
 ) -> list[JobResult]:
     """Brings logs to their goals, sharing slots and workers, and returns what became of each.
 
-    With a ledger, that of a budget, they come out as if served one after another, in the order
-    given. Generations that are logged already cost what they cost then, once per ledger: bring the
-    same logs farther with the same ledger, and only what is new counts. Where the resources are
-    `isolated`, the refusal, dead endpoint or damaged log of one run is reported in its place. Else
-    the first error is raised: of the endpoint, which leaves the logs so that they can go on, of a
-    budget in a unit that is unknown, or of a log. `on_generation` is called for each generation, 0
-    included, once it is logged, from the thread that made it.
+    With a ledger, that of a budget, they advance in waves, see `evo.runs.waves`: all get equally
+    far, or with `whole` the first ones are completed first. Generations that are logged already
+    cost what they cost then, once per ledger: bring the same logs farther with the same ledger,
+    and only what is new counts. Where the resources are `isolated`, the refusal, dead endpoint or
+    damaged log of one run is reported in its place. Else the first error is raised: of the
+    endpoint, which leaves the logs so that they can go on, of a budget in a unit that is unknown,
+    or of a log. `on_generation` is called for each generation, 0 included, once it is logged, from
+    the thread that made it.
     """
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
@@ -106,84 +105,170 @@ def run_jobs(
         if not job.path.exists():
             check_free(job.path)
     control, settings = resources.control, resources.settings
-    turns = None if ledger is None else turns_of(jobs, ledger, settings.retries)
-    working = set[int]()
-    first_error: list[BaseException] = []
-    done: dict[int, JobResult] = {}
-
-    def work(place: int) -> None:
-        working.add(place)
-        run = _Run(jobs[place], place, resources, turns, progress, requests, alone, on_generation)
-        try:
-            done[place] = run.run_to_goal()
-        except BaseException as error:
-            if isinstance(error, Exception):
-                done[place] = JobResult(run.job, None, run.end, error)
-                with contextlib.suppress(LogError, OSError):  # as it stands, if it can be read
-                    done[place] = JobResult(run.job, read_begun(run.job.path), run.end, error)
-            if resources.is_fatal(error):
-                first_error.append(error)
-                control.stop()
-            raise
-        finally:
-            if turns is not None:
-                turns.finish(place)
-            working.discard(place)
-
-    alone = len(jobs) == 1 and not resources.isolated
     children = sum(job.goal.generations * job.header.children for job in jobs)
     smallest = min((job.header.children for job in jobs), default=1)
     # Enough runs that slots and cores stay busy while a generation waits for its last child.
     slots = settings.max_concurrent
     usual = 1 if slots == 1 else 4 + 4 * slots // smallest
+    workers = max(1, min(len(jobs), at_once or usual))
     progress = Progress(
         label, children, resources.tally, lambda: resources.slots.load, shown=settings.progress
     )
     with contextlib.ExitStack() as stack:
-        if turns is not None:
-            stack.callback(turns.close)
         stack.callback(progress.close)
         requests = stack.enter_context(StopRequests(control.stop))
-        workers = max(1, min(len(jobs), at_once or usual))
+        alone = len(jobs) == 1 and not resources.isolated
+        runs = [
+            _Run(job, resources, progress, requests, alone, on_generation, ledger) for job in jobs
+        ]
+        work = _Work(runs, resources)
         try:
-            parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
+            if ledger is None:
+                work.each(work.complete, range(len(jobs)), workers)
+            else:
+                work.advance_in_waves(
+                    Waves(ledger, [run.payer for run in runs], whole=whole), workers
+                )
         except BaseException:  # such as Ctrl-C: what is under way is left a moment
             control.stop()
-            while working and not control.ended.wait(0.02):
+            while work.active and not control.ended.wait(0.02):
                 pass
+            work.each(work.refuse, work.waiting, 1)
             raise
-    if first_error:
-        raise first_error[0]
-    return [done[place] for place in range(len(jobs))]
+    if work.first_error is not None:
+        raise work.first_error
+    return [work.done[place] for place in range(len(jobs))]
+
+
+class _Work:
+    """The jobs of a session, by place; each waits for leave before it begins a generation.
+
+    Attributes:
+        runs: The jobs.
+        done: What became of those that are over.
+        active: Those that are worked on now.
+        first_error: What ended the session.
+    """
+
+    def __init__(self, runs: Sequence[_Run], resources: Resources) -> None:
+        self.runs, self._resources = runs, resources
+        self.done: dict[int, JobResult] = {}
+        self.active: set[int] = set()
+        self.first_error: BaseException | None = None
+        self._steps: dict[int, Generator[None, bool, JobResult]] = {}
+
+    @property
+    def waiting(self) -> list[int]:
+        """The jobs that wait for leave to go on."""
+        return [k for k in range(len(self.runs)) if k not in self.done and k not in self.active]
+
+    def each(self, function: Callable[[int], None], places: Sequence[int], workers: int) -> None:
+        """Calls a function with each place, several at a time; what it raises is noted already."""
+        count = max(1, min(workers, len(places)))
+        parallel.map(function, places, max_workers=count, raising=False)
+
+    def complete(self, place: int) -> None:
+        """Brings a job to its goal."""
+        self.begin(place)
+        while place not in self.done:
+            self.advance(place)
+
+    def advance_in_waves(self, waves: Waves, workers: int) -> None:
+        """Brings all jobs as far as a budget lets them."""
+
+        def advance(place: int) -> None:
+            for _ in range(wave[place]):
+                if place not in self.done:
+                    self.advance(place, leave=waves.in_time)
+
+        alone, stopping = len(self.runs) == 1, self._resources.control.stopping
+        with contextlib.closing(waves):
+            for run in self.runs:
+                run.may_overlap = waves.leaves_room if alone else lambda under_way: False
+            self.each(self.begin, range(len(self.runs)), 1)
+            while not stopping.is_set() and (wave := waves.next()):
+                self.each(advance, [*wave], workers)
+            self.each(self.refuse, self.waiting, workers)
+
+    def begin(self, place: int) -> None:
+        """Reads what is logged of a job."""
+        with self._noting(place):
+            self._steps[place] = self.runs[place].run_to_goal()
+            self._go_on(place, None)
+
+    def advance(self, place: int, *, leave: bool = True) -> None:
+        """Lets a job begin its next generation, and makes it; without leave the job ends."""
+        with self._noting(place):
+            self._go_on(place, leave)
+
+    def refuse(self, place: int) -> None:
+        """Ends a job as it stands."""
+        while place in self._steps and place not in self.done:
+            self.advance(place, leave=False)
+
+    def _go_on(self, place: int, leave: bool | None) -> None:
+        step = self._steps[place]
+        try:
+            next(step) if leave is None else step.send(leave)
+        except StopIteration as done:
+            self.done[place] = done.value
+            self.runs[place].payer.finish()
+
+    @contextlib.contextmanager
+    def _noting(self, place: int) -> Generator[None]:
+        """Notes that a job is worked on, and what it fails with."""
+        run = self.runs[place]
+        self.active.add(place)
+        try:
+            yield
+        except BaseException as error:
+            run.payer.finish()
+            if isinstance(error, Exception):
+                self.done[place] = JobResult(run.job, None, run.end, error)
+                with contextlib.suppress(LogError, OSError):  # as it stands, if it can be read
+                    self.done[place] = JobResult(run.job, read_begun(run.job.path), run.end, error)
+            if self._resources.is_fatal(error):
+                self.first_error = self.first_error or error
+                self._resources.control.stop()
+            raise
+        finally:
+            self.active.discard(place)
 
 
 @dataclass
 class _Run:
-    """One job of a session, by its place among them."""
+    """One job of a session."""
 
     job: RunJob
-    place: int
     resources: Resources
-    turns: Turns | None  # None: there is no budget
     progress: Progress
     requests: StopRequests
     alone: bool  # whether its log is expected, and so begun even after a request to stop
     on_generation: Callable[[RunJob, Arm], None]
+    ledger: Ledger | None  # None: there is no budget
+    may_overlap: Callable[[Mapping[str, float]], bool] = lambda under_way: True
     end: EndReason | Literal["busy"] = "interrupted"
     reported: int = 0  # generations that were made known
 
-    def run_to_goal(self) -> JobResult:
-        """Brings the log to its goal, as far as wishes and the budget let it."""
+    def __post_init__(self) -> None:
+        header, T = self.job.header, self.job.goal.generations
+        shared = header.fork.at + 1 if header.fork else 0
+        self.payer = Payer(self.job.path, _kind(header), T, header.children, shared)
+
+    def run_to_goal(self) -> Generator[None, bool, JobResult]:
+        """Brings the log to its goal; waits for leave before it begins a generation."""
         job = self.job
         known = read_begun(job.path)
-        if known is not None and known.initial is not None and not known.reader.torn:
+        if known is not None and known.initial is not None:
             state = state_of(known, children=known.outcomes)
-            if (end := job.goal.reached(state)) is not None and not _untested(state):
-                self._settle(state)
+            self._pay(state)
+            reached = None if known.reader.torn else job.goal.reached(state)
+            if reached is not None and not _untested(state):
                 self.progress.skip(job.goal.generations * job.header.children)
-                return JobResult(job, known, end)
+                return JobResult(job, known, reached)
+            self.payer.kept = kept_for_checks(state)
         wanted = self.alone and known is None  # whatever was requested meanwhile
-        if not self._may_begin() and not (wanted and self.end == "interrupted"):
+        if not (yield from self._leave()) and not (wanted and self.end == "interrupted"):
             return JobResult(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
         # and an endpoint that nobody named is missed before it.
@@ -209,13 +294,12 @@ class _Run:
                 if log is None:
                     job.path.unlink()  # it embeds a task that nobody can go on with
                 raise
-            if self.turns is not None and arm.kept:
-                self.turns.keep(self.place, arm.kept)
-            self._advance(arm)
+            self.payer.kept = arm.kept
+            yield from self._advance(arm)
             writer.check_in_place()
         return JobResult(job, read_log(job.path), self.end)
 
-    def _advance(self, arm: Arm) -> None:
+    def _advance(self, arm: Arm) -> Generator[None, bool, None]:
         """Advances an arm to its goal and logs how that ended."""
         goal, state, before = self.job.goal, arm.state, arm.generation
         failure: Exception | None = None
@@ -223,7 +307,7 @@ class _Run:
         try:
             self._report_generation(arm)
             while (reached := goal.reached(state)) is None:
-                if not self._may_begin():
+                if not (yield from self._leave()):
                     return
                 arm.advance(self.progress.child)
                 self._report_generation(arm)
@@ -241,15 +325,14 @@ class _Run:
             if self.end in REACHED and arm.kept:
                 found, paid = arm.check()
                 stats |= found
-                if self.turns is not None:
-                    self.turns.add(self.place, paid)
+                self.payer.beside.append(paid)
             message = str(failure) if failure else None
             arm.end(RunEnd(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
         best, goal = arm.state.best_fitness, self.job.goal.generations
         self.reported = arm.generation
-        self._settle(arm.state)
+        self._pay(arm.state)
         self.progress.generation(arm.generation, goal, best)
         self.resources.control.note = f"{arm.path.name}: {self.progress}"
         self.on_generation(self.job, arm)
@@ -261,65 +344,30 @@ class _Run:
         goal, stopped = self.job.goal, self.resources.control.stopping.is_set()
         if stopped or arm.begun >= goal.generations or goal.reached(arm.state) is not None:
             return False
-        return self.turns is None or self.turns.may_begin_now(self.place, arm.state.under_way_cost)
+        return self.may_overlap(arm.state.under_way_cost)
 
-    def _settle(self, state: State) -> None:
-        if self.turns is not None:
-            self.turns.settle(self.place, state.costs)
+    def _pay(self, state: State) -> None:
+        """Notes what generations cost that are new; BudgetError: that is unknown."""
+        for cost in state.costs[len(self.payer.costs) :]:
+            if self.ledger is not None:
+                self.ledger.check({**cost, "seconds": 0.0})
+            self.payer.costs.append(cost)
 
-    def _may_begin(self) -> bool:
-        stopped = self.resources.control.stopping.is_set
-        if self.turns is not None and self.turns.may_begin(self.place, stopped):
-            return True
-        if self.turns is None and not stopped():
-            return True
-        self.end = "interrupted" if stopped() else "budget"
-        return False
-
-
-def turns_of(jobs: Sequence[RunJob], ledger: Ledger, retries: int) -> Turns:
-    """Returns the order of jobs under a ledger, each with the most that it may cost."""
-    worst = (worst_of(job.header, job.goal.generations, retries=retries) for job in jobs)
-    return Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))
+    def _leave(self) -> Generator[None, bool, bool]:
+        """Waits for leave to begin a generation, and returns whether it may."""
+        leave = yield
+        if self.resources.control.stopping.is_set():
+            self.end = "interrupted"
+            return False
+        if not leave:
+            self.end = "budget"
+        return leave
 
 
-def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
-    """Returns what T generations, and the test of their best text at the end, may cost at worst."""
-    asked, held = calls_of_evaluation(header.task), 2 * checks_of(header.task)
-    scored = asked if header.task.score == "critic" else 0
-    chosen = header.drafts if header.drafts > 1 else 0
-    rubrics = len(rubrics_of(header.critic)) if header.critic else 0
-    own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
-    for each in header.models:  # any of them may be asked
-        other = _most_of_call(header.with_model(each.model.name), retries)
-        own = {unit: max(most, other[unit]) for unit, most in own.items()}
-    children, drafts = header.children, header.drafts
-    instance = _most_of_call(header.asks, retries) if header.asks else own
-
-    def total(calls: int, scores: int, children: int = 0) -> dict[str, float]:
-        counts = ((children, own), (calls, instance), (scores * rubrics, critic))
-        return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
-
-    return Worst(
-        initial=total(asked, scored),
-        generation=total(children * asked, children * (chosen + scored), children * drafts),
-        generations=generations,
-        final=total(held, held if scored else 0),
-        shared=header.fork.at + 1 if header.fork else 0,
-    )
-
-
-def _most_of_call(of: Header | CriticRecord | AskedModel | None, retries: int) -> dict[str, float]:
-    if of is None:
-        return {}
-    model, attempts = of.model, 1 + retries
-    most = longest_reply(model, of.sampling.max_tokens)
-    # Tokens of prompt and reply: together they are within the context window.
-    prompt = math.inf if model.context is None else float(model.context)
-    completion = prompt if most is None else min(prompt, float(most))
-    amounts = cost_of_tokens((prompt, 0.0, completion), model)
-    known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
-    return {**known, "calls": 1.0, "seconds": 0.0}
+def _kind(header: Header) -> str:
+    """Returns a key of runs whose children cost about alike."""
+    asked = (header.model, header.models, header.critic, header.asks, header.drafts)
+    return repr((header.task.hash, *asked))
 
 
 def _untested(state: State) -> bool:

@@ -134,8 +134,8 @@ def run_many(
         log_dir: Folder for the logs (default: logs/local).
         resume: Continue the logs of equal configuration in the folder, and start only the runs
             that are missing; False: begin a new log for each.
-        budget: Limits by unit, as for `run`, of all runs together. The outcome is as if the runs
-            were made one after another; a run for which nothing is left is not started.
+        budget: Limits by unit, as for `run`, of all runs together, which get equally far: each
+            begins generation g before any begins g + 1, see `evo.runs.waves`.
         **options: Listed below.
 
     Example:

@@ -17,10 +17,11 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import RunEnd
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.arm import Arm
+from evo.runs.bounds import cost_bound
 from evo.runs.handle import Control
 from evo.runs.identity import as_begun
 from evo.runs.resources import Resources
-from evo.runs.session import open_log, session_line, worst_of
+from evo.runs.session import open_log, session_line
 from evo.runs.state import costs_of_log
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
@@ -216,8 +217,8 @@ def open_arm(
     """
     header = header_of(source)
     asked = calls_of_evaluation(header.task)
-    worst = worst_of(header, 1, retries=0)
-    most = (int(worst.initial["calls"]), int(worst.generation["calls"]))
+    bound = cost_bound(header, 1, retries=0)
+    most = (int(bound.initial["calls"]), int(bound.generation["calls"]))
     free = free + 1 if free else 0
     driven = source if isinstance(source, EngineRun) else None
     if header.compact or (driven is None and header.source != "evo"):

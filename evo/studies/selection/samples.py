@@ -25,12 +25,12 @@ from evo.logs.records import Header, Initial, Record, RunEnd
 from evo.logs.types import Fields
 from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
-from evo.runs.budget import Turns, Worst
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
 from evo.runs.session import RunJob, open_log, run_jobs, session_line
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
+from evo.runs.waves import Payer, Waves
 from evo.studies.selection.base import AGENT
 from evo.studies.selection.choices import (
     Choices,
@@ -96,8 +96,9 @@ class RunSamples(Choices):
             before = jobs[path].goal.generations if path in jobs else 0
             jobs[path] = RunJob(path, header, Goal(max(before, configuration.generations)))
         done = run_jobs(
-            list(jobs.values()), self._resources, ledger=self.study.ledger, label="select"
-        )
+            list(jobs.values()), self._resources, ledger=self.study.ledger, whole=True,
+            label="select",
+        )  # fmt: skip
         logs = {each.job.path: each.log for each in done}
         made = []
         for k, i in wanted:
@@ -313,27 +314,24 @@ class RowSamples(Choices):
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
-        """Calls the agent, several times at once; under a budget as if one after another."""
-        worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
-        turns = Turns(self.study.ledger, [(place, worst) for place in wanted])
+        """Calls the agent, under a budget as many times at once as can be paid."""
+        payers = [Payer(sample, kind=sample[0], generations=0) for sample in wanted]
+        waves = Waves(self.study.ledger, payers, whole=True)
         stopped = self.study.control.stopping.is_set
+        found: dict[int, Sample] = {}
 
-        def one(turn: tuple[int, SampleKey]) -> Sample | None:
-            place, sample = turn
-            try:
-                if not turns.may_begin(place, stopped):
-                    return None
-                made = self._sample(*sample)
-                turns.settle(place, [made.costs])
-                return made
-            finally:
-                turns.finish(place)
+        def one(place: int) -> None:
+            if waves.in_time and not stopped():
+                found[place] = self._sample(*wanted[place])
+                payers[place].costs.append(found[place].costs)
+            else:
+                payers[place].over = True
 
-        jobs = min(len(wanted), self.study.settings.max_concurrent)
-        with contextlib.closing(turns):
-            found = parallel.map(one, enumerate(wanted), max_workers=jobs)
-        served = itertools.takewhile(lambda each: each is not None, found)
-        return [each for each in served if each is not None]
+        with contextlib.closing(waves):
+            while not stopped() and (wave := waves.next()):
+                jobs = min(len(wave), self.study.settings.max_concurrent)
+                parallel.map(one, [*wave], max_workers=jobs)
+        return [found[k] for k in itertools.takewhile(found.__contains__, range(len(wanted)))]
 
     def _sample(self, k: int, i: int) -> Sample:
         row = self.sampled[i]

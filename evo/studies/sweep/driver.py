@@ -341,8 +341,8 @@ def prepare_sweep(
         seeds: Seeds of the runs of each configuration (default: 40 ... 44).
         seed: Key of the strategy's draws (default: 0).
         budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
-            time); what earlier sessions spent counts. Runs come out as if served one after
-            another (default: as before, or no limit).
+            time); what earlier sessions spent counts. All runs of a proposal get equally far
+            (default: as before, or no limit).
         log_dir: Folder of the sweep (default: a new one in logs/local).
         on_event: Called with every event, see `evo.studies.sweep.events`, as `evo.run` calls it.
         base: Further fields of all configurations, such as {"limits.seconds": 5}.

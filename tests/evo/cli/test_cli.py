@@ -128,7 +128,7 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", *place) == 0
     said = capsys.readouterr().out.splitlines()
     assert "4 runs, at most 8 calls" in said[0]
-    assert "note: 2 whole runs of each split fit in: too few to tell splits apart" in said[1]
+    assert "note: 2 runs of each split: too few to tell splits apart" in said[1]
     logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
     assert sum(len(log.calls) for log in logs) == 12 + 8
     finals = [log.trajectory[-1] for log in logs if log.header.children == 1]
@@ -144,16 +144,17 @@ def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missi
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["-T", "2", "-N", "4", "-q", "--log-dir", str(tmp_path)]
-    assert call("run", "mmd", "--seeds", "40:44", "--budget", "calls=6", *place) == 0
+    assert call("run", "mmd", "--seeds", "40:44", "--budget", "calls=16", *place) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("which is enough for 1 of 4 runs")
-    assert "3 of 4 runs were not begun: " in said[-1]
-    assert [f"s{seed}.jsonl" in said[-1] for seed in range(40, 44)] == [False, True, True, True]
-    assert len(list(tmp_path.iterdir())) == 1
-    assert call("run", "mmd", "--seeds", "50:53", "--budget", "calls=12", *place) == 0
+    assert said[0].endswith("which is enough for 1 of 2 generations of each run")
+    depths = [len(evo.read_log(path).generations) for path in tmp_path.iterdir()]
+    assert depths == [1, 1, 1, 1]
+    wp = ["run", "wp", "--instances", "3", "--seeds", "50:53", "--budget", "calls=6", *place]
+    assert call(*wp) == 0
     said = capsys.readouterr().out.splitlines()
-    assert "2 of 3 runs, the last of them not to its end" in said[0]
+    assert "enough for 0 of 2 generations of each run" in said[0]
     assert "1 of 3 runs was not begun: " in said[-1]
+    assert [f"s{seed}.jsonl" in said[-1] for seed in range(50, 53)] == [False, False, True]
     assert call("run", "mmd", "--seeds", "60:62", "--budget", "calls=16", *place) == 0
     said = capsys.readouterr().out
     assert "enough for" not in said
@@ -173,8 +174,8 @@ def test_a_budget_means_all_runs_together_in_every_command(
     place = ["-q", "--log-dir", str(tmp_path)]
     assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", "--budget", "calls=4", *place) == 0
     said = capsys.readouterr().out
-    assert "enough for 2 of 4 runs" in said
-    assert "2 of 4 runs were not begun" in said
+    assert "enough for 0 of 2 generations of each run" in said
+    assert "not begun" not in said
     assert sum(len(evo.read_log(path).calls) for path in tmp_path.glob("*.jsonl")) == 4
 
 

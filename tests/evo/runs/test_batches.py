@@ -15,8 +15,8 @@ import replay
 from evo.models.client import Call, ModelClient
 from evo.runs.accept import ALPHA
 from evo.runs.batches import batch_order, batch_sizes, behind, certify
+from evo.runs.bounds import cost_bound
 from evo.runs.dataset import instance_seed, text_key
-from evo.runs.session import worst_of
 from evo.runs.state import costs_of_log
 from evo.tasks.instances import read_instances
 from evo.tasks.task import SHIPPED, load_task
@@ -168,7 +168,7 @@ def test_a_search_of_several_parents_races_too(task: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_budget_reserves_the_test_at_the_end(task: Path, raced: evo.Log, tmp_path: Path) -> None:
-    worst = worst_of(raced.header, 3, retries=0)
+    worst = cost_bound(raced.header, 3, retries=0)
     assert worst.final["calls"] == 2 * CHECK
     spent = costs_of_log(raced)
     before = sum(cost["calls"] for cost in spent[:3])  # that is generations 0 to 2

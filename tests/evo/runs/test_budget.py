@@ -1,8 +1,6 @@
 """Budgets: generation 0 counts, one generation overshoots, and timing changes nothing."""
 
 import functools
-import math
-import random
 import socket
 import threading
 import time
@@ -24,8 +22,8 @@ from evo.logs.records import Model
 from evo.models.registry import find_model
 from evo.policies import POLICIES
 from evo.rewards import default_reward
-from evo.runs.budget import BudgetError, Ledger, Turns, Worst, affordable, check_budget
-from evo.runs.session import worst_of
+from evo.runs.bounds import cost_bound
+from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.state import costs_of_log
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
@@ -33,45 +31,6 @@ from evo.tasks.task import load_task
 
 QUIET = {"progress": False}
 WP = load_task("wp", instances=5)
-
-
-def within(costs: list[list[float]], limit: float) -> list[int]:
-    """Generations of each run, generation 0 included, served one after another."""
-    spent, counts = 0.0, []
-    for run in costs:
-        count = 0
-        while count < len(run) and spent < limit:
-            spent += run[count]
-            count += 1
-        counts.append(count)
-    return counts
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[evo.Log]:
-    """Runs without a budget."""
-    folder = tmp_path_factory.mktemp("whole")
-    return evo.run_many("mmd", seeds=[1, 2, 3], generations=3, children=4, log_dir=folder, **QUIET)
-
-
-@pytest.mark.parametrize(("unit", "share"), [("calls", 0.3), ("dollars", 0.9)])
-def test_runs_that_share_a_budget_come_out_as_if_one_after_another(
-    unit: str, share: float, whole: list[evo.Log], tmp_path: Path
-) -> None:
-    costs = [[each[unit] for each in costs_of_log(log)] for log in whole]
-    limit = share * sum(map(sum, costs))
-    setting = {"seeds": [1, 2, 3], "generations": 3, "children": 4, "log_dir": tmp_path, **QUIET}
-    logs = evo.run_many("mmd", budget={unit: limit}, **setting)
-    expected = [count - 1 for count in within(costs, limit) if count]
-    assert [len(log.generations) for log in logs] == expected
-    for part, log in zip(logs, whole, strict=False):
-        assert timeless(part.children) == timeless(log.children[: len(part.children)])
-    for log in logs:
-        assert log.ends[-1].reason == ("completed" if log.finished else "budget")
-    again = evo.run_many("mmd", budget={unit: 2 * limit}, resume=True, **setting)
-    assert len(again[0].generations) == 3  # a larger budget goes on
-    assert [log.path for log in again][: len(logs)] == [log.path for log in logs]
-    assert all(log.path.stem.endswith(f"-s{log.header.seed}") for log in again)  # none begun twice
 
 
 def test_generation_0_counts_where_it_costs_calls(tmp_path: Path) -> None:
@@ -142,70 +101,6 @@ def test_what_cannot_be_counted_is_refused_before_anything_is_made(tmp_path: Pat
     assert ledger.total == {}
 
 
-def test_a_budget_buys_what_its_ledger_lets_begin() -> None:
-    run = Worst({"calls": 2.0, "seconds": 0.0}, {"calls": 4.0, "seconds": 0.0}, generations=2)
-    for limit in range(1, 45):
-        ledger, completed, begun = Ledger({"calls": limit}), 0, 0
-        for _ in range(4):
-            costs = [run.initial, *[run.generation] * 2]
-            made = 0
-            while made < 3 and ledger.open().all():
-                ledger.settle(costs[made])
-                made += 1
-            completed, begun = completed + (made == 3), begun + (made > 0)
-        assert affordable([run] * 4, {"calls": limit}) == (completed, begun)
-    endless = Worst({"calls": 0.0}, {"calls": math.inf}, generations=1)
-    assert affordable([endless], {"calls": 9.0}) is None
-    assert affordable([run], {"seconds": 9.0}) is None
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_turns_do_not_depend_on_timing(seed: int) -> None:
-    rng = random.Random(seed)
-    costs = [[rng.randint(1, 9) for _ in range(rng.randint(2, 6))] for _ in range(5)]
-    limit = rng.uniform(0.1, 1.1) * sum(map(sum, costs))
-    if seed % 2:  # reached exactly, where none may begin
-        limit = float(sum(map(sum, costs[:2])))
-    worst = [
-        Worst({"calls": 9.0}, {"calls": rng.choice([9.0, float("inf")])}, len(run) - 1)
-        for run in costs
-    ]
-    turns = Turns(Ledger({"calls": limit}), list(enumerate(worst)))
-    counts, pauses = [0] * len(costs), [rng.random() / 100 for _ in costs]
-
-    def work(place: int) -> None:
-        run: list[dict[str, float]] = []
-        while len(run) < len(costs[place]) and turns.may_begin(place, lambda: False):
-            time.sleep(pauses[place])
-            run.append({"calls": float(costs[place][len(run)])})
-            turns.settle(place, run)
-        turns.finish(place)
-        counts[place] = len(run)
-
-    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(costs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts == within([[float(c) for c in run] for run in costs], limit)
-
-
-def test_a_ledger_counts_a_run_once() -> None:
-    ledger = Ledger({"calls": 100})
-    run = [{"calls": 5.0}, {"calls": 2.0}, {"calls": 2.0}]
-    worst = Worst({"calls": 5.0}, {"calls": 2.0}, 2)
-    for part in (run[:2], run, run):
-        turns = Turns(ledger, [("a", worst)])
-        turns.settle(0, part)
-        turns.close()
-    assert ledger.total["calls"] == 9
-    assert worst.left(0)["calls"] == 9
-    assert worst.left(1)["calls"] == 4
-    assert worst.left(3)["calls"] == 0
-    assert ledger.exhausted is None
-    assert set(UNITS) >= {"calls", "tokens", "flops", "dollars", "seconds"}
-
-
 def test_a_unit_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def joules(prompt: float, cached: float, completion: float, *, model: Model) -> float:
         return 0.3 * (prompt - cached + completion)
@@ -223,8 +118,8 @@ def test_a_unit_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (len(part.generations), part.ends[-1].reason) == (3, "budget")
     again = evo.resume(part.path, budget={"flops": limit * flops}, progress=False)
     assert len(again.generations) == 3
-    worst = worst_of(whole.header, 6, retries=0)
-    assert worst.generation["joules"] * flops == pytest.approx(worst.generation["flops"])
+    bound = cost_bound(whole.header, 6, retries=0)
+    assert bound.generation["joules"] * flops == pytest.approx(bound.generation["flops"])
     account = Account(model, {"joules": limit}, None, None)
     assert account.bounded
     unknown = msgspec.structs.replace(model, active_parameters=None)

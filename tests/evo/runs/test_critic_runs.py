@@ -16,9 +16,9 @@ from evo.logs.records import CriticCall, Planned
 from evo.models.client import Call, ModelClient
 from evo.models.critics import Triple
 from evo.runs.ask import Drafts, OneCall, child_seed, reply_line, score_of
+from evo.runs.bounds import cost_bound
 from evo.runs.configuration import make_header
 from evo.runs.items import Prompt, ScoreItem, complete
-from evo.runs.session import worst_of
 from evo.runs.state import State
 from evo.tasks.task import SHIPPED, TaskError, load_task
 
@@ -108,7 +108,7 @@ def test_the_best_draft_is_evaluated_and_all_are_paid(drafted: evo.Log) -> None:
     assert cost_of_calls(drafted.calls, drafted.header).calls == calls
     assert replay.load(drafted)["n_calls"].sum() == calls
     assert drafted.ends[-1].stats["calls"] == calls
-    worst = worst_of(drafted.header, 3, retries=0)
+    worst = cost_bound(drafted.header, 3, retries=0)
     assert worst.generation["calls"] == 3 * (3 + 3)
     critic = drafted.header.critic
     assert critic is not None
@@ -182,7 +182,7 @@ def test_a_critic_gives_the_fitness_where_nobody_knows_it(scored: evo.Log) -> No
             by_text[child.index] = scores
     assert by_text
     assert not evo.verify(scored.path).faults
-    worst = worst_of(scored.header, 3, retries=0)
+    worst = cost_bound(scored.header, 3, retries=0)
     assert worst.initial["calls"] == 2 * COUNT
     assert worst.generation["calls"] == 4 * (1 + 2 * COUNT)
     spent = replay.load(scored)["n_calls"]

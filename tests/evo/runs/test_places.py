@@ -67,9 +67,9 @@ def test_several_runs_go_on_and_a_budget_counts_all_sessions(tmp_path) -> None:
     again = evo.run_many("mmd", budget={"calls": 4}, **options)
     assert [each.path for each in again] == [each.path for each in first]
     assert [programs(each) for each in again] == [programs(each) for each in first]
-    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert len(list((tmp_path / "runs").iterdir())) == 2
     evo.run_many("mmd", resume=False, **options)
-    assert len(list((tmp_path / "runs").iterdir())) == 3
+    assert len(list((tmp_path / "runs").iterdir())) == 4
 
 
 def test_starting_the_same_run_again_returns_the_handle_that_runs(tmp_path) -> None:

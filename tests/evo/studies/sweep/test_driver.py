@@ -253,21 +253,19 @@ def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [{"calls": 6}, {"tokens": 1.0}])
-def test_runs_under_a_budget_come_out_as_if_served_one_after_another(
+def test_runs_under_a_budget_get_equally_far_whatever_goes_on_at_once(
     budget: dict[str, float], tmp_path: Path
 ) -> None:
-    """Whatever goes on at once, the first runs are completed before the next begin."""
     space, common = {"temperature": [0.2, 0.5, 0.9]}, {**COMMON, "generations": 2}
     found = []
     for slots in (1, 20):
         folder = tmp_path / str(slots)
         sweep = evo.sweep(space, log_dir=folder, budget=budget, max_concurrent=slots, **common)
         assert sweep.summary.ended == "budget"
-        state = EventLog(folder).state
-        order = [(hash_, seed) for hash_ in state.configurations for seed in (1, 2)]
-        assert {*state.completed} == {*order[: len(state.completed)]}
         logs = [evo.read_log(path) for path in sorted(folder.glob("runs/*.jsonl"))]
         found.append({log.path.name: len(log.generations) for log in logs})
+        assert len(logs) == 6
+        assert max(found[-1].values()) - min(found[-1].values()) <= 1
         unit, limit = next(iter(budget.items()))
         spent = sum((cost_of_log(log) for log in logs), Cost())
         largest = max(cost_of_log(log).by_unit(0)[unit] for log in logs)

@@ -1,0 +1,112 @@
+"""The most that runs may cost, which is said before the first call, and what a budget buys then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evo.logs.cost import cost_of_tokens, longest_reply
+from evo.logs.records import AskedModel, CriticRecord, Header
+from evo.models.critics import rubrics_of
+from evo.runs.state import State
+from evo.tasks.instances import calls_of_evaluation, checks_of
+
+
+@dataclass(frozen=True)
+class CostBound:
+    """The most that a run of T generations may cost, by unit; maybe infinite.
+
+    Attributes:
+        initial: Of generation 0.
+        generation: Of each other generation.
+        generations: T.
+        final: Of the test at the end.
+        shared: Generations that a fork inherits, 0 included; they cost nothing.
+    """
+
+    initial: Mapping[str, float]
+    generation: Mapping[str, float]
+    generations: int
+    final: Mapping[str, float] = field(default_factory=dict)
+    shared: int = 0
+
+    @property
+    def total(self) -> dict[str, float]:
+        """The most that all of the run may cost, by unit."""
+        parts = [self.initial] * (not self.shared) + [self.final] * bool(self.final)
+        number = self.generations + 1 - max(self.shared, 1)
+        return {
+            unit: math.fsum([number * most if number else 0.0, *(each[unit] for each in parts)])
+            for unit, most in self.generation.items()
+        }
+
+
+def affordable(runs: Sequence[CostBound], limits: Mapping[str, float]) -> int | None:
+    """Returns the number of generations that a budget buys for each run that wants so many.
+
+    Every generation is assumed to cost the most that it may. None: that has no bound in a unit of
+    the budget, or the budget counts seconds, which nobody knows beforehand.
+    """
+    most = [run.total[unit] for run in runs for unit in limits]
+    if "seconds" in limits or not all(map(math.isfinite, most)):
+        return None
+    spent = dict.fromkeys(limits, 0.0)
+    longest = max((run.generations for run in runs), default=0)
+    for generation in range(longest + 1):
+        for run in runs:
+            if not run.shared <= generation <= run.generations:
+                continue
+            if any(spent[unit] >= limit for unit, limit in limits.items()):
+                return max(0, generation - 1)
+            cost = run.generation if generation else run.initial
+            spent = {unit: amount + cost[unit] for unit, amount in spent.items()}
+    return longest
+
+
+def cost_bound(header: Header, generations: int, *, retries: int) -> CostBound:
+    """Returns the most that T generations, and the test of their best text, may cost."""
+    asked, held = calls_of_evaluation(header.task), 2 * checks_of(header.task)
+    scored = asked if header.task.score == "critic" else 0
+    chosen = header.drafts if header.drafts > 1 else 0
+    rubrics = len(rubrics_of(header.critic)) if header.critic else 0
+    own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
+    for each in header.models:  # any of them may be asked
+        other = _most_of_call(header.with_model(each.model.name), retries)
+        own = {unit: max(most, other[unit]) for unit, most in own.items()}
+    children, drafts = header.children, header.drafts
+    instance = _most_of_call(header.asks, retries) if header.asks else own
+
+    def total(calls: int, scores: int, children: int = 0) -> dict[str, float]:
+        counts = ((children, own), (calls, instance), (scores * rubrics, critic))
+        return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
+
+    return CostBound(
+        initial=total(asked, scored),
+        generation=total(children * asked, children * (chosen + scored), children * drafts),
+        generations=generations,
+        final=total(held, held if scored else 0),
+        shared=header.fork.at + 1 if header.fork else 0,
+    )
+
+
+def _most_of_call(of: Header | CriticRecord | AskedModel | None, retries: int) -> dict[str, float]:
+    if of is None:
+        return {}
+    model, attempts = of.model, 1 + retries
+    most = longest_reply(model, of.sampling.max_tokens)
+    # Tokens of prompt and reply: together they are within the context window.
+    prompt = math.inf if model.context is None else float(model.context)
+    completion = prompt if most is None else min(prompt, float(most))
+    amounts = cost_of_tokens((prompt, 0.0, completion), model)
+    known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
+    return {**known, "calls": 1.0, "seconds": 0.0}
+
+
+def kept_for_checks(state: State) -> dict[str, float]:
+    """Returns what the test of a run's final text is expected to cost, by unit; empty: nothing."""
+    task = state.header.task
+    if not (held := checks_of(task)):
+        return {}
+    share = 2 * held / calls_of_evaluation(task)
+    return {u: share * cost for u, cost in state.initial_cost.items() if u != "seconds"}
