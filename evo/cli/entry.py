@@ -51,8 +51,9 @@ COMMANDS = {
         "protocol": "evo.cli.runs:protocol",
     },
     "Control": {
-        "pause": "evo.cli.studies:pause",
-        "stop": "evo.cli.studies:stop",
+        "pause": "evo.cli.requests:pause",
+        "stop": "evo.cli.requests:stop",
+        "go-on": "evo.cli.requests:go_on",
         "verify": "evo.cli.logs:verify",
         "rerun": "evo.cli.logs:rerun",
         "rescore": "evo.cli.runs:rescore",

@@ -25,6 +25,7 @@ from cyclopts import Group, Parameter
 
 from evo.logs.types import JsonObject
 from evo.runs.options import (
+    ControlOptions,
     DraftOptions,
     EvaluationOptions,
     FilterOptions,
@@ -266,6 +267,7 @@ TITLES: dict[type, str] = {
     EvaluationOptions: "Evaluation and noise",
     TimeoutOptions: "Endpoint and machine",
     WorkOptions: "Endpoint and machine",
+    ControlOptions: "Endpoint and machine",
     ShellOptions: "Endpoint and machine",
 }
 """Groups of options in the complete help."""

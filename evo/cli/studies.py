@@ -37,7 +37,6 @@ from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, Sweep
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
-    from evo.logs.stopping import Wish
     from evo.studies.sweep.summary import Sweep
 
 
@@ -411,39 +410,4 @@ def compare(
     ]
     print(table(rows, ("task", "tool", "seed", "calls", "best fitness")))
     print(f"replay report {quote(str(log_dir))}")
-    return 0
-
-
-def pause(folders: Annotated[list[Path], Parameter(name="DIR", negative=())]) -> int:
-    """Pauses studies, on whatever machine: calls in flight finish.
-
-    Args:
-        folders: Folders of sweeps, allocations or selections.
-    """
-    return _ask(folders, "pause")
-
-
-def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> int:
-    """Stops studies, or the sessions that write logs.
-
-    Args:
-        paths: Folders of sweeps, allocations or selections, or logs.
-    """
-    return _ask(paths, "stop")
-
-
-def _ask(paths: Sequence[Path], wish: Wish) -> int:
-    from evo.logs.stopping import stop as stop_log
-    from evo.studies.folders import request
-
-    commands = {"allocation": "allocate", "selection": "select"}
-    for path in paths:
-        again = f"`evo resume {quote(str(path))}`"
-        if wish == "pause" or path.is_dir():
-            kind = request(path, wish)
-            if kind in commands:
-                again = f"the same `evo {commands[kind]}` with --log-dir {quote(str(path))}"
-        else:
-            stop_log(path)
-        print(f"{path}: asked to {wish}; {again} goes on")
     return 0

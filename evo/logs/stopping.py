@@ -1,4 +1,4 @@
-"""A file beside a log asks the session that writes it to pause or to stop."""
+"""A file beside a log, or a Redis server, asks a session to pause, to stop or to go on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from evo.logs.journal import PREFIX, LogError
+from evo.logs.shared_requests import POLL, Wish, ask
 
-POLL = 0.2  # seconds between two looks for such a file
-Wish = Literal["pause", "stop"]
+__all__ = ["POLL", "StopRequests", "Wish", "stop", "stop_file"]
 
 
 def stop_file(path: Path, wish: Wish = "stop") -> Path:
@@ -20,20 +20,36 @@ def stop_file(path: Path, wish: Wish = "stop") -> Path:
     return path.with_name(f"{path.name}.{wish}")
 
 
-def stop(path: str | os.PathLike[str], wish: Wish = "stop") -> None:
+def stop(
+    path: str | os.PathLike[str] | None = None, wish: Wish = "stop", *, control: str | None = None
+) -> None:
     """Asks the process that writes a log to stop, resumably, within a second.
 
     It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
     runs of that session, or arms of that allocation, stop; without a session the request lapses
     when the next one begins.
 
+    With `control` the request lives in a Redis server, and the sessions heed it that were begun
+    with the same `control`, on whatever machine. A pause then stands until "go on" is asked: no
+    further call begins, and the sessions wait.
+
     Args:
-        path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep.
-        wish: `pause`: calls under way may finish, however long they take; sweeps heed it.
+        path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep. With
+            `control` also any folder, for all in it (default: all sessions that listen there).
+        wish: `pause`: calls under way may finish, however long they take; sweeps heed it, and
+            with `control` everything. `go on`, with `control`: what was paused goes on.
+        control: Address of a Redis server, such as redis://host:6379/0 (default: a file).
 
     Raises:
-        LogError: There is no such log.
+        LogError: There is no such log; no session that listens to the server works on it.
+        OSError: The server does not answer.
     """
+    if control is not None:
+        ask(control, wish, None if path is None else Path(path))
+        return
+    if path is None or wish == "go on":
+        missing = "path: expected a log" if path is None else "wish: 'go on' needs a server"
+        raise ValueError(f"{missing}, or give control='redis://host:6379/0'")
     path = Path(path)
     if not path.is_file():
         raise LogError(f"{path}: no such log")

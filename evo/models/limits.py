@@ -175,6 +175,7 @@ class Slots:
         self._arrivals = itertools.count()
         self.in_flight = 0
         self._gone: set[object] = set()  # owners who cancelled; None: all
+        self._held = False
         self._alarm: threading.Timer | None = None
         self._now = time.monotonic()  # as of the last change
         self._load = Load(slots=max_concurrent)
@@ -235,10 +236,17 @@ class Slots:
                 self._waiting.remove(waiter)
             self._grant()
 
+    def hold(self, held: bool) -> None:
+        """Keeps free slots from all who wait, now and later, or hands them out again."""
+        with self._lock:
+            self._held = held
+            self._measure()
+            self._grant()
+
     def _grant(self) -> None:
         """Hands free slots to those who wait and may pass; the lock is held."""
         shut: dict[Rates, float] = {}  # and the seconds until they may open
-        for waiter in self._waiting.copy():
+        for waiter in [] if self._held else self._waiting.copy():
             if self.in_flight == self.max_concurrent:
                 break
             if waiter.rates in shut:

@@ -12,21 +12,15 @@ import time
 import warnings
 import zlib
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from evo.logs.servers import connect, hidden
 
 if TYPE_CHECKING:
     import redis
 
-SCHEMES = ("redis", "rediss", "unix")
 PREFIX = b"evo:reply:"
 MAX_BYTES = 64 << 20  # of one value; a reply is far smaller
-_SECONDS = 5.0  # for an answer of the server, which is much quicker than a model
 _PAUSE = 30.0  # seconds without the server after it failed
-
-
-def is_shared(place: object) -> bool:
-    """Whether a place is the address of a Redis server, such as redis://host:6379/0."""
-    return isinstance(place, str) and place.partition("://")[0] in SCHEMES and "://" in place
 
 
 class SharedCache:
@@ -50,25 +44,7 @@ class SharedCache:
             ValueError: The address is not one, or the package `redis` is missing.
             OSError: The server does not answer, or refuses.
         """
-        name = hidden(address)
-        try:
-            import redis
-        except ImportError:
-            raise ValueError(
-                f"{name}: this needs the package redis: pip install 'evo-replay[redis]'"
-            ) from None
-        try:
-            client = redis.Redis.from_url(
-                address, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS
-            )
-        except ValueError as error:
-            raise ValueError(f"{name}: expected such as redis://host:6379/0: {error}") from None
-        try:
-            client.ping()
-        except redis.RedisError as error:
-            client.close()
-            raise OSError(f"{name}: cannot be used as a response cache: {error}") from None
-        return cls(client, name)
+        return cls(connect(address, "a response cache"), hidden(address))
 
     def get(self, key: bytes) -> bytes | None:
         """Returns what is kept under a key; None for nothing, or a damaged value."""
@@ -106,13 +82,6 @@ class SharedCache:
                     stacklevel=2,
                 )
             return None
-
-
-def hidden(address: str) -> str:
-    """Returns an address without its password."""
-    parts = urlsplit(address)
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="").geturl()
 
 
 def _checksum(key: bytes, content: bytes) -> bytes:

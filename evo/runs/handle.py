@@ -24,6 +24,7 @@ from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 LAST = 0.5  # seconds that what was ended then has to be logged
+LOOK = 0.1  # seconds between two looks for a stop
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -39,14 +40,21 @@ class Control(contextlib.AbstractContextManager["Control", None]):
     Attributes:
         stopping: Set once no further call may begin.
         ended: Set once what was under way has been ended.
+        free: Set unless calls are held, which then begin once it is set again.
         wish: The latest request of the user, pause or stop; None: there was none.
+        paths: What the work has claimed: the logs and markers that a request may name.
         note: What is happening, in a few words.
     """
 
     def __init__(self) -> None:
         self.stopping, self.ended = threading.Event(), threading.Event()
+        self.free = threading.Event()
+        self.free.set()
         self.note = ""
         self.wish: Wish | None = None
+        self.paths: dict[Path, None] = {}
+        self._holding: list[Callable[[bool], None]] = []
+        self._claiming: list[Callable[[], None]] = []
         self._heeding: dict[threading.Event, list[Callable[[], None]]]
         self._heeding = {self.stopping: [], self.ended: []}
         self._alarm: threading.Timer | None = None
@@ -58,6 +66,36 @@ class Control(contextlib.AbstractContextManager["Control", None]):
             self._heeding[wish].append(act)
         if wish.is_set():
             act()
+
+    def claim(self, path: Path) -> None:
+        """Notes that the work has claimed a log, or the marker of a study."""
+        self.paths[path.absolute()] = None
+        for act in list(self._claiming):
+            act()
+
+    def heed_claim(self, act: Callable[[], None]) -> None:
+        """Calls `act` whenever the work has claimed something."""
+        self._claiming.append(act)
+
+    def hold(self, held: bool) -> None:
+        """Holds all calls that have not begun, or lets them begin again; nothing ends."""
+        with self._lock:
+            acts = list(self._holding)
+            (self.free.clear if held else self.free.set)()
+        for act in acts:
+            act(held)
+
+    def heed_hold(self, act: Callable[[bool], None]) -> None:
+        """Calls `act` with whether calls are held, whenever that changes, and at once if so."""
+        with self._lock:
+            self._holding.append(act)
+        if not self.free.is_set():
+            act(True)
+
+    def wait_until_free(self) -> None:
+        """Waits while calls are held, unless a stop is asked for."""
+        while not self.stopping.is_set() and not self.free.wait(LOOK):
+            pass
 
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""
@@ -195,7 +233,8 @@ class Handle(Generic[Result]):
 
     def __repr__(self) -> str:
         words = {"pause": ("pausing", "paused"), "stop": ("stopping", "stopped")}
-        asked, ended = words.get(self._control.wish or "", ("running", "done"))
+        running = "running" if self._control.free.is_set() else "held"
+        asked, ended = words.get(self._control.wish or "", (running, "done"))
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
         first, *rest = self._prepared.paths or [Path()]

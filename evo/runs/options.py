@@ -284,6 +284,15 @@ class WorkOptions(TypedDict, total=False):
     ]
 
 
+class ControlOptions(TypedDict, total=False):
+    """Where a session is asked to pause, to stop and to go on."""
+
+    control: Annotated[
+        str | None,
+        Option("A Redis server whose requests to pause, stop and go on are heeded: redis://host."),
+    ]
+
+
 class EventOptions(TypedDict, total=False):
     """The function that is called with every event of a session."""
 
@@ -312,7 +321,9 @@ class TimeoutOptions(TypedDict, total=False):
     timeout: Annotated[float, Option("Seconds that one request may take.", 600.0)]
 
 
-class FieldOptions(WorkOptions, TimeoutOptions, EventOptions, ListenerOptions, total=False):
+class FieldOptions(
+    WorkOptions, ControlOptions, TimeoutOptions, EventOptions, ListenerOptions, total=False
+):
     """The fields of `Settings`: how a session works; nothing that a child depends on."""
 
 
@@ -357,7 +368,13 @@ class StudyOptions(VariedOptions, SessionOptions, total=False):
 
 
 class SweepOptions(
-    VariedOptions, WorkOptions, TimeoutOptions, ListenerOptions, WholeOptions, total=False
+    VariedOptions,
+    WorkOptions,
+    ControlOptions,
+    TimeoutOptions,
+    ListenerOptions,
+    WholeOptions,
+    total=False,
 ):
     """The options that all runs of a sweep share; a sweep has events of its own."""
 

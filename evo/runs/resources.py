@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
+from evo.logs.servers import hidden
+from evo.logs.shared_requests import SharedRequests, Wish
 from evo.models.cache import CachedClient
 from evo.models.client import (
     Caller,
@@ -198,7 +200,27 @@ def open_resources(
     resources = Resources(settings, slots, evaluator, control, only, isolated, hand)
     control.heed(control.stopping, slots.cancel)
     control.heed(control.ended, evaluator.close)
+    control.heed_hold(slots.hold)
     if hand is not None:
         control.heed(control.stopping, hand.cancel)
-    with contextlib.closing(resources):
+    with contextlib.closing(resources), listening(settings, control):
         yield resources
+
+
+def listening(settings: Settings, control: Control) -> contextlib.AbstractContextManager[object]:
+    """Returns what hears the requests that live in a Redis server, if the settings name one."""
+    if settings.control is None:
+        return contextlib.nullcontext()
+    lift = f"`evo go-on --control {hidden(settings.control)}` goes on"
+
+    def heed(wish: Wish) -> None:
+        if wish == "stop":
+            control.stop()
+            return
+        control.hold(wish == "pause")
+        if settings.progress:
+            say(f"paused: no further call begins; {lift}" if wish == "pause" else "going on")
+
+    requests = SharedRequests(settings.control, lambda: list(control.paths), heed)
+    control.heed_claim(requests.look)
+    return requests

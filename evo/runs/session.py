@@ -282,6 +282,7 @@ class _Run:
         self.end = "busy"  # where another process writes the log
         writer, log = open_log(job.path, job.header, session, job.inherited)
         self.requests.watch(job.path)
+        self.resources.control.claim(job.path)
         self.end = "interrupted"
         with contextlib.closing(writer):
             arm = Arm(writer, as_begun(job.header, log), self.resources)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from evo.logs.given import MOST_INT, as_float
 from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
+from evo.logs.servers import is_shared
 from evo.logs.types import as_path
-from evo.models.shared_cache import is_shared
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 
@@ -89,6 +89,8 @@ class Settings:
             None: this machine, or the cluster of `joblib.parallel_config(backend="dask")`.
         cache: File of replies shared by runs, or redis://host for those of several machines; see
             `evo.models.cache`. None: every call is made.
+        control: Address of a Redis server, redis://host, whose requests to pause, to stop and to go
+            on are heeded too, see `evo.stop`. None: only files beside logs ask.
         progress: Show a progress bar.
         preset: Name out of `evo.runs.concurrency.PRESETS`: stands in for what is None here.
         requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
@@ -105,6 +107,7 @@ class Settings:
     workers: int | None = None
     scheduler: str | None = None
     cache: Path | str | None = None
+    control: str | None = None
     progress: bool = True
     preset: str | None = None
     requests_per_minute: int | None = None
@@ -129,6 +132,11 @@ class Settings:
             self.cache
         ):  # it may be opened when the process works in another folder
             object.__setattr__(self, "cache", as_path("cache", self.cache).absolute())
+        if self.control is not None and not is_shared(self.control):
+            raise ValueError(
+                "control: expected the address of a Redis server, such as redis://host:6379/0, "
+                f"got {self.control!r:.80}; without one a file beside a log asks"
+            )
         preset = None if self.preset is None else find_preset(self.preset)
         if self.max_concurrent is None:
             object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)

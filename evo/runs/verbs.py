@@ -12,6 +12,7 @@ from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
+from evo.logs.servers import connect
 from evo.logs.types import absolute_paths, as_given, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
@@ -382,6 +383,8 @@ def _prepare(
         from evo.models.cache import open_cache
 
         open_cache(settings.cache).close()
+    if settings.control is not None:
+        connect(settings.control, "a place of requests").close()
 
     def work(control: Control) -> Result:
         try:

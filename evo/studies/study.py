@@ -123,6 +123,7 @@ class Study(contextlib.AbstractContextManager["Study", None]):
 
     def heed(self, path: Path) -> None:
         """Stops or pauses once that is requested at a file that this session has claimed."""
+        self.control.claim(path)
         for requests in self._requests:
             requests.watch(path)
 

@@ -123,6 +123,7 @@ class EngineArm(Arm):
         self._enter(number, on_child)
         missing = number * children - self._answered
         if missing > 0 and not self.over and not self.abandoned:
+            self._resources.control.wait_until_free()
             self._start()
             self._moved = time.monotonic()
             self._turnstile.grant(missing)

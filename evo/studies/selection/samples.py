@@ -27,6 +27,7 @@ from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
+from evo.runs.resources import listening
 from evo.runs.session import RunJob, open_log, run_jobs, session_line
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
@@ -310,6 +311,7 @@ class RowSamples(Choices):
     def begin(self, study: Study, scoring: ChoiceScoring, most: float | None = None) -> None:
         """Reads what was tried already."""
         super().begin(study, scoring, most)
+        study.enter(listening(study.settings, study.control))  # no model is opened
         self._writer, lines = study.open_lines(AGENT, _decoder, what="journal of a selection")
         self._known = {(line.choice, line.row): line for line in lines}
 
@@ -321,6 +323,7 @@ class RowSamples(Choices):
         found: dict[int, Sample] = {}
 
         def one(place: int) -> None:
+            self.study.control.wait_until_free()
             if waves.in_time and not stopped():
                 found[place] = self._sample(*wanted[place])
                 payers[place].costs.append(found[place].costs)

@@ -283,3 +283,26 @@ def test_a_pause_holds_for_everyone_and_the_longest_counts():
         answer(gate, lease, now, answered=False, pause=pause)
     assert gate.wait(0, now=2.0) == 9
     assert gate.wait(0, now=11.0) == 0
+
+
+def test_slots_that_are_held_let_nobody_through_and_lose_nobody():
+    slots, done = Slots(2), list[int]()
+    slots.hold(True)
+
+    def work(number: int) -> None:
+        with slots.slot((number,)):
+            done.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 60
+    while slots.waiting < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert (slots.in_flight, done) == (0, [])
+    slots.hold(False)
+    for thread in threads:
+        thread.join(60)
+    assert sorted(done) == list(range(5))
+    assert (slots.in_flight, slots.waiting) == (0, 0)

@@ -1,8 +1,6 @@
 """A response cache in a Redis server, which the tests start."""
 
 import contextlib
-import shutil
-import subprocess
 import threading
 import time
 import warnings
@@ -11,31 +9,16 @@ from pathlib import Path
 
 import pytest
 from evo_runs import QUIET
+from redis_servers import needs_redis, serving
 
 import evo
 from evo.cli import main
+from evo.logs.servers import hidden
 from evo.models import shared_cache
 from evo.models.cache import open_cache
-from evo.models.shared_cache import SharedCache, hidden
+from evo.models.shared_cache import SharedCache
 
-SERVER = shutil.which("redis-server")
-pytestmark = pytest.mark.skipif(SERVER is None, reason="apt-get install redis-server")
-
-
-@contextlib.contextmanager
-def serving(folder: Path, *options: str) -> Iterator[str]:
-    """A server of this test's own at a socket in its folder."""
-    place = folder / "redis.sock"
-    command = [str(SERVER), "--port", "0", "--unixsocket", str(place), "--save", "", *options]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 30
-        while not place.exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        yield f"unix://{place}"
-    finally:
-        process.kill()
-        process.wait()
+pytestmark = needs_redis
 
 
 @pytest.fixture
@@ -94,7 +77,6 @@ def test_a_server_that_goes_away_is_a_warning_and_comes_back(tmp_path, monkeypat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cache.put(b"k", b"v")
-        (tmp_path / "redis.sock").unlink(missing_ok=True)
         with serving(tmp_path):
             time.sleep(0.1)
             assert cache.get(b"k") is None

@@ -109,6 +109,32 @@ def test_the_same_seeds_give_the_same_log_as_here(
     assert all(sandboxes(worker.process.pid) for worker in cluster.workers.values())
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # it leaves its jobs' pipes to Python
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) -> None:
+    """`SLURMCluster` differs from this cluster in the command alone that submits a job."""
+    jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
+    local = pytest.importorskip("dask_jobqueue.local")
+    assert local.LocalCluster.__bases__ == jobqueue.SLURMCluster.__bases__
+    shape = {"generations": 2, "children": 4, "seed": 5, **QUIET}
+    here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
+    with (
+        local.LocalCluster(
+            cores=1, memory="2GB", scheduler_options={"dashboard_address": None}
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        cluster.scale(jobs=2)
+        client.wait_for_workers(2, timeout=60)
+        assert "--nthreads 1" in cluster.job_script()
+        with joblib.parallel_config(backend="dask", client=client):
+            there = evo.run("mmd", log=tmp_path / "there.jsonl", **shape)
+        evaluated = client.run(lambda: len(psutil.Process().children(recursive=True)))
+    assert children_of(there) == children_of(here)
+    assert there.trajectory.tolist() == here.trajectory.tolist()
+    assert all(evaluated.values())  # each job has a sandbox of its own
+
+
 def test_closing_ends_the_wait_of_other_threads(client: distributed.Client) -> None:
     evaluator = ClusterEvaluator(client)
     ends: list[BaseException] = []
