@@ -183,6 +183,10 @@ class Log:
         """Returns where the line lies that was read last."""
         return self.reader.start, self.reader.length - 1
 
+    def has_call(self, generation: int, index: int) -> bool:
+        """Whether the call of a child is a line of its own."""
+        return len(self._spans[generation, index]) > 1
+
     def __fspath__(self) -> str:
         return str(self.path)
 

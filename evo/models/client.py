@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import hashlib
 import ipaddress
 import json
 import os
 import random
-import re
 import threading
 import time
 import warnings
@@ -31,6 +29,7 @@ from evo.logs.given import as_float
 from evo.logs.records import Attempt, Model, Sampling
 from evo.models import background
 from evo.models.answer import Answer, Exchange, read_answer, read_failure
+from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.models.wire import Wire, open_wire
@@ -136,18 +135,7 @@ class Endpoint:
         """Returns an endpoint's words without the key, which some quote."""
         if self.key == "none":
             return words
-        for coding in ("ascii", "utf-16-le", "utf-16-be"):
-            words = words.replace(self.key.encode(coding), b"[key]")
-        return self._spelt.sub(b"[key]", words) if b"\\" in words or b"%" in words else words
-
-    @functools.cached_property
-    def _spelt(self) -> re.Pattern[bytes]:
-        """Matches the key however JSON, JSON within JSON or an address spells its characters."""
-        ways = (
-            rf"(?:\\{{0,8}}{re.escape(c)}|(?i:\\{{1,8}}u00{ord(c):02x}|%{ord(c):02x}))"
-            for c in self.key
-        )
-        return re.compile("".join(ways).encode())
+        return without_key(words, self.key)
 
     def without_key(self, attempt: Attempt) -> Attempt:
         """Returns an attempt as a record may hold it: an error on one line, not endless."""

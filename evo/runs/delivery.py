@@ -104,10 +104,18 @@ class _Line(Generic[E]):
             if failure is not None and not self._failed:
                 self._failed = True
                 warnings.warn(
-                    f"{self.name}: raised {failure!r}; the run goes on, and later events are "
+                    f"{self.name}: raised {_shown(failure)}; the run goes on, and later events are "
                     "still delivered. Further errors of this listener are not shown.",
                     stacklevel=2,
                 )
+
+
+def _shown(error: BaseException) -> str:
+    """Returns an error in words; its class alone where the error cannot show itself."""
+    try:
+        return repr(error)
+    except BaseException:
+        return type(error).__name__
 
 
 _open: weakref.WeakSet[_Line[Any]] = weakref.WeakSet()

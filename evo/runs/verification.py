@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import faults_of
+from evo.logs.missing import missing_lines
 from evo.logs.records import Header
 from evo.tasks.folder import TaskError
 from evo.tasks.task import SHIPPED, load_task
@@ -28,7 +29,7 @@ class Verification:
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:
-    """Checks a log: its checksums, that its lines agree with each other, and the hash of its task.
+    """Checks a log: its checksums, that its lines agree and none is missing, and its task's hash.
 
     Args:
         path: The log, `.jsonl` or `.jsonl.gz`.
@@ -45,7 +46,7 @@ def verify(path: str | os.PathLike[str]) -> Verification:
         ()
     """
     log = read_log(path)
-    named = [f"{log.path}: {fault}" for fault in faults_of(log)]
+    named = [f"{log.path}: {fault}" for fault in (*faults_of(log), *missing_lines(log))]
     if log.reader.torn:
         named.append(str(log.reader.fault("the last line is torn; `evo resume` mends that")))
     return Verification(log, tuple(named), _installed(log.header))
