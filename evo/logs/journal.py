@@ -28,7 +28,7 @@ from evo.logs.caps import above, cap
 from evo.logs.decompression import DamagedGzip, decompressed
 from evo.logs.locks import lock, lock_new
 from evo.logs.records import SCHEMA
-from evo.logs.writes import write_at
+from evo.logs.writes import path_of, write_at
 from evo.logs.written import WRITTEN
 
 PREFIX = b'{"crc":"'
@@ -317,6 +317,7 @@ class Writer:
         self._own = (own.st_dev, own.st_ino)
         self._length = own.st_size  # bytes of what was written whole
         self._sound = True  # whether nothing stands behind them
+        self._cut = False  # whether another program has cut the file
         self._kept: Path | None = None  # the copy of a file that has no path any more
         self._lock = threading.Lock()
 
@@ -359,6 +360,7 @@ class Writer:
         """Writes and flushes records; if this fails with an OSError, none of them stays."""
         lines = b"".join(encode_line(record) for record in records)
         with self._lock:
+            self._cut |= os.fstat(self._descriptor).st_size < self._length
             try:
                 if not self._sound:  # cutting it back had failed, too
                     os.ftruncate(self._descriptor, self._length)
@@ -375,26 +377,27 @@ class Writer:
                         self._sound = True
 
     def check_in_place(self) -> None:
-        """Raises LogError, with where the lines are, if the path names another file by now."""
+        """Raises LogError, with where the lines are, if the file was cut or is another by now."""
         with suppress(OSError):
             there = os.stat(self._place)
             if (there.st_dev, there.st_ino) == self._own:
-                return
+                if not self._cut and there.st_size >= self._length:
+                    return
+                raise LogError(
+                    f"{self.path}: was cut by another program while it was written; "
+                    f"`evo verify {quote(str(self.path))} --salvage -o NEW` keeps what is left"
+                )
         with self._lock:
-            lines = self._lines_elsewhere(os.fstat(self._descriptor))
+            lines = self._lines_elsewhere()
         raise LogError(
             f"{self.path}: was moved, deleted or replaced by another file while it was written; "
             f"what this session has logged is in {lines}: move it back and go on with that"
         )
 
-    def _lines_elsewhere(self, own: os.stat_result) -> Path:
+    def _lines_elsewhere(self) -> Path:
         """Returns the path where the file is now; if it has none, its lines are written to one."""
-        with suppress(OSError):  # a file that was made here has had another name before
-            named = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
-            for path in (named, *self._place.parent.iterdir()):
-                with suppress(OSError):
-                    if os.path.samestat(own, path.stat()):
-                        return path
+        if (found := path_of(self._descriptor, self._place.parent)) is not None:
+            return found
         if self._kept is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             self._kept = unused(self._place.parent, f"{self._place.stem}-kept", ".jsonl")

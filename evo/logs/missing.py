@@ -1,8 +1,8 @@
 """Finds what a log lacks although its other lines say that it was there.
 
 A damaged line is found by its checksum. A line that was cut out as a whole leaves no gap in the
-file, and is found by the other lines that refer to it. Nothing refers to a tick, a session, a failed
-call or a critic's call, so that these are not missed.
+file, and is found by the other lines that refer to it. Nothing refers to a tick, a session, a
+failed call or a critic's call, so that these are not missed.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def _missing_calls(log: Log) -> Iterator[str]:
     for child in log.outcomes:
         place = (child.generation, child.index)
         header, who = log.header.at_generation(child.generation), _named(child)
-        if not log.has_call(*place) and not log.header.compact:
-            if log.child(*place).reply is None:  # earlier versions copied a child that was told
-                yield f"{who} has no line of its call"
-                continue
+        apart = log.has_call(*place) or log.header.compact
+        if not apart and log.child(*place).reply is None:  # one that was told may hold it itself
+            yield f"{who} has no line of its call"
+            continue
         others = drafts[child.reply_key(header.children)[:2]]
         if others + 1 < header.drafts:
             yield f"{who} has {others + 1} of {header.drafts} calls of its drafts"

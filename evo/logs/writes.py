@@ -6,6 +6,8 @@ import ctypes
 import errno
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 SHORT = 4096
 """Bytes up to which the thread keeps Python's global lock during a write."""
@@ -38,3 +40,15 @@ def _write_short(descriptor: int, data: memoryview, offset: int) -> int:
     if number == errno.EINTR:
         return 0
     raise OSError(number, os.strerror(number))
+
+
+def path_of(descriptor: int, folder: Path) -> Path | None:
+    """Returns where an open file is by now, if that is known or in a folder; None: nowhere."""
+    own = os.fstat(descriptor)
+    with suppress(OSError):  # a file that was made here has had another name before
+        named = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        for path in (named, *folder.iterdir()):
+            with suppress(OSError):
+                if os.path.samestat(own, path.stat()):
+                    return path
+    return None

@@ -133,8 +133,6 @@ class Endpoint:
 
     def hide(self, words: bytes) -> bytes:
         """Returns an endpoint's words without the key, which some quote."""
-        if self.key == "none":
-            return words
         return without_key(words, self.key)
 
     def without_key(self, attempt: Attempt) -> Attempt:

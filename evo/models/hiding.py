@@ -11,16 +11,21 @@ import functools
 import re
 
 HIDDEN = b"[key]"
+LEAST_SECRET = 8
+"""Characters below which a key is a word such as `test` or `EMPTY`, which replies may hold."""
+
 _LEAST_CODED = 8
 """Characters of a key's base64 below which a match may be chance."""
 
 
 def without_key(words: bytes, key: str) -> bytes:
-    """Returns words with `[key]` in place of the key.
+    """Returns words with `[key]` in place of the key, unless it is too short for a secret.
 
     The key is found as it is, in UTF-16, in hexadecimal digits, in base64 at any offset, and with
     any of its characters escaped as in JSON, Python, HTML or an address, nested ones included.
     """
+    if len(key) < LEAST_SECRET:
+        return words
     escaped, forms = _forms_of(key)
     for form in forms:
         words = words.replace(form, HIDDEN)

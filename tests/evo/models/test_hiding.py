@@ -55,3 +55,8 @@ def test_nothing_of_a_key_is_left_of_base64_but_its_ends(
 @given(words=st.binary(max_size=300))
 def test_words_without_a_key_stay_as_they_are(words: bytes) -> None:
     assert without_key(words, "sk-Zq9/secretKEY+7f3a==") == words
+
+
+@pytest.mark.parametrize("key", ["none", "test", "EMPTY", "x", "ollama"])
+def test_a_word_that_stands_for_a_key_is_left_in_replies(key: str) -> None:
+    assert without_key(f"import py{key}".encode(), key) == f"import py{key}".encode()

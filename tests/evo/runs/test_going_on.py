@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
+import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +331,23 @@ def test_a_log_that_is_replaced_ends_its_run_and_loses_nothing(
     assert where is not None
     kept = evo.resume(where[1], **QUIET)
     assert timeless(kept.children) == timeless(whole.children)
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_log_that_is_cut_ends_its_run_before_the_next_generation(
+    left: int, tmp_path: Path
+) -> None:
+    path, asked = tmp_path / "a.jsonl", []
+
+    def model(messages: Sequence[Mapping[str, str]], seed: int) -> str:
+        asked.append(seed)
+        if len(asked) == 3:
+            os.truncate(path, left)
+        return "```python\n# nothing\n```"
+
+    with pytest.raises(LogError, match=r"was cut by another program.* --salvage -o NEW"):
+        evo.run("mmd", model=model, generations=4, children=2, log=path, max_concurrent=1, **QUIET)
+    assert len(asked) == 4
 
 
 def test_a_journal_that_is_replaced_ends_its_allocation(tmp_path: Path) -> None:
