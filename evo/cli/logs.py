@@ -77,6 +77,8 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
         for name, count in sorted(log.rejections.items()):
             print(f"{count} rejected by the filter {name}")
+        for name, count in sorted(log.exclusions.items()):
+            print(f"{count} kept out of the archive by the filter {name}")
         if models := _by_model(log):
             print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
         _show_failures(log)

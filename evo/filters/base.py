@@ -1,10 +1,11 @@
-"""What a filter is: a frozen value that refuses a program before it is evaluated."""
+"""What a filter is: a frozen value that refuses programs, or keeps them out of the archive."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from evo.logs.records import Evaluation
 from evo.plugins import MistakenType
 from evo.searches.base import Member
 
@@ -15,7 +16,10 @@ LONGEST = 1000
 class Filter(Protocol):
     """A rule that refuses programs; its fields are part of a run's identity.
 
-    It may have an attribute `rule`, the sentence about it in the prompt.
+    It may have an attribute `rule`, the sentence about it in the prompt, and a method
+    `after(evaluation, archive)`, which returns why a program is kept out of the archive once it was
+    evaluated, or None. Such a child keeps its status, its fitness and its cost, and is never a
+    parent. The evaluation lacks what is private.
 
     @dataclass(frozen=True)
     class Short:
@@ -50,10 +54,30 @@ def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member
     """
     for each in filters:
         if (reason := each.check(program, archive)) is not None:
-            if not isinstance(reason, str):
-                raise MistakenType(
-                    f"filter {each.name!r}: expected `check` to return a sentence that says why "
-                    f"the program is refused, or None to let it pass, got {reason!r}"
-                )
-            return f"{each.name}: {reason}"[:LONGEST]
+            return _reason(each, "check", "refused", reason)
     return None
+
+
+def exclusion(
+    evaluation: Evaluation, *, filters: Sequence[Filter], archive: Sequence[Member]
+) -> str | None:
+    """Returns why the first of some filters keeps an evaluated program out, or None.
+
+    Raises:
+        TypeError: A filter returned something other than a string or None.
+    """
+    for each in filters:
+        after = getattr(each, "after", None)
+        if after is not None and (reason := after(evaluation, archive)) is not None:
+            return _reason(each, "after", "kept out of the archive", reason)
+    return None
+
+
+def _reason(of: Filter, method: str, what: str, reason: object) -> str:
+    """Returns what is logged of a filter's answer."""
+    if not isinstance(reason, str):
+        raise MistakenType(
+            f"filter {of.name!r}: expected `{method}` to return a sentence that says why "
+            f"the program is {what}, or None to let it pass, got {reason!r}"
+        )
+    return f"{of.name}: {reason}"[:LONGEST]

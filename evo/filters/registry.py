@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from evo.filters.base import Filter
 from evo.filters.near_duplicates import NearDuplicates, SimilarBlocks
 from evo.filters.protected_regions import ProtectedRegions
+from evo.filters.same_output import SameOutput
 from evo.filters.same_program import SameLines, SameProgram, SameTokens
 from evo.logs.records import FilterRecord, Header
 from evo.plugins import Registry
@@ -19,6 +20,7 @@ FILTERS: Registry[Callable[..., Filter]] = Registry(
         "same_program": SameProgram,
         "near_duplicates": NearDuplicates,
         "protected_regions": ProtectedRegions,
+        "same_output": SameOutput,
     },
 )
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
@@ -31,7 +33,10 @@ KIND: Kind[Filter] = Kind(
     group="evo.filters",
     known=FILTERS,
     shipped=frozenset(
-        {SameProgram, SameTokens, SameLines, NearDuplicates, SimilarBlocks, ProtectedRegions}
+        {
+            *(SameProgram, SameTokens, SameLines, NearDuplicates, SimilarBlocks),
+            *(ProtectedRegions, SameOutput),
+        }
     ),
     methods=("check",),
     earlier={

@@ -351,6 +351,12 @@ class Log:
         refused = [each for each in self.outcomes if each.evaluation.status == "rejected"]
         return dict(Counter((each.evaluation.error or "").partition(":")[0] for each in refused))
 
+    @property
+    def exclusions(self) -> dict[str, int]:
+        """Number of evaluated children that each filter kept out of the archive, by its name."""
+        reasons = (each.kept_out for each in self.outcomes if each.kept_out)
+        return dict(Counter(reason.partition(":")[0] for reason in reasons))
+
     def __repr__(self) -> str:
         return f"<Log {self.path}: {summarise(self)}>"
 

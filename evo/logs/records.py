@@ -289,7 +289,8 @@ class Outcome(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
 
     `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
     HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
-    `draft` which of its drafts was evaluated, `island` where another tool's run made it, `model`
+    `draft` which of its drafts was evaluated, `kept_out` which filter kept it out of the archive
+    after its evaluation, and why ("": none did), `island` where another tool's run made it, `model`
     the name of the model that it was asked of where the run has several. A log of ours holds
     `attempts` and `model`, and the texts of a reply, in a line of their own, see `LoggedCall`:
     whoever reads it has them here, too, see `evo.logs.calls`.
@@ -308,6 +309,7 @@ class Outcome(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
     parents: tuple[tuple[Int, Int], ...] = ()
     operator: str = "rewrite"
     draft: Int = 0
+    kept_out: str = ""
     island: Int | None = None
     model: str = ""
     request: Int | None = None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from evo.filters.base import refusal
+from evo.filters.base import exclusion, refusal
 from evo.filters.registry import filters_of
 from evo.logs.calls import parted, without_call
 from evo.logs.cost import RATES
@@ -286,7 +286,10 @@ class Arm:
                 return score_of(self._scorer, item)
             case ScreenItem():
                 with self._resources.screening:
-                    return refusal(item.program, filters=item.filters, archive=item.archive)
+                    screened = {"filters": item.filters, "archive": item.archive}
+                    if item.evaluation is not None:
+                        return exclusion(item.evaluation, **screened)
+                    return refusal(item.program, **screened)
             case DrawItem():
                 return self.draws.perform(item)
             case BatchesItem():

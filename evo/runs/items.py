@@ -72,11 +72,15 @@ class ScoreItem:
 
 @dataclass(frozen=True, eq=False)
 class ScreenItem:
-    """A program for the filters; its result is why they refuse it, or None."""
+    """A program for the filters; its result is why they refuse it, or None.
+
+    With its evaluation it passed, and the result is why they keep it out of the archive, or None.
+    """
 
     program: str
     filters: Sequence[Filter]
     archive: Sequence[Member]
+    evaluation: Evaluation | None = None
 
 
 @dataclass(frozen=True, eq=False)

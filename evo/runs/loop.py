@@ -17,7 +17,8 @@ file, and a run without it does not pass through it:
 
     plan      what each child is asked for, from the archive     evo.runs.planning
     ask       a model's reply to that                            evo.runs.ask
-    filters   why a program is refused without an evaluation     evo.filters
+    filters   why a program is refused without an evaluation,    evo.filters
+              or kept out of the archive after it
     evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
     accept    whether a better child replaces the best program   evo.runs.accept
 
@@ -33,9 +34,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from evo.filters.base import Filter
-from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
+from evo.logs.records import Child, Evaluation, Generation, Header, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
+from evo.prompt import public_metrics
 from evo.runs import items
 from evo.runs.accept import confirmed_fitness
 from evo.runs.ask import Asks, child_seed, failure_of, program_in
@@ -239,10 +243,13 @@ class Machine:
             evaluation = told
         else:
             evaluation = yield from steps.evaluate(program, state, prompt)
+        kept_out = ""
+        if program is not None and any(hasattr(each, "after") for each in steps.filters):
+            kept_out = yield from keep_out(program, evaluation, steps.filters, archive, header)
         # The endpoint refused the child's own request for good; or there is a program, but its
         # evaluation asks the model itself and none of those requests got an answer.
         refused = call.rejected is not None or (program and evaluation.status == "no_reply")
-        self._finish(MadeChild(prompt, call, program, evaluation, bool(refused)))
+        self._finish(MadeChild(prompt, call, program, evaluation, bool(refused), kept_out))
 
     def _finish(self, made: MadeChild) -> None:
         """Logs a child, or puts it by if the endpoint refused it for good."""
@@ -265,9 +272,25 @@ class Machine:
             self.log(child)
 
 
+def keep_out(
+    program: str,
+    evaluation: Evaluation,
+    filters: Sequence[Filter],
+    archive: Sequence[Member],
+    header: Header,
+) -> Step[str]:
+    """Returns which filter keeps an evaluated program out of the archive, and why; "": none."""
+    if evaluation.fitness is None:
+        return ""
+    metrics = public_metrics(header.task, evaluation.metrics)
+    seen = msgspec.structs.replace(evaluation, metrics=metrics, value=None, audit=None)
+    reason: str | None = yield ScreenItem(program, filters, archive, seen)
+    return reason or ""
+
+
 def fitness_of(child: Outcome) -> float | None:
-    """Returns the fitness of a child."""
-    return child.evaluation.fitness
+    """Returns the fitness of a child; None if it was kept out of the archive."""
+    return None if child.kept_out else child.evaluation.fitness
 
 
 @dataclass(frozen=True)
@@ -280,6 +303,7 @@ class MadeChild:
         program: The program in the reply, if there is one.
         evaluation: How good that is, or why there is none.
         refused: Whether the endpoint refused all calls for it.
+        kept_out: Which filter keeps it out of the archive, and why; "": none does.
     """
 
     prompt: Prompt
@@ -287,6 +311,7 @@ class MadeChild:
     program: str | None
     evaluation: Evaluation
     refused: bool = False
+    kept_out: str = ""
 
 
 def child_line(made: MadeChild, state: State) -> Child:
@@ -308,6 +333,7 @@ def child_line(made: MadeChild, state: State) -> Child:
         parents=prompt.planned.parents,
         operator=prompt.planned.operator,
         draft=call.draft,
+        kept_out=made.kept_out,
         model=prompt.planned.model,
         reply=call.reply,
         reasoning=call.reasoning,

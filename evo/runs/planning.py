@@ -198,7 +198,11 @@ def _parent(state: State, place: Place) -> ArchiveEntry:
     entry = state.entry(place)
     able = entry is not None and (
         place in ((0, 0), state.best.place)
-        or (entry.program is not None and entry.evaluation.fitness is not None)
+        or (
+            entry.program is not None
+            and entry.evaluation.fitness is not None
+            and not entry.kept_out
+        )
     )
     if entry is None or not able:
         raise ValueError(

@@ -56,6 +56,7 @@ class ArchiveEntry:
         evaluation: Its evaluation, without the construction.
         parents: The places of the programs that it was made from.
         request: The number of its request, in a run without a barrier.
+        kept_out: Which filter kept it out of what searches and filters see, and why; "": none did.
     """
 
     place: Place
@@ -63,6 +64,7 @@ class ArchiveEntry:
     evaluation: Evaluation
     parents: tuple[Place, ...] = ()
     request: int | None = None
+    kept_out: str = ""
 
 
 class State:
@@ -184,7 +186,7 @@ class State:
         self.requested.pop(child.request, None)
         self._know([child], self.header)
         fitness, before = child.evaluation.fitness, self.best_fitness
-        if fitness is not None and (
+        if fitness is not None and not child.kept_out and (
             before is None or fitness > before + self.header.min_improvement
         ):
             self.best = self.archive[-1][0]
@@ -197,7 +199,7 @@ class State:
         self._enter(
             ArchiveEntry(
                 (each.generation, each.index), program_of(each), each.evaluation, each.parents,
-                each.request,
+                each.request, each.kept_out,
             )
             for each in children
         )  # fmt: skip
@@ -300,6 +302,8 @@ class State:
 
     def _member(self, entry: ArchiveEntry) -> Member:
         evaluation = entry.evaluation
+        if entry.kept_out:
+            return Member(entry.place, None, entry.parents)
         return Member(
             entry.place,
             evaluation.fitness,

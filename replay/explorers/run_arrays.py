@@ -59,6 +59,11 @@ def run_arrays(log: Log, name: str) -> JsonObject:
         for number, (_, evaluation) in enumerate(every)
         if evaluation.status != "ok" and (text := sentence(evaluation.error))
     }
+    said |= {
+        number: each.kept_out[:LONGEST]
+        for number, each in enumerate(log.outcomes, start=len(first))
+        if each.kept_out
+    }
     errors = {text: number for number, text in enumerate(dict.fromkeys(said.values()))}
     better = [each.best for each in log.generations if each.improved]
     numbers = {place: number for number, place in enumerate(places)}

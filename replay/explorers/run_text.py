@@ -53,6 +53,8 @@ def facts(view: RunView) -> str:
         rows.append(("seed", str(view.child.seed)))
         if view.child.model:
             rows.append(("model", view.child.model))
+        if view.child.kept_out:
+            rows.append(("kept out", view.child.kept_out))
         rows.append(("tokens", "unknown" if cost.tokens is None else f"{cost.tokens:,.0f}"))
         if header.model.is_llm:
             rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))

@@ -143,6 +143,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "island": _islands(run.header, generation, found),
         "asked_model": [c.model or header.at_generation(c.generation).model.name for c in found],
         "repeats": [repeats.get((child.generation, child.index)) for child in found],
+        "kept_out": [child.kept_out for child in found],
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),
         "stages": np.array([len(each.stages) for each in judged], dtype=np.int64),

@@ -110,7 +110,9 @@ def children(
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
         (generation and index of each), operator, asked_model (of several, the one that it was asked
         of), island (from 0, as another tool numbers them; NaN without), repeats (generation
-        and index of the first with this program; None if it is new), draws, fitness_sd, stages
+        and index of the first with this program; None if it is new), kept_out (which filter kept
+        it out of the archive after its evaluation, and why; empty if none did), draws, fitness_sd,
+        stages
         (how many of its evaluation's stages gave a score; 0 without), audit_status and
         audit_fitness (of one that a stage refused and that was evaluated in full all the same),
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
