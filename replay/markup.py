@@ -9,6 +9,7 @@ import itertools
 import re
 from pathlib import Path
 
+from evo.logs.languages import LANGUAGES, fence_of, named
 from evo.logs.several import unpacked
 from replay.logs.lineage import MOST_LINES
 
@@ -25,7 +26,7 @@ _KINDS = {
     "Operator.Word": "k", "Name.Function": "f", "Name.Class": "f", "Name.Builtin": "b",
     "Name.Exception": "b",
 }  # fmt: skip
-"""Class of the tokens of Python that have a colour; whatever else a text holds stays as it is."""
+"""Class of the tokens that have a colour; whatever else a text holds stays as it is."""
 
 SHEET = Path(__file__).with_name("page.css")
 INKS = Path(__file__).with_name("code.css").read_text(encoding="utf-8")
@@ -72,30 +73,38 @@ def clean(text: str) -> str:
     return html.escape(shown)
 
 
-def program(text: str) -> str:
+def program(text: str, language: str = "") -> str:
     """Returns a program as HTML in colours, cut to a length that is still read.
 
     Each of several files stands below its name.
+
+    Args:
+        text: The program.
+        language: One of `evo.logs.languages`, where it is not Python.
     """
     files = unpacked(text)
     if files is not None:
-        return "".join(f"{_named(name)}{_program(each)}" for name, each in files.items())
-    return _program(text)
+        return "".join(
+            f"{_named(name)}{_program(each, named(fence_of(name)))}" for name, each in files.items()
+        )
+    return _program(text, language)
 
 
 def _named(name: str) -> str:
     return f"<div class='file'><b>{clean(name)}</b></div>"
 
 
-def _program(text: str) -> str:
+def _program(text: str, language: str) -> str:
     left = len(text) - LONGEST
-    lines = [f"<span>{line}</span>" for line in coloured(text[:LONGEST].splitlines())]
+    lines = [f"<span>{line}</span>" for line in coloured(text[:LONGEST].splitlines(), language)]
     if left > 0:
         lines.append(f"<span class='place'>{left:,} further characters are not shown</span>")
     return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>"
 
 
-def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, int]:
+def difference(
+    before: str, after: str, *, context: int = 3, language: str = ""
+) -> tuple[str, int, int]:
     """A unified difference of two programs as HTML in colours; lines added and removed.
 
     Of several files, each that differs stands below its name. ValueError if one of them is too long
@@ -103,21 +112,23 @@ def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, 
     """
     files, others = unpacked(before), unpacked(after)
     if files is None or others is None:
-        return _difference(before, after, context)
+        return _difference(before, after, context, language)
     parts, added, removed = [], 0, 0
     for name in dict.fromkeys([*files, *others]):
         if files.get(name) != others.get(name):
-            shown, more, less = _difference(files.get(name, ""), others.get(name, ""), context)
+            shown, more, less = _difference(
+                files.get(name, ""), others.get(name, ""), context, named(fence_of(name))
+            )
             parts.append(f"{_named(name)}{shown}")
             added, removed = added + more, removed + less
     return "".join(parts), added, removed
 
 
-def _difference(before: str, after: str, context: int) -> tuple[str, int, int]:
+def _difference(before: str, after: str, context: int, language: str) -> tuple[str, int, int]:
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:
         raise ValueError(f"programs of {len(old):,} and {len(new):,} lines are too long to compare")
-    was, now = coloured(old), coloured(new)
+    was, now = coloured(old, language), coloured(new, language)
     lines: list[str] = []
     added = removed = 0
     for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(context):
@@ -137,21 +148,22 @@ def counted(added: int, removed: int) -> str:
     return f"{added} line{'' if added == 1 else 's'} added, {removed} removed"
 
 
-def coloured(lines: list[str]) -> list[str]:
+def coloured(lines: list[str], language: str = "") -> list[str]:
     """The lines of a program as HTML; tokens that go over lines are coloured on each."""
     # Runs of lines with nothing but blanks would take the lexer a time that is squared.
     text = "\n".join(line if line.strip() else "" for line in lines)
-    shown = _coloured(text).split("\n") if lines else []
+    shown = _coloured(text, language).split("\n") if lines else []
     return [new if line.strip() else clean(line) for line, new in zip(lines, shown, strict=True)]
 
 
 @functools.lru_cache(maxsize=64)  # of a child as well as of its parent
-def _coloured(text: str) -> str:
+def _coloured(text: str, language: str) -> str:
     if len(text) > LONGEST:
         return clean(text)
-    from pygments.lexers.python import PythonLexer
+    from pygments.lexers import get_lexer_by_name
 
-    tokens = PythonLexer().get_tokens_unprocessed(f"{text}\n")
+    lexer = get_lexer_by_name(LANGUAGES[language].lexer if language in LANGUAGES else "python")
+    tokens = lexer.get_tokens_unprocessed(f"{text}\n")
     parts = []
     for kind, found in itertools.groupby(tokens, lambda token: _kind(token[1])):
         pieces = clean("".join(piece for _, _, piece in found)).split("\n")

@@ -37,9 +37,9 @@ REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES, PANELS)
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "notebooks" / "guide"
 PAGES = sorted(path.name for path in GUIDE.glob("*.md"))
-BLOCK = re.compile(r"^```(python|toml|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|bash|c)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-FILE = re.compile(r"# file: (\S+)\n")
+FILE = re.compile(r"(?:#|//) file: (\S+)\n")
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

@@ -112,6 +112,7 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     given_text: bool = False  # whether an evaluator in this process is given what evolves
     stages: tuple[StageRecord, ...] = ()
     program_files: tuple[str, ...] = ()  # names and patterns, where a program is several files
+    language: str = ""  # of the program, where it is not Python
 
     def given(self, program: str) -> str | dict[str, str]:
         """Returns what an evaluator of texts is given: a text, or of several files all by name."""
@@ -133,6 +134,11 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
         found = msgspec.structs.replace(self)
         found.__dict__["functions"] = functions
         return found
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether programs are compiled and run by a program in Python, which is what is jailed."""
+        return bool(self.language) and self.isolation != "shared"
 
     @property
     def judging(self) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from evo.logs.languages import LANGUAGES, fence_of
 from evo.logs.records import Evaluation, TaskRecord
 from evo.logs.several import header_line, unpack
 from evo.logs.types import JsonObject
 from evo.logs.words import Edits
-from evo.tasks.languages import fence_of
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
@@ -112,7 +112,10 @@ def build_messages(
     """
     several = bool(task.program_files)
     whole = edits == "rewrite" and not several
-    if task.evolves == "python":
+    if task.language:
+        what, block = "program", LANGUAGES[task.language].fences[0]
+        rules = f"Keep the form of what it reads and of what it prints. {rules}"
+    elif task.evolves == "python":
         what, block = "program", "python"
         rules = f"Keep the names and signatures of its functions. {rules}"
     else:

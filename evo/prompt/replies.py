@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from evo.logs.languages import LANGUAGES
 from evo.logs.records import Evolves, TaskRecord
 from evo.logs.several import header_line, may_be_new, named_in, pack, unpack
 from evo.logs.words import Edits
@@ -26,7 +27,11 @@ _TAGS: dict[Evolves, frozenset[str]] = {
 
 
 def parse_reply(
-    reply: str | None, *, finish_reason: str | None = None, evolves: Evolves = "python"
+    reply: str | None,
+    *,
+    finish_reason: str | None = None,
+    evolves: Evolves = "python",
+    language: str = "",
 ) -> str | None:
     """Returns the program in a reply, or None.
 
@@ -42,10 +47,11 @@ def parse_reply(
     blocks = sorted(found.values(), key=re.Match.start)
     if blocks and blocks[-1]["end"] is None:
         return None
+    tags = LANGUAGES[language].fences if language else _TAGS[evolves]
     bodies = dict[str, str]()
     for block in blocks:
         tag = block["tag"].lower()
-        kind = "tagged" if tag in _TAGS[evolves] else "other" if tag else "untagged"
+        kind = "tagged" if tag in tags else "other" if tag else "untagged"
         bodies[kind] = block["body"]
     kinds = ("tagged", "untagged", "other") if evolves == "text" else ("tagged", "untagged")
     body = next((bodies[kind] for kind in kinds if kind in bodies), "")[1:-1]

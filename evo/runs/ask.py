@@ -34,7 +34,10 @@ def program_in(call: Call, prompt: Prompt, header: Header) -> str | None:
     """Returns the program in the reply of a call, or None."""
     if header.edits == "rewrite" and not header.task.program_files:
         return parse_reply(
-            call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves
+            call.reply,
+            finish_reason=call.finish_reason,
+            evolves=header.task.evolves,
+            language=header.task.language,
         )
     try:
         return None if is_cut(call) else _changed(call.reply or "", prompt, header)

@@ -22,6 +22,7 @@ from evo.prompt import last_line
 from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
+from evo.sandbox.compiled import MISSING
 from evo.tasks.folder import TaskError
 from evo.tasks.task import EvaluatorFailed
 
@@ -169,6 +170,8 @@ def check_initial(task: str, evaluation: Evaluation) -> None:
     if "the package " in last and "pip install" in last:
         raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
     # Many evaluators catch what they raise and return it as their word for a failure.
+    if MISSING in last:
+        raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
     misses_file = "No such file or directory" in error and '"program.py"' not in error
     if evaluation.status == "error" and (error.startswith(EVALUATOR_FAILED) or misses_file):
         lines = re.findall(r'File "([^"]+)", line (\d+)', error)

@@ -62,7 +62,7 @@ def _draw_of(
         instances = InstanceEvaluator(header, resources, on_call, known)
         return instances.evaluate, instances
     run: DrawFunction = resources.evaluator.evaluate
-    if task.harness_file:
+    if task.harness_file or task.wrapped:
         run = functools.partial(_by_harness, run)
     if task.isolation == "here":
         run = functools.partial(evaluate_here, Here(task, resources.settings.workers), run)
@@ -78,7 +78,7 @@ def _by_harness(
     draw: int = 0,
     seed: int = 0,
 ) -> Evaluation:
-    """Evaluates a program whose function a harness calls."""
+    """Evaluates a program whose function a harness calls, or that is in another language."""
     source = program_source(task, program, (), draw=draw, seed=seed)
     return run(alone_task(task), source, limits, draw=draw, seed=seed)
 
@@ -120,7 +120,8 @@ def evaluate(
     limits = with_seconds(loaded.limits, timeout)
     record, program = loaded.record, program_text(loaded.record, program)
     here = record.isolation == "here"
-    if not (record.instances_file or record.harness_file or here or record.stages):
+    by_harness = record.harness_file or record.wrapped
+    if not (record.instances_file or by_harness or here or record.stages):
         from evo import sandbox
 
         return sandbox.evaluate(record, program, limits)

@@ -11,6 +11,7 @@ import msgspec
 
 from evo.logs.records import TaskRecord
 from evo.logs.several import pack, unpack
+from evo.sandbox.compiled import in_python
 
 SCORING = """
 
@@ -131,7 +132,7 @@ ALONE = """
 def evo_alone():
     return evo_called()()
 """
-"""What that is followed by where there are none, and a harness."""
+"""What that is followed by where there are none, and a harness or a program in another language."""
 
 
 ON_LUCK = """
@@ -206,11 +207,13 @@ def program_source(
     seed: int,
 ) -> str:
     """Returns what runs a program on every instance, on its own luck from draw 1 on."""
+    if task.wrapped:
+        program = in_python(task.language, program)
     harness = task.files[task.harness_file] if task.harness_file else ""
     luck = ON_LUCK.format(entry=task.entry, luck=f"{task.hash}/{seed}/{draw}") if draw else ""
     inputs = json.dumps([instance["input"] for instance in instances])
     apart, strict = is_apart(harness), strict_places(task, instances)
-    if not apart and not strict:
+    if instances and not apart and not strict:
         running = harness + luck + RUNNING.format(entry=task.entry, inputs=inputs)
     else:
         called = CALLED.format(entry=task.entry, harness=harness if apart else "")

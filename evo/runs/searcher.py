@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from evo.logs.languages import LANGUAGES
 from evo.logs.log import Best, Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.logs.types import absolute_paths
@@ -379,10 +380,11 @@ def _as_reply(program: str, parent: str, header: Header) -> str:
         return reply_of_files(program)
     if header.edits == "diff":
         return f"<<<<<<< SEARCH\n{parent.rstrip()}\n=======\n{program.rstrip()}\n>>>>>>> REPLACE\n"
-    evolves = header.task.evolves
+    evolves, language = header.task.evolves, header.task.language
+    tag = LANGUAGES[language].fences[0] if language else "python" if evolves == "python" else ""
     for fence in ("```", "````", "~~~~~"):
-        reply = f"{fence}{'python' if evolves == 'python' else ''}\n{program.rstrip()}\n{fence}\n"
-        if parse_reply(reply, evolves=evolves) == program.rstrip() + "\n":
+        reply = f"{fence}{tag}\n{program.rstrip()}\n{fence}\n"
+        if parse_reply(reply, evolves=evolves, language=language) == program.rstrip() + "\n":
             return reply
     raise ValueError("program: expected a program or text that is not empty")
 

@@ -346,6 +346,7 @@ def _how_to_run(task: TaskRecord) -> TaskRecord:
         isolation=task.isolation,
         entry=task.entry,
         program_files=task.program_files,
+        language=task.language,
     )
 
 

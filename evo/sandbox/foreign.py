@@ -33,10 +33,12 @@ import msgspec
 
 from evo.logs.caps import CAPS
 from evo.logs.fitting import fit_value
+from evo.logs.languages import LANGUAGES
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.logs.several import unpack
 from evo.plugins import MistakenType
 from evo.sandbox import EVALUATOR_FAILED, values
+from evo.sandbox.compiled import ProgramFailed
 from evo.sandbox.messages import ClosedError, ScorerRequest, receive, send
 from evo.sandbox.outcome import describe, failed, printable
 from evo.sandbox.purity import for_subprocesses, seed_everything
@@ -62,7 +64,10 @@ def execute(
     The task's isolation decides whether its evaluator runs here as well; `key` is that of the
     randomness of interpreters which it or the program starts.
     """
-    path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
+    suffix = ".txt" if task.evolves == "text" else ".py"
+    if task.language and not task.wrapped:
+        suffix = LANGUAGES[task.language].suffix
+    path = os.path.join(folder, f"program{suffix}")
     files = {path: program}
     if task.program_files:  # in the working folder, where the first of them is run
         files = {os.path.join(os.getcwd(), n): text for n, text in unpack(program).items()}
@@ -77,6 +82,8 @@ def execute(
         if task.program_files:
             sys.path.insert(0, os.getcwd())
         return _call(task, files[path], path, limits)
+    except ProgramFailed as error:
+        return msgspec.structs.replace(failed(str(error)), notes=error.notes)
     except BaseException as error:  # the wall: nothing a program raises passes it
         text = describe(error)
         if task.isolation == "shared" and not _has_part_in(error, files):

@@ -6,6 +6,7 @@ import html
 
 import msgspec
 
+from evo.logs.languages import LANGUAGES
 from evo.logs.records import Bar, Limits, TaskRecord
 from evo.logs.several import unpack
 
@@ -52,7 +53,8 @@ def _program(record: TaskRecord) -> str:
     """Returns the initial program as HTML, each of several files below its name."""
     text = record.files[record.program_file]
     if not record.program_files:
-        return code(text, python=record.evolves == "python")
+        lexer = LANGUAGES[record.language].lexer if record.language else "python"
+        return code(text, python=record.evolves == "python", lexer=lexer)
     return "".join(
         f"<div><code>{html.escape(name)}</code></div>{code(each, python=name.endswith('.py'))}"
         for name, each in unpack(text).items()
@@ -63,13 +65,13 @@ def _bar(threshold: Bar | None) -> str:
     return "better than its parent" if threshold == "parent" else f"at least {threshold:g}"
 
 
-def code(text: str, *, python: bool = True) -> str:
-    """Returns a program as HTML, highlighted where pygments is installed."""
+def code(text: str, *, python: bool = True, lexer: str = "python") -> str:
+    """Returns a program, or another text, as HTML; a program is highlighted by its language."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer, TextLexer
+    from pygments.lexers import get_lexer_by_name
 
     style = "padding:.5em;overflow:auto;max-height:24em"
     wrap = "" if python else "white-space:pre-wrap"
     made = HtmlFormatter(noclasses=True, nobackground=True, cssstyles=style, prestyles=wrap)
-    return str(highlight(text, PythonLexer() if python else TextLexer(), made))
+    return str(highlight(text, get_lexer_by_name(lexer if python else "text"), made))

@@ -84,6 +84,9 @@ class TaskConfig(
             With `shared` a program can read the evaluator and all files of the task, held-out
             answers included, and forge its score.
         picture: How a construction is drawn.
+        language: Of the program, where it is not Python: c, cpp, rust, go, julia, javascript, sql,
+            r, lua or bash. It is compiled and run in the sandbox: it reads its input on standard
+            input, and what it prints is scored.
         program: File of the initial program; or a list of files and patterns, such as
             `["main.py", "lib/*.py", "prompt.txt"]`, where several files evolve together. The first
             is the one that runs.
@@ -120,6 +123,7 @@ class TaskConfig(
     evolves: Evolves | None = None
     isolation: Isolation | None = None
     picture: Picture = ""
+    language: str = ""
     program: str | tuple[str, ...] | None = None
     evaluator: str | None = None
     instances: str | None = None

@@ -18,7 +18,7 @@ import msgspec
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
-from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_of
+from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.rows import as_lines, rows_of
 from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
@@ -47,6 +47,7 @@ def task(
     limits: Limits | Mapping[str, float] | Sequence[Limits | Mapping[str, float]] | None = None,
     private: Sequence[str] = (),
     where: Where = "sandbox",
+    language: str = "",
 ) -> Task:
     """Makes a task out of functions, texts and rows; every verb takes it, as it does a folder.
 
@@ -90,6 +91,9 @@ def task(
             uses. Here its first parameter says what it is given: `text` or `program`, that which
             evolves; `reply` or `value`, what came of it. It may be async, and a parameter `seed`
             is given one. A limit of time is soft here: what runs on cannot be ended.
+        language: Of a text that is a program in another language: c, cpp, rust, go, julia,
+            javascript, sql, r, lua or bash. It is compiled and run in the sandbox: it reads its
+            input, text or JSON, on standard input, and what it prints, JSON or text, is the value.
 
     Returns:
         The task: `.evaluate(program)`, `.check()` and `.save(folder)` are its own verbs.
@@ -109,7 +113,11 @@ def task(
     if where not in ("sandbox", "here"):
         raise ValueError(f"where: expected 'sandbox' or 'here', got {where!r}")
     judge = judge_of(evaluate, where, with_rows=instances is not None)
-    program = program_of(initial_program, entry, evolves, judge)
+    if language:
+        _check_language(entry, evolves)
+        program = program_in(language, initial_program, judge)
+    else:
+        program = program_of(initial_program, entry, evolves, judge)
     with_rows = instances is not None
     beside = harness_of(harness, program, with_rows=with_rows)
     _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
@@ -131,6 +139,7 @@ def task(
         entry=program.entry,
         evolves=program.evolves,
         isolation=judge.isolation,
+        language=language,
         program=program.files or program.file,
         evaluator=_EVALUATOR,
         instances=_INSTANCES if with_rows else None,
@@ -153,8 +162,17 @@ def task(
         instances_file=config.instances or "", harness_file=config.harness or "",
         scores=config.scores, missing=config.missing, column=config.prompt,
         given_text=judge.given_text, stages=stages, program_files=program.files,
+        language=language,
     )  # fmt: skip
     return finished(record, config.limits, name, asks=asks, functions=judge.functions)
+
+
+def _check_language(entry: object, evolves: object) -> None:
+    """Raises ValueError for what does not go with a program in another language."""
+    if entry is not None or evolves is not None:
+        raise ValueError(
+            "entry, evolves: a program in another language is run as a whole, without these"
+        )
 
 
 def _statement_of(name: str, statement: str | None, program: Program, judge: Judge) -> str:

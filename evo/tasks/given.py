@@ -13,12 +13,13 @@ from typing import Literal
 
 from evo.capture import NotCaptured, capture, own_source
 from evo.logs.keys import holds_key
+from evo.logs.languages import LANGUAGES
 from evo.logs.records import Evolves, Isolation
 from evo.logs.several import PROGRAM_FILES, pack
 from evo.tasks.folder import TaskConfig, isolation_of
 from evo.tasks.rows import read_text
 from evo.tasks.stages import stages_in
-from evo.tasks.task import PROGRAM_NAMES
+from evo.tasks.task import PROGRAM_NAMES, entry_in
 
 Where = Literal["sandbox", "here"]
 GIVEN_TEXT, GIVEN_RESULT = ("text", "program"), ("reply", "value")
@@ -39,12 +40,15 @@ class Program:
     evolves: Evolves
     docstring: str = ""
     files: tuple[str, ...] = ()
+    language: str = ""
 
     @property
     def file(self) -> str:
         """The name of the file that it would be in."""
         if self.files:
             return PROGRAM_FILES
+        if self.language:
+            return f"initial_program{LANGUAGES[self.language].suffix}"
         return f"initial_program.{'py' if self.evolves == 'python' else 'txt'}"
 
 
@@ -206,6 +210,26 @@ def program_of(
     captured = capture(given, advice="build it inside the function")
     docstring = inspect.cleandoc(given.__doc__ or "")
     return Program(captured.text, entries or (captured.name,), "python", docstring)
+
+
+def program_in(language: str, given: object, judge: Judge) -> Program:
+    """Returns a program in another language; raises ValueError where that cannot be."""
+    if language not in LANGUAGES:
+        raise ValueError(
+            f"language: expected one of {', '.join(LANGUAGES)}, or none for Python, got "
+            f"{language!r:.80}"
+        )
+    if not isinstance(given, str | Path):
+        raise ValueError(
+            f"initial_program: expected the text of a program in {language}, or a Path, got "
+            f"{given!r:.80}"
+        )
+    text = read_text(given, "initial_program") if isinstance(given, Path) else given
+    text = textwrap.dedent(text).strip("\n") + "\n"
+    if not text.strip():
+        raise ValueError("initial_program: expected a program, got nothing")
+    entry = entry_in(language, judge.isolation)
+    return Program(text, entry, "python", language=language)
 
 
 def _of_files(

@@ -16,6 +16,7 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
+from evo.logs.languages import ENTRY, LANGUAGES
 from evo.logs.records import Evaluation, Isolation, Limits, StageRecord, TaskRecord
 from evo.logs.several import PROGRAM_FILES
 from evo.plugins import meant, plugged_in
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
-_KEPT = ("entry", "picture", "private", "scores", "missing", "score", "critic", "rubric")
+_KEPT = ("picture", "language", "private", "scores", "missing", "score", "critic", "rubric")
 """What a record states as task.toml does."""
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
@@ -142,10 +143,16 @@ class Task:
 
     def __repr__(self) -> str:
         record = self.record
+        what = record.language or record.evolves
         return (
-            f"Task({record.name!r}, evolves {record.evolves}, isolation {record.isolation}, "
+            f"Task({record.name!r}, evolves {what}, isolation {record.isolation}, "
             f"{len(record.files) + len(record.encoded)} files, hash {record.hash[:12]})"
         )
+
+
+def entry_in(language: str, isolation: Isolation) -> tuple[str, ...]:
+    """Returns the entry of a program that is compiled and run by one in Python; else nothing."""
+    return (ENTRY,) if language and isolation != "shared" else ()
 
 
 @functools.cache
@@ -204,7 +211,9 @@ def load_task(
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
-    evolves = config.evolves or evolves_by(next(iter(evolving), names["program"]))
+    evolves = config.evolves or (
+        "python" if config.language else evolves_by(next(iter(evolving), names["program"]))
+    )
     what = "program" if evolves == "python" else "text"
     isolation: Isolation = "separate"
     stages: tuple[StageRecord, ...] = ()
@@ -231,6 +240,7 @@ def load_task(
         harness_file=names.get("harness", ""),
         notes_file=NOTES_FILE if noted and not wording else "",
         column=config.prompt,
+        entry=config.entry or entry_in(config.language, isolation),
         stages=stages,
         program_files=config.program if isinstance(config.program, tuple) else (),
         **{key: getattr(config, key) for key in _KEPT},
@@ -304,8 +314,10 @@ def _find_files(
 ) -> dict[str, Path]:
     """Where program, evaluator and data set are; only the caller's own may be outside."""
     scored = config.score == "critic"
+    own = LANGUAGES[config.language].suffix if config.language in LANGUAGES else ""
+    named = [f"initial_program{own}", f"initial{own}"] if own else []
     wanted = {
-        "program": (program, config.program, PROGRAM_NAMES),
+        "program": (program, config.program, [*named, *PROGRAM_NAMES]),
         "evaluator": (evaluator, config.evaluator, () if scored else EVALUATOR_NAMES),
         "data set": (None, config.instances, ()),
         "harness": (None, config.harness, ()),
@@ -347,6 +359,15 @@ def _check(record: TaskRecord, where: str) -> None:
         not name or "/" in name or "\\" in name or name.startswith(".") or not name.isprintable(),
         "key 'name': expected a plain name, since it begins the names of logs, got "
         f"{record.name!r}",
+    )
+    refuse(
+        record.language and record.language not in LANGUAGES,
+        f"key 'language': expected one of {', '.join(LANGUAGES)}, or none for Python, got "
+        f"{record.language!r}",
+    )
+    refuse(
+        record.language and (record.evolves == "text" or record.program_files),
+        "key 'language': this is for a program of one file; a text has none",
     )
     critic, shared = record.score == "critic", record.isolation == "shared"
     refuse(

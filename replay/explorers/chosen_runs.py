@@ -253,13 +253,16 @@ class ChosenRuns:
 def _programs(one: Path, other: Path) -> str:
     """The differences between the best programs of two logs, as HTML."""
     try:
-        texts = {path: read_log(path).best.program for path in (one, other)}
+        logs = {path: read_log(path) for path in (one, other)}
+        texts = {path: log.best.program for path, log in logs.items()}
         if without := [path.name for path, text in texts.items() if text is None]:
             return spoken(
                 "Their programs cannot be compared: there is none of the best child in "
                 f"{' and '.join(without)}."
             )
-        shown, added, removed = markup.difference(*(text or "" for text in texts.values()))
+        before, after = (text or "" for text in texts.values())
+        language = logs[other].header.task.language
+        shown, added, removed = markup.difference(before, after, language=language)
     except ValueError as error:
         return spoken(str(error))
     text = f"From the best program of {one.name} to that of {other.name}: "

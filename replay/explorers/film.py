@@ -86,11 +86,11 @@ class FilmStep:
     @functools.cached_property
     def html(self) -> str:
         """What it changed, as HTML in colours."""
-        after = self.view.program
+        after, language = self.view.program, self.view.data.log.header.task.language
         if after is None or self.before is None:
-            return "" if after is None else _folded("The program", markup.program(after))
+            return "" if after is None else _folded("The program", markup.program(after, language))
         try:
-            shown, added, removed = markup.difference(self.before, after)
+            shown, added, removed = markup.difference(self.before, after, language=language)
         except ValueError as error:
             return f"<p>{markup.clean(str(error))}</p>"
         return _folded(f"What it changed: {markup.counted(added, removed)}", shown)

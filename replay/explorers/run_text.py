@@ -79,13 +79,18 @@ def changes(view: RunView) -> tuple[str, str]:
         return pair, ""
     before, after, parent = pair
     try:
-        shown, added, removed = markup.difference(before, after)
+        shown, added, removed = markup.difference(before, after, language=_language(view))
     except ValueError as error:
         return str(error), ""
     if not added + removed:
         return f"The same text as {name(parent)}.", ""
     text = f"{markup.counted(added, removed)}, against {name(parent)}."
     return text, f"<div style='{_BLOCK}'>{shown}</div>"
+
+
+def _language(view: RunView) -> str:
+    """The language of the run's programs, where it is not Python."""
+    return view.data.log.header.task.language
 
 
 def _pair_of(view: RunView) -> tuple[str, str, Place] | str:
@@ -110,7 +115,7 @@ def side_by_side(view: RunView) -> str:
     before, after, parent = pair[0].splitlines(), pair[1].splitlines(), pair[2]
     if max(len(before), len(after)) > MOST_LINES or sum(map(len, pair[:2])) > 10 * LONGEST:
         return note("The programs are too long to be compared.")
-    old, new = markup.coloured(before), markup.coloured(after)
+    old, new = (markup.coloured(lines, _language(view)) for lines in (before, after))
     rows = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after).get_opcodes():
         left, right = old[a:b], new[c:d]
@@ -141,7 +146,7 @@ def program(view: RunView) -> str:
     """The program."""
     if view.program is None:
         return note(_no_text(view, "program"))
-    return f"<div style='{_BLOCK}'>{markup.program(view.program)}</div>"
+    return f"<div style='{_BLOCK}'>{markup.program(view.program, _language(view))}</div>"
 
 
 def prompt(view: RunView) -> str:

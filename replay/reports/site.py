@@ -367,12 +367,12 @@ def _steps(
         lines, html = "", "<p class='muted'>The log holds no program.</p>"
         if text is not None and was is not None:
             try:
-                html, added, removed = difference(was, text)
+                html, added, removed = difference(was, text, language=log.header.task.language)
                 lines = f"lines: {added} added, {removed} removed"
             except ValueError as error:
                 html = f"<p class='muted'>{clean(str(error))}</p>"
         elif text is not None:
-            html = program(text)
+            html = program(text, log.header.task.language)
         yield {
             "at": f"{place[0]}-{place[1]}",
             "head": f"{in_words(place)}: "

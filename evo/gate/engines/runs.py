@@ -77,7 +77,8 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
             f"which has settings of its own; expected engine, python, patience, "
             f"full_rewrites, {', '.join(HEEDED)}"
         )
-    if task.record.evolves != "python" or task.record.asks_model or task.record.program_files:
+    record = task.record
+    if record.evolves != "python" or record.language or record.asks_model or record.program_files:
         raise EngineError(f"{task.name}: engines expect a task whose programs are one Python file")
     if isinstance(patience, bool) or not isinstance(patience, int | float) or not patience > 0:
         raise ValueError(f"patience: expected seconds above 0, got {patience!r}")

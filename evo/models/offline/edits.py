@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from typing import Literal, NamedTuple
 
 from evo.keyed import KeyedStream
@@ -93,6 +94,32 @@ def _operator(source: str, starts: list[int], left: ast.expr, right: ast.expr) -
         return []
     start = source.index(sign, low)
     return [Site("operator", start, start + len(sign), _OPERATORS[sign])]
+
+
+_LITERAL = re.compile(
+    r"""//[^\n]*+ | /\*(?:.*?\*/|.*) | \#[^\n]*+ | "(?:\\.|[^"\\\n])*+" | '(?:\\.|[^'\\\n])*+'
+    | (?<![\w.])(?P<number>\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)?+)(?![\w.])""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Comments, strings, lines of the preprocessor, and numeric literals, which are the only ones that
+are changed, of most languages."""
+
+
+def edit_numbers(source: str, draws: KeyedStream) -> tuple[str, str]:
+    """Changes one number, sometimes two, of a program in another language than Python.
+
+    Returns:
+        The edited source and what was done in words; a program without a number stays as it is.
+    """
+    found = [each for each in _LITERAL.finditer(source) if each["number"]]
+    # A whole number is often an index or a bound.
+    spots = {each.span(): 0.2 if each["number"].isdigit() else 1.0 for each in found}
+    if not spots:
+        return source, "I found nothing to change."
+    chosen = {draws.weighted(spots) for _ in range(draws.integer(1, 2))}
+    for start, end in sorted(chosen, reverse=True):
+        source = source[:start] + change_number(source[start:end], draws) + source[end:]
+    return source, "I change a constant."
 
 
 def change_number(text: str, draws: KeyedStream) -> str:

@@ -7,6 +7,7 @@ import re
 from typing import Literal, NamedTuple
 
 from evo.keyed import KeyedStream
+from evo.logs.languages import named
 from evo.models.offline.program import parse
 
 Format = Literal["block", "tagged", "difference", "tagged difference"]
@@ -47,7 +48,7 @@ def find_parent(prompt: str) -> Parent | None:
 
 def make_parent(language: str, text: str) -> Parent:
     """Returns a text as a parent, of a program between marks only what they enclose."""
-    marked = _EVOLVE.fullmatch(text) if language == "python" else None
+    marked = _EVOLVE.fullmatch(text) if language == "python" or named(language) else None
     return Parent(language, marked[2], marked[1], marked[3]) if marked else Parent(language, text)
 
 

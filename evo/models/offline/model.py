@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evo.keyed import KeyedStream
+from evo.logs.languages import named
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
 from evo.models.offline.bank import WORDS
-from evo.models.offline.edits import edit
+from evo.models.offline.edits import edit, edit_numbers
 from evo.models.offline.failures import draw_failure, spoil
 from evo.models.offline.formats import Parent, find_parent, frame, reply_format
 from evo.models.offline.problems import find_problem, solve
@@ -76,6 +77,7 @@ def _rewrite(
     """Rewrites a parent, or fails to unless it is careful."""
     python = parent.language == "python"
     failure = draw_failure(draws, temperature=temperature)
+    breaks = failure == "syntax" and not careful
     if careful or (not python and failure not in ("prose", "truncated")):
         failure = "none"
     if failure == "prose":
@@ -84,6 +86,9 @@ def _rewrite(
         child, words = _rewrite_program(parent.text, draws, boldness=temperature / 0.6)
         if failure not in ("none", "truncated"):
             child = spoil(child, failure, draws)
+    elif named(parent.language):
+        child, words = edit_numbers(parent.text, draws)
+        child = child.replace(";", "", 1) if breaks else child
     else:
         child, words = rewrite_text(parent.text, draws)
         child += "\n"
