@@ -233,6 +233,7 @@ def plan(
     tau: Number = None,
     best: Number = None,
     cost: Costs = None,
+    earlier: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     seed: Seed = 0,
     output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
@@ -245,6 +246,7 @@ def plan(
         tau: A fitness that one would like to reach.
         best: The best known fitness of the task (default: 1, if runs come close to it).
         cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
+        earlier: Logs of at least three other tasks, which say what to expect of this one.
         seed: Of all draws.
         output: The figure: .png, .svg or .pdf.
         theme: Of the figure.
@@ -261,7 +263,7 @@ def plan(
     for group in parts:
         made = make(
             group.tables.generations, budget=budget, children=group.tables.children, costs=cost,
-            tau=tau, best=best, seed=seed or 0,
+            tau=tau, best=best, seed=seed or 0, earlier=earlier,
         )  # fmt: skip
         print(made)
         if not group.is_llm:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
 
 
@@ -74,6 +75,7 @@ class BudgetPlan:
             forecast; empty without tau.
         pilot_runs: Runs of the pilot.
         pilot_calls: Their calls.
+        borrowed: What was taken from other tasks, or None.
     """
 
     task: str
@@ -92,6 +94,7 @@ class BudgetPlan:
     reached: FloatArray
     pilot_runs: int
     pilot_calls: int
+    borrowed: Borrowed | None = None
 
     @property
     def departs(self) -> bool:
@@ -121,6 +124,8 @@ class BudgetPlan:
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
             *self._support,
         ]
+        if self.borrowed is not None:
+            lines.append(f"  {self.borrowed}")
         if len(tied) > 1:
             lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:

@@ -7,7 +7,7 @@ A plan departs from T = N for such a lead, and for nothing less. What this is wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -51,22 +51,46 @@ def nearest_square(rounds: Mapping[int, int]) -> int:
     return int(np.argmin(distance))
 
 
+def middle_of(initial: float) -> Callable[..., FloatArray]:
+    """The mean of outcomes; their median where the initial program has no fitness, as some have."""
+    return np.median if np.isnan(initial) else np.mean
+
+
+def lead_and_spread(by_world: FloatArray, base: int) -> tuple[FloatArray, FloatArray]:
+    """Mean and deviation over worlds of how far each split is ahead of the `base`-th, (splits,)."""
+    with np.errstate(invalid="ignore"):  # where medians are minus infinity
+        difference = by_world - by_world[:, [base]]
+        difference = np.where(np.isnan(difference), 0.0, difference)
+        ahead = difference.mean(axis=0)
+        return ahead, difference.std(axis=0, ddof=min(1, len(by_world) - 1))
+
+
+def widened(spread: FloatArray, runs: int) -> FloatArray:
+    """The standard error of a lead, from its deviation over worlds of so many runs.
+
+    Resampled runs differ less than new runs would, by n / (n - 1) of the variance; infinite for one
+    run.
+    """
+    if runs < 2:
+        return np.full_like(spread, np.inf)
+    return np.asarray(spread * np.sqrt(runs / (runs - 1)))
+
+
+def critical(freedom: float, ways: int) -> float:
+    """Student's t that one of the rivals of a way exceeds with probability CHANCE by luck alone."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - CHANCE / max(ways - 1, 1)))
+
+
 def lead_and_margin(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
     """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
 
     (splits,) each, of `by_world` as for `choose_split`; the margin is 0 for the base and infinite
     for pilots of one run.
     """
-    from scipy.special import stdtrit
-
-    with np.errstate(invalid="ignore"):  # where medians are minus infinity
-        difference = by_world - by_world[:, [base]]
-        difference = np.where(np.isnan(difference), 0.0, difference)
-        ahead = difference.mean(axis=0)
-        spread = difference.std(axis=0, ddof=min(1, len(by_world) - 1))
+    ahead, spread = lead_and_spread(by_world, base)
     if runs < 2:
         return ahead, np.where(np.arange(len(ahead)) == base, 0.0, np.inf)
-    rivals = max(by_world.shape[1] - 1, 1)
-    # Resampled runs differ less than new runs would, by n / (n - 1) of the variance.
-    factor = stdtrit(runs - 1, 1 - CHANCE / rivals) * np.sqrt(runs / (runs - 1))
-    return ahead, factor * spread  # NaN, which no lead exceeds, where a difference is infinite
+    # NaN, which no lead exceeds, where a difference is infinite
+    return ahead, critical(runs - 1, by_world.shape[1]) * widened(spread, runs)

@@ -23,17 +23,17 @@ were left out, and `planner_worlds.py` plans where the truth is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 
-from replay.logs.tables import children as children_of
+from replay.planning.borrowing import Logs, borrow, children_in
 from replay.planning.choices import BudgetPlan, Choice, SplitCosts
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
-from replay.planning.leads import CHANCE, follow, lead_and_margin, nearest_square
+from replay.planning.leads import CHANCE, follow, lead_and_margin, middle_of, nearest_square
 from replay.planning.replayed import replayed_arms, replayed_paths
 from replay.simulation.simulate import simulate
 
@@ -64,6 +64,7 @@ def plan(
     policies: Sequence[str] = PLANNED_POLICIES,
     kernels: int = 24,
     seed: int = 0,
+    earlier: Logs | Sequence[Logs] | pd.DataFrame | None = None,
 ) -> BudgetPlan:
     """Recommend how to spend a budget on one task with one model.
 
@@ -81,28 +82,39 @@ def plan(
         policies: Policies to try on them; their reward is the rank.
         kernels: Resampled kernels, the states of the world that the plan is averaged over.
         seed: Key of the generator.
+        earlier: Logs of at least three other tasks, as `replay.load` takes them, or a frame or a
+            table of children of them, whose splits say what to expect of this task. The more the
+            pilot knows, and the further it is from them, the less they count
+            (`replay.planning.borrowing`); `BudgetPlan.borrowed` states it. Their best known fitness
+            is 1, or what a column `best` of such a table says.
 
     Raises:
         ValueError: If the budget does not pay for one call, a cost is unknown or negative, `best`
-            is not the best, or the frame holds several tasks or models.
+            is not the best, or the frame holds several tasks or models; if earlier runs are of this
+            task and model, or of fewer than three others.
     """
     pilot = one_sweep(frame)
-    children = _read_children(frame) if children is None else children
+    children = children_in(frame) if children is None else children
     price = _costs(costs)
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
-    options, by_world = _splits(worlds, rounds, base, pilot, tau, seed)
+    options, own_leads = _splits(worlds, rounds, base, pilot, tau, seed)
+    by_world, borrowed, runs = own_leads, None, len(base.sizes)
+    if earlier is not None:
+        by_world, borrowed = borrow(own_leads, base, rounds, earlier, kernels=kernels, seed=seed)
+        runs = max(runs, 2)  # other tasks tell even one run how sure its leads are
+    options = _with_leads(options, by_world, own_leads, rounds, runs)
     square = nearest_square(rounds)
     usual = _single(rounds, square)
-    chosen = follow(by_world, square, len(base.sizes))
+    chosen = follow(by_world, square, runs)
     choice = _single(rounds, chosen)
     pools = arms_beside(
-        worlds, choice, by_world[:, chosen], len(pilot.runs), arms=arms, policies=policies,
+        worlds, choice, own_leads[:, chosen], len(pilot.runs), arms=arms, policies=policies,
         seed=seed,
     )  # fmt: skip
     replayed = replayed_arms(pilot, rounds, arms=arms, policies=policies, chance=CHANCE, seed=seed)
-    pools = _with_replayed(pools, replayed, by_world, list(rounds), chosen, len(base.sizes))
+    pools = _with_replayed(pools, replayed, by_world, list(rounds), chosen, runs)
     over, clear = choice, pools[pools["ahead"] > pools["margin"]]
     if len(clear):
         best_pool = clear.sort_values("ahead", kind="stable").iloc[-1]
@@ -113,6 +125,7 @@ def plan(
     else:
         over = usual
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
+    options = options.astype({"generations": int, "children": int, "arms": int})
     for name in ("inside", "replayed"):
         options[name] = options[name].eq(True)
     chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
@@ -140,7 +153,7 @@ def plan(
         usual=usual, over=over, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else float(spent),
-        reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children),
+        reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children), borrowed=borrowed,
     )  # fmt: skip
 
 
@@ -243,11 +256,6 @@ def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> Float
     return np.asarray((SIMULATED * (paths >= tau).mean(axis=0) + hits + 0.5) / (SIMULATED + n + 1))
 
 
-def _centre(worlds: Sequence[Kernel]) -> Callable[..., FloatArray]:
-    """The mean of outcomes; their median where the initial program has no fitness, as some have."""
-    return np.median if np.isnan(worlds[0].fitness[0]) else np.mean
-
-
 def arms_beside(
     worlds: Sequence[Kernel],
     single: Choice,
@@ -263,7 +271,7 @@ def arms_beside(
     `alone`, (worlds,), is what one run of the plan's split reaches. Arms with fewer than two rounds
     each are left out.
     """
-    rows, means, middle = [], [alone], _centre(worlds)
+    rows, means, middle = [], [alone], middle_of(float(worlds[0].fitness[0]))
     for K in (K for K in arms if single.generations >= 2 * K):
         pool = _simulated(worlds, replace(single, arms=K), single.generations, RUNS, seed)
         for policy in policies:
@@ -273,17 +281,6 @@ def arms_beside(
             rows.append(_option(choice, middle(final)))
     ahead, margin = lead_and_margin(np.stack(means, axis=1), 0, runs)
     return pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
-
-
-def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
-    """The children of the frame's generations, from the logs named in its column `source`."""
-    if "source" not in frame or not frame["source"].astype(bool).all():
-        raise ValueError(
-            "the frame does not say which logs it came from; pass children=replay.children(...)"
-        )
-    table = children_of(*frame["source"].unique())
-    depth = frame.groupby("source")["generation"].max()
-    return table[table["generation"] <= table["source"].map(depth)]
 
 
 def _costs(costs: Mapping[str, float] | None) -> SplitCosts:
@@ -309,7 +306,7 @@ def _splits(
     seed: int,
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Options of one run, and the mean of each in each world, (worlds, splits)."""
-    rows, means, middle = [], [], _centre(worlds)
+    rows, means, middle = [], [], middle_of(float(worlds[0].fitness[0]))
     for N, T in rounds.items():
         choice = Choice(generations=T, children=N)
         final = simulate_choice(worlds, choice, rounds=T, runs=200, seed=seed)[:, -1]
@@ -321,13 +318,24 @@ def _splits(
             reached = np.nan if tau is None else float(chance(final, own, tau))
             option |= {"low": low, "high": high, "p_tau": reached}
         rows.append(option)
-    by_world, runs = np.stack(means, axis=1), len(base.sizes)
-    table = pd.DataFrame(rows)
+    return pd.DataFrame(rows), np.stack(means, axis=1)
+
+
+def _with_leads(
+    options: pd.DataFrame,
+    by_world: FloatArray,
+    own: FloatArray,
+    rounds: Mapping[int, int],
+    runs: int,
+) -> pd.DataFrame:
+    """The options of one run with their leads, by pooled means; `own` are the pilot's."""
+    moved = np.subtract(by_world, own, where=by_world != own, out=np.zeros_like(own))
+    table = options.assign(value=options["value"] + moved.mean(axis=0))
     table["ahead"], table["margin"] = lead_and_margin(by_world, nearest_square(rounds), runs)
     table["p_best"] = (by_world == by_world.max(axis=1, keepdims=True)).mean(axis=0)
     behind, margin = lead_and_margin(by_world, int(by_world.mean(axis=0).argmax()), runs)
     table["tied"] = -behind <= margin
-    return table, by_world
+    return table
 
 
 def _option(choice: Choice, value: FloatArray) -> dict[str, object]:

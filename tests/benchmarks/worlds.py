@@ -13,6 +13,8 @@ Children, by `children_of`, from which `run` and `pilot` make searches:
 - `broad`: a good first draw, then nearly nothing, favours many children;
 - `arms`: each run has a ceiling from its first success on, which favours several runs;
 - `flat`: the split of a budget does not matter.
+
+A task of the same family has another `pace`, by which its steps are longer or shorter.
 """
 
 from collections.abc import Callable
@@ -58,34 +60,47 @@ def ceiling_of(world: str, rng: np.random.Generator) -> float:
 
 
 def children_of(
-    world: str, rng: np.random.Generator, fitness: float, first: bool, ceiling: float, N: int
+    world: str,
+    rng: np.random.Generator,
+    fitness: float,
+    first: bool,
+    ceiling: float,
+    N: int,
+    pace: float = 1.0,
 ) -> Floats:
     """Fitness of N rewrites of a parent, (N,); `first`: no rewrite has improved yet."""
     u, away = rng.random(N), 1 - fitness
     if world == "deep":
-        better = 1 - away * np.exp(-rng.exponential(0.12, N))
+        better = 1 - away * np.exp(-rng.exponential(0.12 * pace, N))
         return np.where(u < 0.35, better, fitness - 0.05 * rng.random(N))
     if world == "broad" and first:
-        return np.where(u < 0.8, 0.2 + 0.7 * rng.beta(1, 4, N), 0.1)
+        return np.where(u < 0.8, 0.2 + 0.7 * rng.beta(1, 4 / pace, N), 0.1)
     if world == "broad":
-        better = fitness + 0.02 * away * rng.random(N)
+        better = fitness + 0.02 * pace * away * rng.random(N)
         return np.where(u < 0.02, better, fitness - 0.1 * rng.random(N))
     if world == "arms":
-        better = fitness + (max(ceiling, fitness) - fitness) * rng.beta(2, 3, N)
+        better = fitness + (max(ceiling, fitness) - fitness) * rng.beta(2, 3 / pace, N)
         return np.where(u < 0.5, better, fitness - 0.05 * rng.random(N))
     if world == "flat":
-        return np.where(u < 0.01, fitness + 0.3 * away * rng.random(N), fitness - 0.05)
+        return np.where(u < 0.01, fitness + 0.3 * pace * away * rng.random(N), fitness - 0.05)
     raise ValueError(f"expected one of {', '.join(CHILDREN)}, got {world!r}")
 
 
-def run(world: str, rng: np.random.Generator, N: int, T: int, keep: Keep | None = None) -> Floats:
+def run(
+    world: str,
+    rng: np.random.Generator,
+    N: int,
+    T: int,
+    keep: Keep | None = None,
+    pace: float = 1.0,
+) -> Floats:
     """Best fitness of one greedy search by generation, (T + 1,).
 
     `keep(generation, index, fitness, parent_fitness)` is called for each child.
     """
     fitness, first, ceiling, path = START, True, ceiling_of(world, rng), [START]
     for generation in range(1, T + 1):
-        values = children_of(world, rng, fitness, first, ceiling, N)
+        values = children_of(world, rng, fitness, first, ceiling, N, pace)
         if keep is not None:
             for index, value in enumerate(values):
                 keep(generation, index, float(value), fitness)
@@ -100,6 +115,8 @@ def pilot(
     rng: np.random.Generator,
     seeds: int = 6,
     design: tuple[tuple[int, int], ...] = DESIGN,
+    task: str = "t",
+    pace: float = 1.0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A pilot as `replay.plan(frame, budget=64, children=children, best=1.0)` takes it.
 
@@ -110,13 +127,13 @@ def pilot(
     kept: list[tuple[object, ...]] = []
     for seed in range(seeds):
         for N, T in design:
-            name = f"N{N}s{seed}"
+            name = f"N{N}s{seed}" if task == "t" else f"{task}-N{N}s{seed}"
 
             def keep(g: int, i: int, f: float, p: float, name: str = name, N: int = N) -> None:
-                kept.append((name, "t", "m", N, g, i, f, p, f > p + 1e-9))
+                kept.append((name, task, "m", N, g, i, f, p, f > p + 1e-9))
 
-            path = run(world, rng, N, T, keep)
-            rows += [(name, "t", "m", seed, N, g, f) for g, f in enumerate(path)]
+            path = run(world, rng, N, T, keep, pace)
+            rows += [(name, task, "m", seed, N, g, f) for g, f in enumerate(path)]
     about = ["run", "task", "model"]
     frame = pd.DataFrame(rows, columns=[*about, "seed", "children", "generation", "best_fitness"])
     of_child = ["children", "generation", "index", "fitness", "parent_fitness", "improved"]

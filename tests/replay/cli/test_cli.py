@@ -118,6 +118,7 @@ MISTAKES = {
     "plan budget": ("plan", "logs", "--budget", "nan"),
     "plan unit": ("plan", "logs", "--budget", "dollars=3"),
     "plan nothing": ("plan", "logs", "--budget", "0"),
+    "plan earlier": ("plan", "logs", "--budget", "64", "--earlier", "logs"),
     "plan cost": ("plan", "logs", "--budget", "64", "--cost", "weather=1"),
     "command": ("nonsense",),
 }
