@@ -331,3 +331,35 @@ def test_functions_and_classes_have_names_that_say_what_they_are() -> None:
         and node.name.strip("_").lower() in SAYS_NOTHING
     }
     assert found == PUBLIC_SINCE_LONG
+
+
+MOST_PARAMETERS = 12
+"""Beside `self`, of a function that is neither a public verb nor a command."""
+
+
+def public_functions() -> set[str]:
+    """Functions that users call by name: exported ones, commands, and what a verb is made of."""
+    found: set[str] = set()
+    for package in ("evo", "replay", "replay.importers"):
+        found |= set(importlib.import_module(package).__all__)
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and ".cli." in name and node.decorator_list:
+                found.add(node.name)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "verb":
+                found.add(ast.unparse(node.args[1]))
+    return found
+
+
+def test_only_verbs_and_commands_have_many_parameters() -> None:
+    """Parameters that belong together are a frozen dataclass."""
+    public, wide = public_functions(), []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in public:
+                continue
+            every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            count = sum(each.arg not in ("self", "cls") for each in every)
+            if count > MOST_PARAMETERS:
+                wide.append(f"{name}.{node.name}: {count}")
+    assert wide == []

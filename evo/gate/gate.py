@@ -69,6 +69,23 @@ class Passage:
     seed: int | None = None
 
 
+@dataclass(frozen=True)
+class Supervision:
+    """Who grants the requests of a gate, and is told of each.
+
+    Attributes:
+        turnstile: Where requests wait until they are granted; None: they do not wait.
+        on_passage: Called with each request once it is settled, before its client has the whole
+            answer.
+    """
+
+    turnstile: Turnstile | None = None
+    on_passage: Callable[[Passage], None] | None = None
+
+
+UNSUPERVISED = Supervision()
+
+
 class Gate(HttpServer):
     """One model's endpoint for other tools, at `gate.url` while the context lasts.
 
@@ -93,9 +110,7 @@ class Gate(HttpServer):
             request, and a model that heeds it answers equal requests alike. None: the client's
             seed is forwarded.
         logged: Begin a log below logs/local even without a budget.
-        turnstile: Where requests wait until they are granted; None: they do not wait.
-        on_passage: Called with each request once it is settled, before its client has the whole
-            answer.
+        supervision: Who grants requests, such as the arm of an engine.
 
     ValueError: an argument is out of range, the model unknown, or its endpoint or key missing. On
     entering, LogError: the log cannot be had, or is that of another model.
@@ -115,8 +130,7 @@ class Gate(HttpServer):
         timeout: float = 600.0,
         seed: int | None = None,
         logged: bool = False,
-        turnstile: Turnstile | None = None,
-        on_passage: Callable[[Passage], None] | None = None,
+        supervision: Supervision = UNSUPERVISED,
     ) -> None:
         super().__init__(host, port)
         if not 0 < as_float(timeout) < math.inf:
@@ -134,7 +148,7 @@ class Gate(HttpServer):
         self._cache: ResponseCache | SharedCache | None = None
         self._timeout = timeout
         self._seed = seed
-        self._turnstile, self._on_passage = turnstile, on_passage
+        self._turnstile, self._on_passage = supervision.turnstile, supervision.on_passage
         self._client_name = functools.lru_cache(1024)(client_name)
 
     def begin(self, opened: contextlib.ExitStack) -> None:

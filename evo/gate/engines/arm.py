@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from evo.gate.engines.job import ASK, Job, ProgramJudge, plain_lines
 from evo.gate.engines.process import GRACE, EngineProcess
 from evo.gate.engines.runs import EngineRun
-from evo.gate.gate import Gate, Passage
+from evo.gate.gate import Gate, Passage, Supervision
 from evo.gate.log import ENGINE_LOG, read_gate_log
 from evo.gate.turnstile import MOST_WAITING, Turnstile
 from evo.logs.fitting import fit_text
@@ -161,8 +161,7 @@ class EngineArm(Arm):
             log=self.folder / ENGINE_LOG,
             timeout=self._resources.settings.timeout,
             seed=header.seed,
-            turnstile=self._turnstile,
-            on_passage=self._passed,
+            supervision=Supervision(self._turnstile, self._passed),
         )
         judge = self._opened.enter_context(ProgramJudge(self._judge))
         self._opened.enter_context(gate)

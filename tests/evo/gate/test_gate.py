@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
 
 from evo.gate.account import Account, Refused, cost_of_tokens
-from evo.gate.gate import Gate, client_name
+from evo.gate.gate import Gate, Supervision, client_name
 from evo.gate.log import Sent
 from evo.gate.server import OfflineServer
 from evo.logs import journal
@@ -114,7 +114,9 @@ def test_a_gate_with_a_seed_gives_each_request_its_own_and_goes_on_so(tmp_path: 
     with Upstream() as upstream:
         for _ in range(2):
             with (
-                Gate(upstream.model, seed=7, log=log, on_passage=told.append) as gate,
+                Gate(
+                    upstream.model, seed=7, log=log, supervision=Supervision(on_passage=told.append)
+                ) as gate,
                 posting(gate) as post,
             ):
                 assert [post(seed=3)[0], post(seed=3)[0], post()[0]] == [200] * 3

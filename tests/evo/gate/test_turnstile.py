@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gates import KEY, Upstream, logged, posting
 
-from evo.gate.gate import Gate, Passage
+from evo.gate.gate import Gate, Passage, Supervision
 from evo.gate.turnstile import Turnstile
 from evo.models import background
 
@@ -131,7 +131,7 @@ def test_a_gate_forwards_what_is_granted_and_tells_of_it(
 
     upstream = Upstream(events) if streams else Upstream()
     with upstream, ThreadPoolExecutor(3) as pool:
-        gate = Gate(upstream.model, log=log, turnstile=turnstile, on_passage=told.append)
+        gate = Gate(upstream.model, log=log, supervision=Supervision(turnstile, told.append))
         with gate, posting(gate) as one, posting(gate) as two, posting(gate) as three:
             clients = [pool.submit(post, stream=streams) for post in (one, two, three)]
             changes.until(lambda: turnstile.waiting == 3)
