@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from evo.logs.given import MOST_INT
+from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import MistakenType, meant, plugged_in

@@ -24,7 +24,7 @@ from evo.cli.options import COMMON
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
 from evo.logs.examples import SEPARATOR
-from evo.logs.written import WRITTEN
+from evo.logs.first_write import WRITTEN
 from evo.neighbours import require_ours
 from evo.plugins import MistakenType
 

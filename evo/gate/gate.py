@@ -25,7 +25,7 @@ from evo.gate.turnstile import Turnstile
 from evo.gate.upstream import Incoming, Upstream, open_upstream
 from evo.keyed import KeyedStream
 from evo.logs.cost import bound_of, cost_of_tokens
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.records import Attempt, Model
 from evo.logs.types import JsonObject
 from evo.models.answer import (

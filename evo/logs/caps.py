@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.records import Limits
 
 CAPS = {

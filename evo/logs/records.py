@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from evo.logs import given, words
+from evo.logs import inputs, literals
 from evo.logs.types import JsonObject
 
 SCHEMA = 3
@@ -16,24 +16,24 @@ From 3 on a call is a line of its own, written when its reply arrives, and the c
 nothing of it. A log that was begun with an earlier schema keeps that: its children repeat it.
 """
 
-Status = words.Status
-STATUSES = words.STATUSES
-EndReason = words.EndReason
-AskedModel = given.AskedModel
-Bar = given.Bar
-CriticRecord = given.CriticRecord
-Evolves = given.Evolves
-FilterRecord = given.FilterRecord
-Int = given.Int
-Isolation = given.Isolation
-Limits = given.Limits
-Model = given.Model
-Record = given.Record
-Sampling = given.Sampling
-SearchRecord = given.SearchRecord
-StageRecord = given.StageRecord
-TaskRecord = given.TaskRecord
-ValueRecord = given.ValueRecord
+Status = literals.Status
+STATUSES = literals.STATUSES
+EndReason = literals.EndReason
+AskedModel = inputs.AskedModel
+Bar = inputs.Bar
+CriticRecord = inputs.CriticRecord
+Evolves = inputs.Evolves
+FilterRecord = inputs.FilterRecord
+Int = inputs.Int
+Isolation = inputs.Isolation
+Limits = inputs.Limits
+Model = inputs.Model
+Record = inputs.Record
+Sampling = inputs.Sampling
+SearchRecord = inputs.SearchRecord
+StageRecord = inputs.StageRecord
+TaskRecord = inputs.TaskRecord
+ValueRecord = inputs.ValueRecord
 
 
 class Attempt(Record, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     limits: Limits = Limits()
     prompt_version: Int = 1
     search: SearchRecord | None = None
-    edits: words.Edits = "rewrite"
+    edits: literals.Edits = "rewrite"
     filters: tuple[FilterRecord, ...] = ()
     statement: str | None = None
     feedback: bool = False

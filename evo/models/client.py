@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.records import Attempt, Model, Sampling
 from evo.models import background
 from evo.models.answer import Answer, Exchange, read_answer, read_failure

@@ -15,7 +15,7 @@ import msgspec
 
 from evo.logs import examples
 from evo.logs.cost import MOST_TOKENS
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.records import Header, Model, Sampling
 from evo.models.functions import model_of, required, with_source
 from evo.models.prices import with_prices

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from evo.logs.languages import LANGUAGES, fence_of
+from evo.logs.literals import Edits
 from evo.logs.records import Evaluation, TaskRecord
 from evo.logs.several import header_line, unpack
 from evo.logs.types import JsonObject
-from evo.logs.words import Edits
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from evo.logs.languages import LANGUAGES
+from evo.logs.literals import Edits
 from evo.logs.records import Evolves, TaskRecord
 from evo.logs.several import header_line, may_be_new, named_in, pack, unpack
-from evo.logs.words import Edits
 
 MOST_BLOCKS = 1000
 """SEARCH/REPLACE blocks of a reply at most."""

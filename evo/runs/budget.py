@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from evo.logs.cost import UNITS
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.records import Model
 from evo.plugins import meant
 

@@ -19,8 +19,9 @@ import msgspec
 
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.logs.journal import LogError, file_name
+from evo.logs.literals import EDITS
 from evo.logs.log import read_log
 from evo.logs.records import (
     SCHEMA,
@@ -34,7 +35,6 @@ from evo.logs.records import (
     TaskRecord,
 )
 from evo.logs.types import as_path
-from evo.logs.words import EDITS
 from evo.models.critics import critic_record
 from evo.plugins import MistakenType
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION, WRITTEN_VERSION

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
 
-from evo.logs.given import MOST_INT, as_float
+from evo.logs.inputs import MOST_INT, as_float
 from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
 from evo.logs.servers import is_shared
 from evo.logs.types import as_path

@@ -186,8 +186,10 @@ class State:
         self.requested.pop(child.request, None)
         self._know([child], self.header)
         fitness, before = child.evaluation.fitness, self.best_fitness
-        if fitness is not None and not child.kept_out and (
-            before is None or fitness > before + self.header.min_improvement
+        if (
+            fitness is not None
+            and not child.kept_out
+            and (before is None or fitness > before + self.header.min_improvement)
         ):
             self.best = self.archive[-1][0]
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evo.logs.given import MOST_INT
+from evo.logs.inputs import MOST_INT
 from evo.logs.journal import LogError, write_new
 from evo.logs.stopping import Wish, stop_file
 from evo.logs.types import JsonObject

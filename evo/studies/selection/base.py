@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.policies.base import Bools, Floats, Ints, Rng
 from evo.studies.selection.confidence import MOST, ConfidenceSequence, log_evidence
 

@@ -17,8 +17,8 @@ import msgspec
 
 from evo import parallel
 from evo.logs.cost import UNITS, cost_of_calls
-from evo.logs.given import as_float
 from evo.logs.hashes import hash_of_task
+from evo.logs.inputs import as_float
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header, Initial, Record, RunEnd

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from evo.logs.given import as_float
+from evo.logs.inputs import as_float
 from evo.plugins import meant
 from evo.studies.sweep.fields import canonical, known_fields
 

@@ -1,4 +1,4 @@
-"""A child that behaves as an earlier program is kept out of the archive, and nothing else changes."""
+"""A child that behaves as an earlier program is kept out of the archive, and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ JUDGE = (
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_task(tmp_path_factory.mktemp("tasks") / "toy", PROGRAM, JUDGE, "entry = ['value']\n")
+    return write_task(
+        tmp_path_factory.mktemp("tasks") / "toy", PROGRAM, JUDGE, "entry = ['value']\n"
+    )
 
 
 def ok(fitness: float, **metrics: float) -> Evaluation:
@@ -147,7 +149,9 @@ def test_what_is_kept_out_is_paid_for_and_never_a_parent(
     table = replay.children(path, progress=False)
     assert (table["kept_out"] != "").sum() == len(out)
     plain = evo.run(task, log=tmp_path / "b.jsonl", **options, **QUIET)
-    first = [[(c.program, c.evaluation.fitness) for c in each.children[:4]] for each in (plain, log)]
+    first = [
+        [(c.program, c.evaluation.fitness) for c in each.children[:4]] for each in (plain, log)
+    ]
     assert first[0] == first[1]  # in generation 1 nothing is kept out yet of what is asked for
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, SupportsFloat
 
 import msgspec
 
-from evo.logs import words
+from evo.logs import literals
 from evo.logs.several import unpack
 from evo.logs.types import JsonObject
 from evo.plugins import MistakenType
 
-Isolation = words.Isolation
-Evolves = words.Evolves
+Isolation = literals.Isolation
+Evolves = literals.Evolves
 
 MOST_INT = 2**63 - 1
 """The largest whole number that a log holds."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.logs.writes import SHORT, write_at
+from evo.logs.short_writes import SHORT, write_at
 
 
 @pytest.mark.parametrize("size", [1, SHORT, SHORT + 1, 3 * SHORT])
