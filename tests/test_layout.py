@@ -344,7 +344,7 @@ def public_functions() -> set[str]:
         found |= set(importlib.import_module(package).__all__)
     for name, path in modules().items():
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and ".cli." in name and node.decorator_list:
+            if isinstance(node, ast.FunctionDef) and ".cli." in name and node.name[0] != "_":
                 found.add(node.name)
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "verb":
                 found.add(ast.unparse(node.args[1]))
