@@ -360,7 +360,8 @@ class Writer:
         """Writes and flushes records; if this fails with an OSError, none of them stays."""
         lines = b"".join(encode_line(record) for record in records)
         with self._lock:
-            self._cut |= os.fstat(self._descriptor).st_size < self._length
+            there = os.fstat(self._descriptor)
+            self._cut |= stat.S_ISREG(there.st_mode) and there.st_size < self._length
             try:
                 if not self._sound:  # cutting it back had failed, too
                     os.ftruncate(self._descriptor, self._length)
@@ -378,10 +379,11 @@ class Writer:
 
     def check_in_place(self) -> None:
         """Raises LogError, with where the lines are, if the file was cut or is another by now."""
+        least = self._length  # looked at first: other threads go on writing meanwhile
         with suppress(OSError):
             there = os.stat(self._place)
             if (there.st_dev, there.st_ino) == self._own:
-                if not self._cut and there.st_size >= self._length:
+                if not self._cut and there.st_size >= least:
                     return
                 raise LogError(
                     f"{self.path}: was cut by another program while it was written; "

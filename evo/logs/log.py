@@ -40,6 +40,7 @@ from evo.logs.records import (
     Session,
     Tick,
 )
+from evo.logs.sparkline import sparkline
 from evo.logs.types import as_path
 
 if TYPE_CHECKING:
@@ -419,21 +420,6 @@ class Logs(list[Log]):
         names = ", ".join(html.escape(path.name) for path in self.not_begun)
         note = f"<p>Not begun: {names}</p>" if names else ""
         return f"<table>{rows}</table>{note}"
-
-
-def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
-    """Returns a small SVG of a trajectory that needs no plotting library."""
-    known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
-    if len(known) < 2:
-        return ""
-    low, high = min(y for _, y in known), max(y for _, y in known)
-    across, up = width / (len(values) - 1), (height - 4) / ((high - low) or 1.0)
-    points = " ".join(f"{x * across:.1f},{height - 2 - (y - low) * up:.1f}" for x, y in known)
-    return (
-        f'<svg viewBox="0 0 {width} {height}" style="width:{width}px;max-width:none" role="img" '
-        f'aria-label="best fitness by generation, from {low:.4g} to {high:.4g}">'
-        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/></svg>'
-    )
 
 
 def read_log(path: str | os.PathLike[str]) -> Log:

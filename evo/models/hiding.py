@@ -11,20 +11,26 @@ import functools
 import re
 
 HIDDEN = b"[key]"
-LEAST_SECRET = 8
-"""Characters below which a key is a word such as `test` or `EMPTY`, which replies may hold."""
+LEAST_SECRET = 4
+"""Characters below which a key is no secret."""
+
+PLACEHOLDERS = frozenset({
+    "api-key", "apikey", "default", "dummy", "empty", "fake", "local", "mock", "no-key", "none",
+    "null", "offline", "ollama", "token", "test", "unused", "vllm",
+})  # fmt: skip
+"""Words that stand for a key where an endpoint asks for none; replies may hold them."""
 
 _LEAST_CODED = 8
 """Characters of a key's base64 below which a match may be chance."""
 
 
 def without_key(words: bytes, key: str) -> bytes:
-    """Returns words with `[key]` in place of the key, unless it is too short for a secret.
+    """Returns words with `[key]` in place of the key, unless that is short or a placeholder.
 
     The key is found as it is, in UTF-16, in hexadecimal digits, in base64 at any offset, and with
     any of its characters escaped as in JSON, Python, HTML or an address, nested ones included.
     """
-    if len(key) < LEAST_SECRET:
+    if len(key) < LEAST_SECRET or key.lower() in PLACEHOLDERS:
         return words
     escaped, forms = _forms_of(key)
     for form in forms:

@@ -286,10 +286,10 @@ class Arm:
                 return score_of(self._scorer, item)
             case ScreenItem():
                 with self._resources.screening:
-                    screened = {"filters": item.filters, "archive": item.archive}
+                    filters, archive = item.filters, item.archive
                     if item.evaluation is not None:
-                        return exclusion(item.evaluation, **screened)
-                    return refusal(item.program, **screened)
+                        return exclusion(item.evaluation, filters=filters, archive=archive)
+                    return refusal(item.program, filters=filters, archive=archive)
             case DrawItem():
                 return self.draws.perform(item)
             case BatchesItem():

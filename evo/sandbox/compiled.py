@@ -49,7 +49,7 @@ def find_tool(language: str) -> str | None:
     )
 
 
-class Program:
+class CompiledProgram:
     """A program that is ready to run; calling it runs it once.
 
     Args:
@@ -83,7 +83,7 @@ class Program:
             return done.stdout
 
 
-def build(language: str, text: str) -> Program:
+def build(language: str, text: str) -> CompiledProgram:
     """Writes a program into the working folder and compiles it, unless it is interpreted.
 
     Raises:
@@ -100,7 +100,7 @@ def build(language: str, text: str) -> Program:
     with open(words["source"], "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
     if not known.build:
-        return Program([tool, *(each.format(**words) for each in known.run)])
+        return CompiledProgram([tool, *(each.format(**words) for each in known.run)])
     command = [tool, *(each.format(**words) for each in known.build)]
     plain = {**os.environ, "LC_ALL": "C"}  # so that messages are alike on every machine
     done = subprocess.run(
@@ -111,7 +111,7 @@ def build(language: str, text: str) -> Program:
         first = _ERROR.search(notes)
         reason = first[0].strip() if first else _ending(done.returncode)
         raise ProgramFailed(f"the program does not compile: {reason}", notes[:_MOST])
-    return Program([words["program"]])
+    return CompiledProgram([words["program"]])
 
 
 def _ending(code: int) -> str:

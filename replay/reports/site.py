@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.logs.journal import LogError
-from evo.logs.log import Log, read_log, sparkline
+from evo.logs.log import Log, read_log
+from evo.logs.sparkline import sparkline
 from evo.studies.folders import ALLOCATION
 from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
 from replay.explorers.run_data import drawing_of

@@ -1,0 +1,39 @@
+"""The writer of a log looks whether its file is still whole, while other threads write."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import sample_header
+
+from evo.logs import journal
+from evo.logs.journal import LogError, Writer
+from evo.logs.records import Tick
+
+
+def test_a_line_that_another_thread_appends_meanwhile_is_no_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat_of = os.stat
+    with Writer.create(tmp_path / "a.jsonl", sample_header()) as writer:
+
+        def and_then_append(path: Any) -> os.stat_result:
+            there = stat_of(path)
+            monkeypatch.undo()
+            writer.append(Tick(generation=1, seconds=1.0))
+            return there
+
+        monkeypatch.setattr(journal.os, "stat", and_then_append)
+        writer.check_in_place()
+
+
+def test_a_file_that_was_cut_is_found_even_if_lines_follow(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with Writer.create(path, sample_header()) as writer:
+        writer.append(Tick(generation=1, seconds=1.0))
+        writer.check_in_place()
+        os.truncate(path, path.stat().st_size - 3)
+        writer.append(Tick(generation=1, seconds=2.0))
+        with pytest.raises(LogError, match="was cut by another program"):
+            writer.check_in_place()
