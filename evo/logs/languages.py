@@ -8,6 +8,9 @@ from pathlib import PurePosixPath
 ENTRY = "evo_program"
 """What a program in another language is called by whatever calls it."""
 
+KEEPS_FORM = "Keep the form of what it reads and of what it prints."
+"""The sentence of their prompts about what may not change."""
+
 
 @dataclass(frozen=True)
 class Language:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from evo.logs.languages import LANGUAGES, fence_of
+from evo.logs.languages import KEEPS_FORM, LANGUAGES, fence_of
 from evo.logs.literals import Edits
 from evo.logs.records import Evaluation, TaskRecord
 from evo.logs.several import header_line, unpack
@@ -114,7 +114,7 @@ def build_messages(
     whole = edits == "rewrite" and not several
     if task.language:
         what, block = "program", LANGUAGES[task.language].fences[0]
-        rules = f"Keep the form of what it reads and of what it prints. {rules}"
+        rules = f"{KEEPS_FORM} {rules}"
     elif task.evolves == "python":
         what, block = "program", "python"
         rules = f"Keep the names and signatures of its functions. {rules}"

@@ -16,7 +16,7 @@ from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
 from evo.logs.languages import ENTRY, LANGUAGES
-from evo.logs.records import Evaluation, Isolation, Limits, StageRecord, TaskRecord
+from evo.logs.records import Evaluation, Evolves, Isolation, Limits, StageRecord, TaskRecord
 from evo.logs.several import PROGRAM_FILES
 from evo.plugins import meant, plugged_in
 from evo.tasks.contradictions import check_record
@@ -45,6 +45,11 @@ PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
 _KEPT = ("picture", "language", "private", "scores", "missing", "score", "critic", "rubric")
 """What a record states as task.toml does."""
+_STATEMENTS = {
+    evolves: f"Improve the {what} so that its evaluator gives it a higher score."
+    for evolves, what in (("python", "program"), ("text", "text"))
+}
+"""Of tasks that state none."""
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
 
@@ -211,10 +216,7 @@ def load_task(
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
-    evolves = config.evolves or (
-        "python" if config.language else evolves_by(next(iter(evolving), names["program"]))
-    )
-    what = "program" if evolves == "python" else "text"
+    evolves = _what_evolves(config, next(iter(evolving), names["program"]))
     isolation: Isolation = "separate"
     stages: tuple[StageRecord, ...] = ()
     if "evaluator" in names:
@@ -224,7 +226,6 @@ def load_task(
     noted = isolation == "separate" and NOTES_FILE in files
     if noted and wording:
         del files[NOTES_FILE]
-    statement = f"Improve the {what} so that its evaluator gives it a higher score."
     record = TaskRecord(
         name=config.name or folder.resolve().name,
         hash="",
@@ -232,7 +233,7 @@ def load_task(
         encoded=encoded,
         program_file=names["program"],
         evaluator_file=names.get("evaluator", ""),
-        statement=(config.statement or statement).strip(),
+        statement=(config.statement or _STATEMENTS[evolves]).strip(),
         evolves=evolves,
         isolation=isolation,
         omitted=tuple(omitted),
@@ -250,6 +251,11 @@ def load_task(
         asks=config.asks or None,
     )  # fmt: skip
     return _with_instances(loaded, instances)
+
+
+def _what_evolves(config: TaskConfig, name: str) -> Evolves:
+    """Returns whether a program or a text evolves: as stated, else by the name of its file."""
+    return config.evolves or ("python" if config.language else evolves_by(name))
 
 
 def finished(

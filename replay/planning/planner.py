@@ -146,15 +146,19 @@ def plan(
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [from_runs or base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known, reached, np.nan)
-    enough = np.flatnonzero(reached >= 0.9)
-    spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return BudgetPlan(
         task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
         usual=usual, over=over, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
-        budget_for_tau=None if tau is None else float(spent),
+        budget_for_tau=None if tau is None else _spent_by(reached, price, choice),
         reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children), borrowed=borrowed,
     )  # fmt: skip
+
+
+def _spent_by(reached: FloatArray, price: SplitCosts, choice: Choice) -> float:
+    """Returns the cost until nine runs in ten have reached tau; infinite if they do not."""
+    enough = np.flatnonzero(reached >= 0.9)
+    return float(price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf))
 
 
 def _with_replayed(

@@ -7,7 +7,7 @@ import re
 from typing import Literal, NamedTuple
 
 from evo.keyed import KeyedStream
-from evo.logs.languages import named
+from evo.logs.languages import KEEPS_FORM, named
 from evo.models.offline.program import parse
 
 Format = Literal["block", "tagged", "difference", "tagged difference"]
@@ -26,6 +26,7 @@ class Parent(NamedTuple):
     text: str
     before: str = ""
     after: str = ""
+    compiled: bool = False  # a program of a task in another language than Python
 
 
 def find_parent(prompt: str) -> Parent | None:
@@ -43,13 +44,16 @@ def find_parent(prompt: str) -> Parent | None:
     unnamed = [text for tag, text in blocks if not tag and _defines(text)]
     if unnamed and not blocks[-1][0]:
         return make_parent("python", unnamed[-1])
-    return make_parent(blocks[-1][0] or "text", blocks[-1][1])
+    language = blocks[-1][0] or "text"
+    compiled = KEEPS_FORM in prompt and bool(named(language))
+    return make_parent(language, blocks[-1][1], compiled=compiled)
 
 
-def make_parent(language: str, text: str) -> Parent:
+def make_parent(language: str, text: str, *, compiled: bool = False) -> Parent:
     """Returns a text as a parent, of a program between marks only what they enclose."""
-    marked = _EVOLVE.fullmatch(text) if language == "python" or named(language) else None
-    return Parent(language, marked[2], marked[1], marked[3]) if marked else Parent(language, text)
+    marked = _EVOLVE.fullmatch(text) if language == "python" or compiled else None
+    before, text, after = marked.groups() if marked else ("", text, "")
+    return Parent(language, text, before, after, compiled)
 
 
 def _code(text: str) -> bool:

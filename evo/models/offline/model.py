@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evo.keyed import KeyedStream
-from evo.logs.languages import named
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
 from evo.models.offline.bank import WORDS
 from evo.models.offline.edits import edit, edit_numbers
@@ -86,7 +85,7 @@ def _rewrite(
         child, words = _rewrite_program(parent.text, draws, boldness=temperature / 0.6)
         if failure not in ("none", "truncated"):
             child = spoil(child, failure, draws)
-    elif named(parent.language):
+    elif parent.compiled:
         child, words = edit_numbers(parent.text, draws)
         child = child.replace(";", "", 1) if breaks else child
     else:

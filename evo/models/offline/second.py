@@ -45,7 +45,7 @@ def prepare(parent: Parent, prompt: str, key: object) -> tuple[Parent, bool]:
     current = next((text for words, text in blocks.items() if words.startswith("current")), None)
     partner = next((text for words, text in blocks.items() if "to mix in" in words), None)
     if current is not None:
-        parent = make_parent(parent.language, current)
+        parent = make_parent(parent.language, current, compiled=parent.compiled)
     text, python = parent.text, parent.language == "python"
     if partner is not None:
         mix = _mix_programs if python else _mix_texts
