@@ -120,7 +120,7 @@ def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) 
     here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
     with (
         local.LocalCluster(
-            cores=1, memory="2GB", scheduler_options={"dashboard_address": None}
+            cores=1, memory="2GB", scheduler_options={"dashboard_address": "127.0.0.1:0"}
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
