@@ -181,6 +181,8 @@ class Waves:
             self._limits,
             once=1 if several else len(waiting),
         )
+        if len(self._payers) == 1:  # its generations come one after another in any case
+            count = min(count, 1)
         return [place for place, _ in itertools.islice(order, count)]
 
     def _further(self, place: int) -> int:
