@@ -71,7 +71,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Supervision:
-    """Who grants the requests of a gate, and is told of each.
+    """What controls the requests of a gate from outside, such as the arm of an engine.
 
     Attributes:
         turnstile: Where requests wait until they are granted; None: they do not wait.
@@ -110,7 +110,7 @@ class Gate(HttpServer):
             request, and a model that heeds it answers equal requests alike. None: the client's
             seed is forwarded.
         logged: Begin a log below logs/local even without a budget.
-        supervision: Who grants requests, such as the arm of an engine.
+        supervision: What grants requests and listens to their outcomes (default: nothing).
 
     ValueError: an argument is out of range, the model unknown, or its endpoint or key missing. On
     entering, LogError: the log cannot be had, or is that of another model.

@@ -56,7 +56,7 @@ def _missing_calls(log: Log) -> Iterator[str]:
         place = (child.generation, child.index)
         header, who = log.header.at_generation(child.generation), _named(child)
         apart = log.has_call(*place) or log.header.compact
-        if not apart and log.child(*place).reply is None:  # one that was told may hold it itself
+        if not apart and log.child(*place).reply is None:  # or its own line holds it
             yield f"{who} has no line of its call"
             continue
         others = drafts[child.reply_key(header.children)[:2]]

@@ -5,8 +5,8 @@ study, or for any other folder: everything in it heeds it, and "/" is everything
 absolute and mean the same on every machine.
 
 A pause stands until somebody asks to go on: whoever begins meanwhile waits as well. A stop is for
-the sessions of that moment. Sessions renew a note of what they work on, so that who asks is told
-how many will hear it.
+the sessions of that moment. Each session keeps a note of its logs in the server and renews
+it, so that whoever makes a request learns how many sessions will act on it.
 """
 
 from __future__ import annotations

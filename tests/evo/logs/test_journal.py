@@ -26,6 +26,8 @@ def test_a_line_that_another_thread_appends_meanwhile_is_no_cut(
 
         monkeypatch.setattr(journal.os, "stat", and_then_append)
         writer.check_in_place()
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    assert len(lines) == 2  # the header, and what was appended between the two looks
 
 
 def test_a_file_that_was_cut_is_found_even_if_lines_follow(tmp_path: Path) -> None:
