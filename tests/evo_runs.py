@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 import evo
-from evo.logs.records import Child, InstanceCall
+from evo.logs.records import Advice, Child, InstanceCall
 from evo.studies.allocation.loop import state_digest
 
 QUIET = {"progress": False}
 
 
-def timeless(calls: Sequence[Child | InstanceCall]) -> list[bytes]:
+def timeless(calls: Sequence[Child | InstanceCall | Advice]) -> list[bytes]:
     """Children and calls as bytes, without times, and whoever paid for them."""
     kept = []
     for call in calls:
@@ -29,7 +29,7 @@ def timeless(calls: Sequence[Child | InstanceCall]) -> list[bytes]:
 
 def same_run(one: evo.Log, other: evo.Log) -> bool:
     """Whether two logs hold the same children and calls."""
-    parts = ("children", "instance_calls", "critic_calls")
+    parts = ("children", "instance_calls", "critic_calls", "advice_calls")
     return all(timeless(getattr(one, part)) == timeless(getattr(other, part)) for part in parts)
 
 

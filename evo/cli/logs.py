@@ -17,10 +17,8 @@ from evo.logs.escapes import plain_text
 if TYPE_CHECKING:
     from evo.gate.log import GateLog
     from evo.logs.log import Log
-    from evo.logs.records import Header, InstanceCall, LoggedCall, Outcome
+    from evo.logs.records import AnyCall, Header
     from evo.runs.progress import Tally
-
-    Call = Outcome | InstanceCall | LoggedCall
 
 QUANTILES = (0.5, 0.9, 0.99)
 LONGEST = 150  # characters of a message that `evo show` prints
@@ -79,6 +77,8 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             print(f"{count} rejected by the filter {name}")
         for name, count in sorted(log.exclusions.items()):
             print(f"{count} kept out of the archive by the filter {name}")
+        for generation, text in log.advice:
+            print(plain_text(f"advice from generation {generation} on:\n{text}"))
         if models := _by_model(log):
             print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
         _show_failures(log)
@@ -223,15 +223,15 @@ def stats(logs: LogPaths) -> int:
     return 0
 
 
-def _by_model(log: Log) -> dict[str, list[Call]]:
+def _by_model(log: Log) -> dict[str, list[AnyCall]]:
     """Returns the calls of a log by the model that they asked; none where all asked the same."""
-    found: dict[str, list[Call]] = {}
+    found: dict[str, list[AnyCall]] = {}
     for call in log.calls:
         found.setdefault(log.header.asked_of(call).model.name, []).append(call)
     return found if len(found) > 1 else {}
 
 
-def _model_row(log: Log, name: str, calls: Sequence[Call]) -> tuple[object, ...]:
+def _model_row(log: Log, name: str, calls: Sequence[AnyCall]) -> tuple[object, ...]:
     """Returns the row of a model: its calls, their results and their cost."""
     judged = [call.evaluation for call in calls if hasattr(call, "evaluation")]
     ok, tally = sum(each.status == "ok" for each in judged), _tally_of(calls, log.header)
@@ -239,7 +239,7 @@ def _model_row(log: Log, name: str, calls: Sequence[Call]) -> tuple[object, ...]
     return (name, tally.calls, ok, len(judged) - ok, f"{tally.tokens:,.0f}", money)
 
 
-def _tally_of(calls: Sequence[Call], header: Header) -> Tally:
+def _tally_of(calls: Sequence[AnyCall], header: Header) -> Tally:
     """Returns the totals of some calls of a log."""
     from evo.runs.progress import Tally
 
@@ -249,7 +249,7 @@ def _tally_of(calls: Sequence[Call], header: Header) -> Tally:
     return tally
 
 
-def _latencies(call: Call) -> list[float]:
+def _latencies(call: AnyCall) -> list[float]:
     """Returns how long the requests of a call waited for their answers."""
     return [a.latency for a in call.attempts if a.latency is not None and not a.cached]
 

@@ -100,6 +100,7 @@ def parameters_of(header: Header) -> dict[str, object]:
         "draws": header.draws,
         "confirm": header.confirm,
         "inspirations": header.inspirations,
+        "advice": header.advice,
         "filters": ", ".join(each.name for each in header.filters),
         "condition": header.condition,
     }

@@ -11,22 +11,23 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from evo.logs.best import Best
 from evo.logs.calls import joined
 from evo.logs.constructions import kept_value
 from evo.logs.cost import usage_tokens
 from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
+    Advice,
+    AnyCall,
     Child,
     Confirmation,
     CriticCall,
-    Evaluation,
     Generation,
     Header,
     Initial,
@@ -55,7 +56,7 @@ Span = tuple[int, int]
 
 LeanLine = (
     Header | Initial | Plan | Outcome | Generation | RunEnd | Session | InstanceCall | CriticCall
-    | LoggedCall | Confirmation | Tick
+    | LoggedCall | Advice | Confirmation | Tick
 )  # fmt: skip
 """`Line`, a child and its call without their texts."""
 
@@ -66,22 +67,6 @@ line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 def log_reader(path: Path) -> Reader[LeanLine]:
     """Returns what reads a run's log, without the children's texts."""
     return Reader(path, _lean_decoder, first=Header)
-
-
-@dataclass(frozen=True)
-class Best:
-    """A program (None in a compact log) with its evaluation, place and, where kept, its value."""
-
-    program: str | None
-    evaluation: Evaluation
-    generation: int
-    index: int
-    value: object = None
-
-    @property
-    def fitness(self) -> float | None:
-        """The fitness of its evaluation."""
-        return self.evaluation.fitness
 
 
 class Log:
@@ -100,6 +85,7 @@ class Log:
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
             that was repeated after a failure, each in the order made.
         critic_calls: Calls of the critic, likewise.
+        advice_calls: Calls for advice, in the order made.
         replies: Calls without a child, by generation, index and draft: of children that are still
             to be evaluated, drafts that were not chosen, and, by a negative draft, what failed.
         generations: Complete generations, in order.
@@ -122,6 +108,7 @@ class Log:
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
         self.critic_calls: list[CriticCall] = []
+        self.advice_calls: list[Advice] = []
         self.ended = False
         self._tick: Tick | None = None
         self.reader = log_reader(path)
@@ -149,6 +136,8 @@ class Log:
                     self.critic_calls.append(record)
                 case InstanceCall():
                     self.instance_calls.append(record)
+                case Advice():
+                    self.advice_calls.append(record)
                 case LoggedCall():
                     key = (record.generation, record.index, record.draft)
                     self._asked[key] = record, self._span()
@@ -246,14 +235,19 @@ class Log:
         return found
 
     @property
-    def calls(self) -> list[Outcome | InstanceCall | LoggedCall]:
-        """Every call that this run made: of children, drafts included, of evaluations and critics.
+    def calls(self) -> list[AnyCall]:
+        """Every call that this run made: of children and drafts, evaluations, critics, for advice.
 
         A fork's log holds others besides, which are inherited.
         """
-        every: list[Outcome | InstanceCall | LoggedCall] = [*self.outcomes, *self.instance_calls]
-        every += [*self.critic_calls, *(call for call, _ in self._asked.values())]
+        every: list[AnyCall] = [*self.outcomes, *self.instance_calls, *self.critic_calls]
+        every += [*self.advice_calls, *(call for call, _ in self._asked.values())]
         return [call for call in every if not call.inherited]
+
+    @property
+    def advice(self) -> list[tuple[int, str]]:
+        """What a model advised, each with the first generation whose prompts show it."""
+        return [(each.generation, each.reply) for each in self.advice_calls if each.reply]
 
     def inherits(self, generation: int) -> bool:
         """Whether a generation was made, and paid for, by the run that this one left."""

@@ -24,6 +24,7 @@ from evo.logs.journal import (
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
 from evo.logs.means import mean
 from evo.logs.records import (
+    Advice,
     Child,
     Confirmation,
     Generation,
@@ -269,11 +270,12 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Inheri
     initial = [log.initial] if log.initial else []
     generation_of = generations_of_calls(log.header, children, len(log.generations) + 1)
     records: Iterable[
-        Initial | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation
+        Initial | Advice | Plan | InstanceCall | ReplyLine | Outcome | Confirmation | Generation
     ]
     records = itertools.chain(
-        log.plans.values(), log.requests.values(), log.instance_calls, log.critic_calls, initial,
-        log.replies.values(), children, log.confirmations.values(), log.generations,
+        log.advice_calls, log.plans.values(), log.requests.values(), log.instance_calls,
+        log.critic_calls, initial, log.replies.values(), children, log.confirmations.values(),
+        log.generations,
     )  # fmt: skip
     for record in records:
         generation = 0 if isinstance(record, Initial) else generation_of(record)

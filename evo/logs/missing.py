@@ -28,6 +28,7 @@ def missing_lines(log: Log) -> Iterator[str]:
     if log.initial is None and (log.outcomes or log.generations):
         yield "the evaluation of the initial program is missing"
     yield from _missing_plans(log)
+    yield from _missing_advice(log)
     if log.header.schema >= _CALLS_APART:
         yield from _missing_calls(log)
     yield from _missing_instance_calls(log)
@@ -47,6 +48,14 @@ def _missing_plans(log: Log) -> Iterator[str]:
     asked = {child.request for child in log.outcomes if child.request is not None}
     for request in sorted(asked - log.requests.keys()):
         yield f"the plan of request {request} is missing"
+
+
+def _missing_advice(log: Log) -> Iterator[str]:
+    """Yields the generations before which a model was asked for advice, with no line of that."""
+    asked = {call.generation for call in log.advice_calls if not call.again}
+    for number in sorted({child.generation for child in log.outcomes} - asked):
+        if log.header.advises(number):
+            yield f"the call for advice before generation {number} is missing"
 
 
 def _missing_calls(log: Log) -> Iterator[str]:

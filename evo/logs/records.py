@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from evo.logs import inputs, literals
+from evo.logs import evaluations, inputs, literals
 from evo.logs.types import JsonObject
 
 SCHEMA = 3
@@ -22,8 +22,10 @@ EndReason = literals.EndReason
 AskedModel = inputs.AskedModel
 Bar = inputs.Bar
 CriticRecord = inputs.CriticRecord
+Evaluation = evaluations.Evaluation
 Evolves = inputs.Evolves
 FilterRecord = inputs.FilterRecord
+Instance = evaluations.Instance
 Int = inputs.Int
 Isolation = inputs.Isolation
 Limits = inputs.Limits
@@ -55,56 +57,6 @@ class Attempt(Record, frozen=True, kw_only=True):
     cached: bool = False
     sent: bool = True
     rates: dict[str, float | None] = {}
-
-
-class Instance(Record, frozen=True, kw_only=True):
-    """Outcome on one instance of a data set.
-
-    The `score` is in [0, 1] unless the task says otherwise. Where it is None it counts as 0; one
-    that is not `ok` and has a score has what the task counts for it.
-    """
-
-    id: str
-    status: Status
-    score: float | None = None
-
-
-class Evaluation(Record, frozen=True, kw_only=True):
-    """Status, fitness and metrics of one program.
-
-    Attributes:
-        status: The fitness is None unless this is `ok`; None: an import does not say.
-        fitness: Higher is better, 1.0 is the best published construction; the mean over `draws`.
-        metrics: Named finite numbers besides the fitness, for instance `objective`.
-        error: Why it is not `ok`, with captured output; or a warning if it is.
-        seconds: Wall time; None where an imported log does not say.
-        value: What the program returned, as nested lists, on request for pictures; never in a log.
-        notes: The evaluator's remarks on the program, for the model to read; see
-            `evo.prompt.feedback`.
-        stages: The score in each stage that was run, of an evaluation in stages.
-        audit: What a program that a stage refused would have had, where that was tried; no search
-            sees it.
-    """
-
-    status: Status | None
-    fitness: float | None = None
-    metrics: dict[str, float] = {}
-    error: str | None = None
-    seconds: float | None = 0.0
-    instances: tuple[Instance, ...] = ()
-    draws: Int = 1
-    fitness_sd: float | None = None
-    value: object = None
-    notes: str = ""
-    stages: tuple[float, ...] = ()
-    audit: Evaluation | None = None
-
-    def __post_init__(self) -> None:
-        if (self.status == "ok") != (self.fitness is not None):
-            raise ValueError(
-                f"an evaluation has a fitness if and only if its status is 'ok', "
-                f"got status {self.status!r} and fitness {self.fitness!r}"
-            )
 
 
 class Segment(Record, frozen=True, kw_only=True):
@@ -144,6 +96,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         asynchronous: Whether each child is planned from the children that are complete by then,
             without a barrier between generations, which are the next N complete ones each.
         audit: One in so many children that a stage refused is evaluated in full; 0: none is.
+        advice: A model is asked for advice after each so many generations; 0: never.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
         source: The tool that wrote the original of an imported log; `lost` names what is missing.
@@ -177,6 +130,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     confirm: Int = 0
     spending: bool = False
     audit: Int = 0
+    advice: Int = 0
     protocol: str = ""
     condition: str = ""
     fork: Fork | None = None
@@ -213,6 +167,11 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         if self.asks is not None and type(call) is InstanceCall:
             return self.asks
         return self.with_model(getattr(call, "model", ""))
+
+    def advises(self, generation: int) -> bool:
+        """Whether a model is asked for advice before the children of a generation are planned."""
+        every = self.at_generation(generation).advice
+        return every > 0 and generation > 1 and (generation - 1) % every == 0
 
     def at_generation(self, generation: int) -> Header:
         """Returns what a generation is made under: this, or a segment of before the fork."""
@@ -379,6 +338,22 @@ class ReplyLine(LoggedCall, frozen=True, kw_only=True, tag_field="kind", tag="re
     reasoning: str | None = None
 
 
+class Advice(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="advice"):
+    """A call for advice on the search, made before the children of a generation are planned.
+
+    The advice is the `reply` to messages of this `prompt_hash` and stands in all prompts until the
+    next one; without a reply the earlier one goes on standing. `again`: it failed for a reason that
+    ended the run, or was ended with it. It counts, and is made again if the run goes on.
+    """
+
+    generation: Int
+    prompt_hash: str
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+    reasoning: str | None = None
+    again: bool = False
+
+
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
     """Seconds that a generation has taken so far, written once a second in case of a kill."""
 
@@ -432,6 +407,9 @@ class RunEnd(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Aside = Session | InstanceCall | CriticCall | ReplyLine | Confirmation | Tick
+Aside = Session | InstanceCall | CriticCall | ReplyLine | Advice | Confirmation | Tick
+AnyCall = Outcome | InstanceCall | LoggedCall | Advice
+"""A line that holds a call, or a child with its own."""
+
 Line = Header | Initial | Plan | Child | Generation | RunEnd | Aside
 """Every kind of line in a log."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from evo.logs.records import Child, Model, Sampling
+from evo.logs.records import Advice, Child, Model, Sampling
 from evo.models.client import Call, CallCancelled, Messages, prompt_hash
 
 
@@ -20,6 +20,7 @@ class RecordedModel:
         model: Its model.
         sampling: How that was sampled.
         width: The children of a generation, N.
+        advice: Calls for advice, by generation; each has index N.
         compact: Whether the log has no replies.
     """
 
@@ -30,16 +31,20 @@ class RecordedModel:
         model: Model,
         sampling: Sampling,
         width: int = 1,
+        advice: Mapping[int, Advice] | None = None,
         compact: bool = False,
     ) -> None:
         self.model, self.sampling, self._compact = model, sampling, compact
-        self._children = {child.reply_key(width)[:2]: child for child in children}
+        self._made: dict[tuple[int, int], Child | Advice] = {
+            child.reply_key(width)[:2]: child for child in children
+        }
+        self._made |= {(number, width): call for number, call in (advice or {}).items()}
         self._differing: set[tuple[int, int]] = set()
         self._cancelled = False
 
     @property
     def differing(self) -> list[tuple[int, int]]:
-        """(generation, index) of children whose prompt is not the logged one, in order."""
+        """(generation, index) of calls whose prompt is not the logged one, in order."""
         return sorted(self._differing)
 
     def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
@@ -49,14 +54,14 @@ class RecordedModel:
         if self._compact:
             raise ReplyMissing("a compact log holds no replies, so it cannot be rerun")
         place = (generation, index)
-        child = self._children.get(place)
-        if child is None:
+        made = self._made.get(place)
+        if made is None:
             raise ReplyMissing(f"the log holds no child {index} of generation {generation}")
-        if prompt_hash(messages) != child.prompt_hash:
+        if prompt_hash(messages) != made.prompt_hash:
             self._differing.add(place)
-        answered = child.reply is not None and child.attempts
-        finish = child.attempts[-1].finish_reason if answered else None
-        return Call(child.attempts, child.reply, child.reasoning, finish)
+        answered = made.reply is not None and made.attempts
+        finish = made.attempts[-1].finish_reason if answered else None
+        return Call(made.attempts, made.reply, made.reasoning, finish)
 
     def cancel(self) -> None:
         """Makes later calls raise `CallCancelled`."""

@@ -1,5 +1,12 @@
 """From parents and feedback to the messages of a call, and from a reply to a program. All pure."""
 
+from evo.prompt.advice import (
+    GenerationSummary,
+    TriedRewrite,
+    advice_messages,
+    placed,
+    read_advice,
+)
 from evo.prompt.messages import (
     EXACT_VERSION,
     NOTED_VERSION,
@@ -25,10 +32,13 @@ __all__ = [
     "PROMPT_VERSION",
     "TOLD_VERSION",
     "WRITTEN_VERSION",
+    "GenerationSummary",
     "Message",
     "NoMatch",
     "ShownProgram",
     "TriedProgram",
+    "TriedRewrite",
+    "advice_messages",
     "apply_blocks",
     "build_messages",
     "feedback",
@@ -36,6 +46,8 @@ __all__ = [
     "inspire",
     "last_line",
     "parse_reply",
+    "placed",
     "public_metrics",
+    "read_advice",
     "reply_of_files",
 ]

@@ -90,6 +90,7 @@ def build_messages(
     mixed: Sequence[ShownProgram] = (),
     inspirations: Sequence[ShownProgram] = (),
     feedback: str = "",
+    advice: str = "",
     operator: str = "rewrite",
     edits: Edits = "rewrite",
     rules: str = "",
@@ -106,23 +107,19 @@ def build_messages(
         mixed: Programs to mix in.
         inspirations: Other programs to show.
         feedback: Lines about the parent and recent failures; see `feedback`.
+        advice: Lines of advice on the search; see `evo.prompt.advice`.
         operator: One of `OPERATORS`.
         edits: Whether the reply is a full rewrite, or SEARCH/REPLACE blocks.
         rules: Sentences about what a program may not change, each with a space behind it.
     """
     several = bool(task.program_files)
     whole = edits == "rewrite" and not several
+    what, block = words_for(task)
     if task.language:
-        what, block = "program", LANGUAGES[task.language].fences[0]
         rules = f"{KEEPS_FORM} {rules}"
     elif task.evolves == "python":
-        what, block = "program", "python"
         rules = f"Keep the names and signatures of its functions. {rules}"
-    else:
-        what, block = "text", "text"
-    texts = [program, *(other.program for other in (*mixed, *inspirations))]
-    runs = [len(run) for text in texts for run in re.findall("`+", text)]
-    fence = "`" * max(3, 1 + max(runs, default=0))
+    fence = fence_around([program, *(other.program for other in (*mixed, *inspirations))])
     if several:
         asked = _asked_files(task, program, edits)
     elif edits == "rewrite":
@@ -133,16 +130,16 @@ def build_messages(
     others = [(f"Another {what}, to mix in", each) for each in mixed]
     others += [(f"Another {what}", each) for each in inspirations]
     shown = "".join(
-        f"{who} (fitness {_stated(other.fitness)}):\n"
-        f"{_blocks(other.program, several, fence, block)}"
+        f"{who} (fitness {stated(other.fitness)}):\n"
+        f"{in_blocks(other.program, several, fence, block)}"
         for who, other in others
     )
     last = f"Give one {fence}{block} block."
     if several:
         last = f"Give each file that you change, in a {fence} block below its header line."
     user = (
-        f"{shown}Current {what} (fitness {_stated(fitness)}; higher is better):\n"
-        f"{_blocks(program, several, fence, block)}{feedback}"
+        f"{shown}Current {what} (fitness {stated(fitness)}; higher is better):\n"
+        f"{in_blocks(program, several, fence, block)}{feedback}{advice}"
         f"{'Rewrite it in full' if whole else 'Change it'} so that its fitness is "
         f"higher. {OPERATORS[operator].format(what=what)}{rules}"
         + (last if edits == "rewrite" else BLOCKS.format(what=what))
@@ -150,7 +147,20 @@ def build_messages(
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-def _blocks(program: str, several: bool, fence: str, block: str) -> str:
+def words_for(task: TaskRecord) -> tuple[str, str]:
+    """Returns in a word what evolves on a task, and the tag of its code blocks."""
+    if task.language:
+        return "program", LANGUAGES[task.language].fences[0]
+    return ("program", "python") if task.evolves == "python" else ("text", "text")
+
+
+def fence_around(texts: Iterable[str]) -> str:
+    """Returns a fence of code blocks that is longer than any run of backticks in some texts."""
+    runs = [len(run) for text in texts for run in re.findall("`+", text)]
+    return "`" * max(3, 1 + max(runs, default=0))
+
+
+def in_blocks(program: str, several: bool, fence: str, block: str) -> str:
     """Returns a program in its code block, or each of its files in one below its header line."""
     if not several:
         return f"{fence}{block}\n{program.rstrip()}\n{fence}\n"
@@ -179,7 +189,8 @@ def _asked_files(task: TaskRecord, program: str, edits: Edits) -> str:
     return asked
 
 
-def _stated(fitness: float | None) -> str:
+def stated(fitness: float | None) -> str:
+    """Returns a fitness as prompts state it, rounded."""
     return "none yet: it does not run or is not valid" if fitness is None else f"{fitness:.6f}"
 
 

@@ -43,7 +43,7 @@ def parse_reply(
     if reply is None or finish_reason == "length":
         return None
     # Only the last block of each tag may hold the program, and only the last of all may be open.
-    found = {block["tag"]: block for block in _BLOCK.finditer(_without_thoughts(reply))}
+    found = {block["tag"]: block for block in _BLOCK.finditer(without_thoughts(reply))}
     blocks = sorted(found.values(), key=re.Match.start)
     if blocks and blocks[-1]["end"] is None:
         return None
@@ -58,7 +58,7 @@ def parse_reply(
     return body + "\n" if body.strip() else None
 
 
-def _without_thoughts(reply: str) -> str:
+def without_thoughts(reply: str) -> str:
     """Returns a reply without what stands in <think>...</think>, and with plain line ends.
 
     Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
@@ -82,7 +82,7 @@ def apply_blocks(program: str, reply: str) -> str:
     Raises:
         NoMatch: There is no block, or one does not match, which the message names.
     """
-    blocks = _changes(_without_thoughts(reply))
+    blocks = _changes(without_thoughts(reply))
     if not blocks:
         raise NoMatch("no SEARCH/REPLACE block")
     if len(blocks) > MOST_BLOCKS:
@@ -140,7 +140,7 @@ def files_after(reply: str, parent: str, task: TaskRecord, edits: Edits) -> str:
     Raises:
         NoMatch: The reply gives no file, is cut, or a block does not fit its file.
     """
-    files, reply = unpack(parent), _without_thoughts(reply)
+    files, reply = unpack(parent), without_thoughts(reply)
     given = _files_given(_CHANGE.sub("", reply) if edits == "diff" else reply)
     names = [*files, *(name for name in given if may_be_new(name, task.program_files, task.files))]
     changed = {name: given[name] for name in names if name in given}

@@ -17,10 +17,10 @@ import msgspec
 from evo.filters.base import exclusion, refusal
 from evo.filters.registry import filters_of
 from evo.logs.calls import parted, without_call
-from evo.logs.cost import RATES
 from evo.logs.journal import LogError, Writer
 from evo.logs.log import Log
 from evo.logs.records import (
+    Advice,
     Child,
     CriticCall,
     Evaluation,
@@ -36,6 +36,7 @@ from evo.logs.records import (
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
 from evo.runs.accept import Confirm
+from evo.runs.advice import Advise
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
 from evo.runs.bounds import kept_for_checks
 from evo.runs.dataset import InstanceEvaluator
@@ -53,6 +54,7 @@ from evo.runs.judge import draw_of
 from evo.runs.loop import Steps
 from evo.runs.planning import Planner
 from evo.runs.race import Race
+from evo.runs.rates import with_rates
 from evo.runs.resources import Resources
 from evo.runs.settings import Event, EventKind
 from evo.runs.stages import evaluate_step
@@ -101,7 +103,8 @@ class Arm:
         hand = resources.hand
         self._changed = threading.Condition(threading.RLock()) if hand is None else hand.changed
         window = header.children if hand is not None else resources.settings.max_concurrent
-        self._machine = machine_of(self.state, self._with_rates, window=window)
+        stamp = functools.partial(with_rates, header, self.state)
+        self._machine = machine_of(self.state, stamp, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
         self._on_child: Callable[[Child], None] = lambda child: None
@@ -125,7 +128,7 @@ class Arm:
             LogError: The log is compact and cannot go on.
         """
         state = self.state
-        if log is not None:  # what a call costs is fixed when it is made: see `_with_rates`
+        if log is not None:  # what a call costs is fixed when it is made: see `with_rates`
             models = {name: getattr(log.header, name) for name in ("model", "models", "critic")}
             state.header = msgspec.structs.replace(state.header, **models)
             for logged in lines_of(log):
@@ -343,23 +346,8 @@ class Arm:
                 self._tell("generation", line)
             case RunEnd() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
-            case CriticCall() | InstanceCall() | ReplyLine():
+            case CriticCall() | InstanceCall() | ReplyLine() | Advice():
                 self._resources.tally.add(line.attempts, self.header.asked_of(line))
-
-    def _with_rates(self, line: Line) -> Line:
-        """Returns a line whose calls keep their prices, if these are no longer the header's."""
-        if not isinstance(line, Child | InstanceCall | ReplyLine):
-            return line
-        now, logged = (each.asked_of(line).model for each in (self.header, self.state.header))
-        rates = {n: getattr(now, n) for n in RATES if getattr(now, n) != getattr(logged, n)}
-        if isinstance(line, Child):  # a reply of an earlier session has its own
-            known = self.state.replies.get((line.generation, line.index, line.draft))
-            if known is not None:
-                return msgspec.structs.replace(line, attempts=known.attempts)
-        if not rates:
-            return line
-        attempts = (msgspec.structs.replace(each, rates=rates) for each in line.attempts)
-        return msgspec.structs.replace(line, attempts=tuple(attempts))
 
     def _tick(self) -> list[Tick]:
         """Returns the time of the generation under way, at most once a second."""
@@ -416,6 +404,7 @@ class Arm:
             evaluate=self._evaluate,
             filters=filters_of(header) if header.filters else (),
             race=race.race if race else None,
+            advise=Advise(self._machine.log) if header.advice else None,
             accept=Confirm(header, self._machine.log) if header.confirm else None,
         )
 

@@ -23,6 +23,8 @@ class CostBound:
         generations: T.
         final: Of the test at the end.
         shared: Generations that a fork inherits, 0 included; they cost nothing.
+        advised: The generations before which a model is asked for advice.
+        advice: Of that call.
     """
 
     initial: Mapping[str, float]
@@ -30,11 +32,20 @@ class CostBound:
     generations: int
     final: Mapping[str, float] = field(default_factory=dict)
     shared: int = 0
+    advised: tuple[int, ...] = ()
+    advice: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, generation: int) -> Mapping[str, float]:
+        """Returns the most that a generation may cost, by unit."""
+        if generation not in self.advised:
+            return self.generation if generation else self.initial
+        return {unit: most + self.advice[unit] for unit, most in self.generation.items()}
 
     @property
     def total(self) -> dict[str, float]:
         """The most that all of the run may cost, by unit."""
         parts = [self.initial] * (not self.shared) + [self.final] * bool(self.final)
+        parts += [self.advice for number in self.advised if number >= self.shared]
         number = self.generations + 1 - max(self.shared, 1)
         return {
             unit: math.fsum([number * most if number else 0.0, *(each[unit] for each in parts)])
@@ -59,7 +70,7 @@ def affordable(runs: Sequence[CostBound], limits: Mapping[str, float]) -> int | 
                 continue
             if any(spent[unit] >= limit for unit, limit in limits.items()):
                 return max(0, generation - 1)
-            cost = run.generation if generation else run.initial
+            cost = run.of(generation)
             spent = {unit: amount + cost[unit] for unit, amount in spent.items()}
     return longest
 
@@ -87,6 +98,8 @@ def cost_bound(header: Header, generations: int, *, retries: int) -> CostBound:
         generations=generations,
         final=total(held, held if scored else 0),
         shared=header.fork.at + 1 if header.fork else 0,
+        advised=tuple(filter(header.advises, range(generations + 1))),
+        advice=_most_of_call(header, retries),
     )
 
 

@@ -125,6 +125,7 @@ def make_header(
         confirm=confirm,
         spending=bool(given["spending"]),
         audit=_checked_audit(given, loaded),
+        advice=at_least("advice", given["advice"], 0),
         protocol=given["protocol"],
         condition=given["condition"],
         versions=software_versions(),
@@ -155,7 +156,7 @@ def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> 
 
 def _prompt_version(given: ConfigurationOptions, *, searched: bool) -> int:
     """Returns the version of the prompt's wording; the plain one is that of the first logs."""
-    if given["feedback"]:
+    if given["feedback"] or given["advice"]:
         return WRITTEN_VERSION
     if given["inspirations"] and given["confirm"]:
         return EXACT_VERSION
@@ -239,7 +240,7 @@ def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, 
 
 def _checked_order(given: ConfigurationOptions) -> bool:
     """Returns whether a run has no barrier; raises ValueError where it needs one."""
-    for name in ("confirm", "batches"):
+    for name in ("confirm", "batches", "advice"):
         if given["asynchronous"] and given[name]:
             raise ValueError(
                 f"{name}: needs whole generations, which asynchronous=True does without; leave one "

@@ -29,6 +29,9 @@ from evo.tasks.task import Task, load_task
 CHARACTERS = (3.0, 5.0)
 """Characters a token, from dense programs to plain English."""
 
+ADVICE = 200
+"""Characters of an advice at least."""
+
 SPEED = (20.0, 150.0)
 """Completion tokens a second of one call, from slow to fast endpoints."""
 
@@ -117,6 +120,7 @@ def estimate(
 
     inside = summed([kind.seconds for kind in kinds])
     waves = max(generations * math.ceil(header.children * header.drafts / slots), 1)
+    waves += sum(map(header.advises, range(generations + 1)))
     rewrites = kinds[0].seconds  # one after another, whatever the number of slots
     return Estimate(
         runs=len(numbers),
@@ -143,7 +147,7 @@ class _Kind:
 
 
 def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
-    """Returns the calls for rewrites, those of evaluations, and those of the critic."""
+    """Returns the calls for rewrites and for advice, those of evaluations, and of the critic."""
     record, children = header.task, generations * header.children
     program = len(_initial(header))
     around = sum(len(m["content"]) for m in build_messages(record, "", 0.5))
@@ -153,6 +157,8 @@ def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
     wanted = program if header.edits == "rewrite" else min(program, 200)
     rewrite = _kind(children * header.drafts, asked, around + shown, wanted, like=like)
     kinds = [rewrite]
+    if count := sum(map(header.advises, range(generations + 1))):
+        kinds.append(_kind(count, asked[:1], around + 2 * program, ADVICE))
     asking = calls_of_evaluation(record)
     scored = children * header.drafts if header.drafts > 1 else 0  # each draft is scored
     if asking:

@@ -33,6 +33,7 @@ class Prompt:
         program: The program to rewrite.
         request: Its number from 0, in a run without a barrier.
         after: How many children were complete when it was planned, in such a run.
+        advice: Whether it asks for advice on the search instead, at index N.
     """
 
     place: Place
@@ -42,6 +43,7 @@ class Prompt:
     program: str
     request: int | None = None
     after: int | None = None
+    advice: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ fresh draws where the run confirms, and the generation is logged. The steps are 
 for this work, see `evo.runs.items`; a capability such as drafts, batches or confirmation is one
 file, and a run without it does not pass through it:
 
+    advise    what a model advises after some generations        evo.runs.advice
     plan      what each child is asked for, from the archive     evo.runs.planning
     ask       a model's reply to that                            evo.runs.ask
     filters   why a program is refused without an evaluation,    evo.filters
@@ -72,6 +73,7 @@ class Steps:
         filters: Refuse programs without an evaluation.
         race: Evaluates all new texts of a generation together before its children are made; None:
             each is evaluated as soon as its reply is there.
+        advise: Asks a model for advice, which the prompts then show, where it is due.
         accept: Returns whether a child that is better replaces the best program so far; None: it
             always does.
     """
@@ -81,6 +83,7 @@ class Steps:
     evaluate: Evaluates
     filters: Sequence[Filter] = ()
     race: Callable[[Sequence[Prompt], State, Sequence[Filter]], Step[None]] | None = None
+    advise: Callable[[State], Step[None]] | None = None
     accept: Callable[[Outcome, State], Step[bool]] | None = None
 
 
@@ -208,6 +211,8 @@ class Machine:
             number
         )  # of a fork, the original's settings up to the fork
 
+        if steps.advise is not None:
+            yield from steps.advise(state)
         prompts = steps.plan(state)
         # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
         if (header.search is not None or header.models) and state.plan is None:

@@ -101,6 +101,15 @@ class PromptOptions(TypedDict, total=False):
     inspirations: Annotated[
         int, Option("Number of the best other programs that the prompt shows.", 0)
     ]
+    advice: Annotated[
+        int,
+        Option(
+            "After each so many generations ask the model (the first of several) for advice on the "
+            "search so far, which the prompts then show (not with asynchronous; default: 0, "
+            "never).",
+            0,
+        ),
+    ]
     edits: Annotated[
         Literal["rewrite", "diff"],
         Option(

@@ -11,6 +11,7 @@ from evo.keyed import KeyedStream
 from evo.logs.journal import LogError
 from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
+from evo.logs.types import JsonObject
 from evo.models.client import prompt_hash
 from evo.prompt import (
     EXACT_VERSION,
@@ -21,6 +22,7 @@ from evo.prompt import (
     build_messages,
     feedback,
     inspire,
+    placed,
 )
 from evo.runs.dataset import text_key
 from evo.runs.items import Prompt
@@ -241,7 +243,9 @@ class _Texts:
             if header.task.instances_file:
                 self._instances = read_instances(header.task)
             self._latest = [
-                TriedProgram(entry.evaluation, self._replies_under(entry.program))
+                TriedProgram(
+                    entry.evaluation, replies_under(state, header, self._instances, entry.program)
+                )
                 for entry in state.latest(after)
             ]
 
@@ -259,7 +263,8 @@ class _Texts:
             header.task, parent.program or "", parent.evaluation.fitness,
             statement=header.statement, mixed=[_shown(each) for each in mixed],
             inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
-            feedback=shown_feedback, operator=planned.operator, edits=header.edits,
+            feedback=shown_feedback, advice=placed(state.advised) if header.advice else "",
+            operator=planned.operator, edits=header.edits,
             rules=rules_of(header) if header.filters else "",
         )  # fmt: skip
 
@@ -267,15 +272,16 @@ class _Texts:
         """Returns the program that a request has rewritten."""
         return _parent(self._state, planned.parents[0]).program or ""
 
-    def _replies_under(self, text: str | None) -> dict[str, str]:
-        """Returns what the model replied under a text, by the instance's id."""
-        if text is None or not self._header.task.asks_model:
-            return {}
-        key = text_key(text)
-        calls = (
-            (row["id"], self._state.known.get((key, i))) for i, row in enumerate(self._instances)
-        )
-        return {name: call.reply for name, call in calls if call and call.reply}
+
+def replies_under(
+    state: State, header: Header, instances: Sequence[JsonObject], text: str | None
+) -> dict[str, str]:
+    """Returns what the model replied under a text, by the instance's id."""
+    if text is None or not header.task.asks_model:
+        return {}
+    key = text_key(text)
+    calls = ((row["id"], state.known.get((key, i))) for i, row in enumerate(instances))
+    return {name: call.reply for name, call in calls if call and call.reply}
 
 
 def _shown(entry: ArchiveEntry) -> ShownProgram:
@@ -301,4 +307,7 @@ def asked_in(log: Log, generation: int) -> list[Prompt]:
     if log.header.asynchronous:
         made = [child for child in log.outcomes if child.generation == generation]
         return [planner.prompt(state, log.requests[child.request or 0]) for child in made]
+    for call in log.advice_calls:  # it was given before the generation was planned
+        if call.generation == generation:
+            state.take(call)
     return planner(state)

@@ -61,8 +61,8 @@ class Difference:
 class Rerun:
     """Differences found by playing a log again; generation 0 counts as an evaluation.
 
-    Prompts that are not the logged ones go by generation and index; where a generation would be
-    planned otherwise now, the log's plan was kept.
+    Prompts that are not the logged ones go by generation and index, which is N for advice; where a
+    generation would be planned otherwise now, the log's plan was kept.
     """
 
     log: Log
@@ -125,6 +125,7 @@ def rerun(
     model = RecordedModel(
         logged.children, model=logged.header.model, sampling=logged.header.sampling,
         width=logged.header.children,
+        advice={each.generation: each for each in logged.advice_calls if not each.again},
     )  # fmt: skip
     settings = Settings(max_concurrent=64, workers=workers, progress=False)
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
@@ -154,8 +155,9 @@ def rerun(
 
 
 def _asked(log: Log) -> list[Line]:
-    """Returns the calls of a log that stand in lines of their own."""
-    return [*log.instance_calls, *log.critic_calls, *log.replies.values()]
+    """Returns the calls of a log that stand in lines of their own and are not asked for again."""
+    ended = [call for call in log.advice_calls if call.again]
+    return [*log.instance_calls, *log.critic_calls, *log.replies.values(), *ended]
 
 
 def _read_texts(path: str | os.PathLike[str]) -> Log:
@@ -249,7 +251,7 @@ def rescore(
         task=with_function(header.task, task),
     )  # fmt: skip
     lines = evaluated_again(logged, header, metric=metric, workers=workers, all_stages=all_stages)
-    lines[1:1] = _asked(logged)
+    lines[1:1] = [*_asked(logged), *(call for call in logged.advice_calls if not call.again)]
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from evo.logs.best import Best
 from evo.logs.languages import LANGUAGES
-from evo.logs.log import Best, Log, read_log
+from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
@@ -48,6 +49,8 @@ class Asked:
         sampling: How a model would sample.
         model: Its name.
         draft: Which of a child's drafts it is, from 0.
+        advice: Whether advice on the search is wanted, with `advice=` of the options, and no child;
+            the index in its place is then N.
     """
 
     messages: Messages
@@ -57,6 +60,7 @@ class Asked:
     sampling: Sampling
     model: str
     draft: int = 0
+    advice: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ class Hand:
             messages=prompt.messages, place=prompt.place,
             parents=prompt.planned.parents or (state.best.place,), seed=call.seed,
             sampling=header.sampling, model=header.model.name, draft=call.draft,
+            advice=prompt.advice,
         )  # fmt: skip
         self.calls[call.seed] = _Open(asked, prompt.program, take)
         self.changed.notify_all()
@@ -151,7 +156,8 @@ class Searcher:
 
     Prompts may be told in any order and from any thread. What was told is in the log at once, so a
     search that was closed or killed goes on where it was when it is opened again. A critic's calls,
-    and those of a task whose evaluation asks a model, are made here.
+    and those of a task whose evaluation asks a model, are made here. With `advice=` some prompts
+    ask for advice, which is told like any reply.
 
     Args:
         task: Name, alias, folder or Task.
@@ -264,7 +270,7 @@ class Searcher:
                 dict with `fitness`, (number, notes), or an Evaluation.
 
         Returns:
-            The evaluation; None while other drafts of the child are out.
+            The evaluation; None while other drafts of the child are out, and of advice.
 
         Raises:
             ValueError: It was told already, or was not asked.
@@ -272,31 +278,41 @@ class Searcher:
         if prompt is None:
             if program is None:
                 raise ValueError("prompt: expected one that was asked, got None without program=")
-            fresh = self.ask(1)
-            if not fresh:
-                raise ValueError("prompt: none can be planned now; tell those that are out first")
-            prompt = fresh[0]
+            prompt = self._fresh()
         if program is not None and reply is not None:
             raise ValueError("program: it stands in place of a reply; give one of them")
         if evaluation is not None and (self._header.draws > 1 or self._header.confirm):
             raise ValueError("evaluation: with draws or confirm, evaluations are made here")
+        if prompt.advice and (program, evaluation) != (None, None):
+            raise ValueError("prompt: it asks for advice, which is a reply and no program")
         found = None if evaluation is None else _evaluation_of(evaluation)
         hand, place = self._hand, prompt.place
         with hand.changed:
             if prompt.seed not in hand.calls:
                 self._raise()
-                raise ValueError(
-                    f"prompt: that of generation {place[0]}, child {place[1]}, draft "
-                    f"{prompt.draft} was told already, or was never asked"
-                )
+                who = f"generation {place[0]}, child {place[1]}, draft {prompt.draft}"
+                who = f"the advice before generation {place[0]}" if prompt.advice else who
+                raise ValueError(f"prompt: that of {who} was told already, or was never asked")
             call = self._call_of(prompt, reply, program)
             hand.tell(prompt.seed, call, found)
-            if any(each.place == place for each in hand.asked):
+            if prompt.advice or any(each.place == place for each in hand.asked):
                 return None
             hand.changed.wait_for(lambda: place in hand.results or hand.ended)
         if place not in hand.results:
             self._raise()
         return hand.results.get(place)
+
+    def _fresh(self) -> Asked:
+        """Returns a prompt of a child that was not handed out before; ValueError: there is none."""
+        fresh = self.ask(1)
+        if not fresh:
+            raise ValueError("prompt: none can be planned now; tell those that are out first")
+        if fresh[0].advice:
+            self._hand.handed.discard(fresh[0].seed)  # `ask` hands it out
+            raise ValueError(
+                "prompt: none can be planned before the advice that ask() wants is told"
+            )
+        return fresh[0]
 
     def _call_of(self, prompt: Asked, reply: Any, program: str | None) -> Call:
         if program is not None:
@@ -369,7 +385,7 @@ def _under_way(log: Log) -> set[Place]:
     """Returns the children that an earlier search may have asked for, and that are not complete."""
     width, number = log.header.children, len(log.generations) + 1
     if not log.header.asynchronous:
-        return {(number, index) for index in range(width)}
+        return {(number, index) for index in range(width + 1)}  # the last one asks for advice
     complete = {child.request for child in log.outcomes}
     return {(1 + k // width, k % width) for k in log.requests if k not in complete}
 

@@ -253,7 +253,9 @@ class _Run:
     def __post_init__(self) -> None:
         header, T = self.job.header, self.job.goal.generations
         shared = header.fork.at + 1 if header.fork else 0
-        self.payer = Payer(self.job.path, _kind(header), T, header.children, shared)
+        self.payer = Payer(
+            self.job.path, _kind(header), T, header.children, shared, advised=header.advises
+        )
 
     def run_to_goal(self) -> Generator[None, bool, JobResult]:
         """Brings the log to its goal; waits for leave before it begins a generation."""

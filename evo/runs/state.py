@@ -24,6 +24,7 @@ from evo.logs.cost import Attempted, cost_of_calls
 from evo.logs.log import Log
 from evo.logs.maintenance import lines_through
 from evo.logs.records import (
+    Advice,
     Child,
     Confirmation,
     CriticCall,
@@ -41,7 +42,7 @@ from evo.logs.records import (
     Tick,
 )
 from evo.models.critics import Known, known_of
-from evo.prompt import public_metrics
+from evo.prompt import public_metrics, read_advice
 from evo.runs.mixture import Returns, added
 from evo.searches.base import Member, Place, Search, fold_one
 
@@ -91,6 +92,7 @@ class State:
         replies: Logged replies without a child, by generation, index and draft: those that are
             still to be evaluated, and drafts that were not chosen.
         failed: The lowest number of a failed call of a child, which is negative; 0: none failed.
+        advice: The calls for advice that are not to be made again, by generation.
         confirmation: The confirmation of the generation under way, if it is logged.
         returns: What each of several models has cost and gained, by its name.
         seconds: Wall time of earlier sessions on the generation under way, to a second or so.
@@ -113,10 +115,12 @@ class State:
         self.children: dict[int, Outcome] = {}
         self.replies: dict[tuple[int, int, int], ReplyLine] = {}
         self.confirmation: Confirmation | None = None
+        self.advice: dict[int, Advice] = {}
         self.failed: dict[Place, int] = {}
         self.seconds = 0.0
         self.returns: dict[str, Returns] = {}
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
+        self._advice: dict[int, list[Advice]] = {}  # likewise
         self._places: dict[Place, ArchiveEntry] = {}
         self._members: list[list[Member]] = []
         self._folded: tuple[Search, int, object] | None = None
@@ -142,6 +146,10 @@ class State:
                 self._evaluated(program_of(line), line.evaluation)
                 if line.request is not None:
                     self._add(line)
+            case Advice():
+                self._advice.setdefault(line.generation, []).append(line)
+                if not line.again:
+                    self.advice[line.generation] = line
             case Confirmation():
                 self.confirmation = line
             case Tick():
@@ -250,7 +258,9 @@ class State:
         calls = self._calls.pop(number, [])
         calls.sort(key=lambda each: (isinstance(each, CriticCall), each.program, each.index))
         drafts = self._unchosen(children)
-        every: list[Outcome | InstanceCall | ReplyLine] = [*children, *calls, *drafts]
+        asked = self._advice.pop(number, [])
+        every: list[Outcome | InstanceCall | ReplyLine | Advice]
+        every = [*children, *calls, *drafts, *asked]
         made: list[Attempted] = [each for each in every if not each.inherited]
         cost = cost_of_calls(made, self.header.at_generation(number))
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
@@ -284,6 +294,12 @@ class State:
             return self.archive[-1]
         first = max(0, 1 + after - self.header.children)
         return [entry for step in self.archive[first : 1 + after] for entry in step]
+
+    @property
+    def advised(self) -> str:
+        """The advice that prompts show by now; empty: none was given."""
+        texts = (read_advice(self.advice[each].reply) for each in sorted(self.advice, reverse=True))
+        return next(filter(None, texts), "")
 
     @property
     def barren(self) -> int:

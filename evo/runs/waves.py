@@ -13,7 +13,7 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evo.runs.budget import Ledger
@@ -29,6 +29,8 @@ class Payer:
         generations: T, the last generation that it may begin.
         children: Children of a generation.
         shared: Generations that a fork inherits, 0 included; they cost nothing.
+        advised: Says whether a model is asked for advice before a generation, which is expected to
+            cost as much as a child.
         costs: What its complete generations cost by unit, from 0 on, as far as they are logged.
         beside: What else it has cost, such as a test at its end, until that is settled.
         kept: What the test at its end is expected to cost, by unit.
@@ -40,10 +42,15 @@ class Payer:
     generations: int
     children: int = 1
     shared: int = 0
+    advised: Callable[[int], bool] = lambda number: False
     costs: list[Mapping[str, float]] = field(default_factory=list)
     beside: list[Mapping[str, float]] = field(default_factory=list)
     kept: Mapping[str, float] = field(default_factory=dict)
     over: bool = False
+
+    def asked(self, number: int) -> int:
+        """Returns how many calls a generation is expected to make, without those of its critic."""
+        return self.children + self.advised(number) if number else 1
 
     def finish(self) -> None:
         """Notes that it costs nothing more."""
@@ -218,7 +225,7 @@ class Waves:
     def _price(self, place: int, number: int) -> dict[str, float] | None:
         """Returns what a generation of a run is expected to cost; None: that is unknown."""
         payer = self._payers[place]
-        what, children = ("child", payer.children) if number else ("initial", 1)
+        what, children = "child" if number else "initial", payer.asked(number)
         dearest = self._ledger.dearest.get((payer.kind, what))
         if dearest is None:
             return None
@@ -241,7 +248,7 @@ class Waves:
             self._ledger.settled[payer.name] = number + 1
             if 0 < number < payer.shared:
                 continue
-            what, share = ("child", payer.children) if number else ("initial", 1)
+            what, share = "child" if number else "initial", payer.asked(number)
             kept = {} if number else payer.kept
             before = self._ledger.dearest.get((payer.kind, what), {})
             self._ledger.dearest[payer.kind, what] = {

@@ -166,6 +166,9 @@ def prompt(view: RunView) -> str:
     parts = [f"{text}: {planned.operator} {' and '.join(map(name, planned.parents))}."]
     if planned.inspirations:
         parts.append(f"It also shows {' and '.join(map(name, planned.inspirations))}.")
+    shown = [given for given, _ in log.advice if given <= view.place[0]]
+    if shown and log.header.at_generation(view.place[0]).advice:
+        parts.append(f"It shows the advice that was given before generation {shown[-1]}.")
     texts = [f"<b>{clean(each['role'])}</b>{_text(each['content'])}" for each in asked.messages]
     return "".join([note(" ".join(parts)), *texts])
 

@@ -23,6 +23,7 @@ from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
     SCHEMA,
+    Advice,
     Confirmation,
     CriticCall,
     Generation,
@@ -55,8 +56,8 @@ class LeanRun:
     Attributes:
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
-        calls: Calls that evaluations made on instances, calls of the critic, and drafts that were
-            not evaluated.
+        calls: Calls that evaluations made on instances, calls of the critic and for advice, and
+            drafts that were not evaluated.
         tests: Of rivals against their parents on fresh draws.
         fresh: The last session's values of the first and the final program on draws that no
             decision saw, by name; empty without any.
@@ -69,7 +70,7 @@ class LeanRun:
     initial: Initial | None
     children: list[Outcome]
     generations: list[Generation]
-    calls: list[InstanceCall | LoggedCall]
+    calls: list[InstanceCall | LoggedCall | Advice]
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
@@ -286,6 +287,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         calls=[
             *kinds.get(InstanceCall, []),
             *kinds.get(CriticCall, []),
+            *kinds.get(Advice, []),
             *asked.values(),
         ],
         tests=kinds.get(Confirmation, []),

@@ -60,7 +60,7 @@ _EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
     *("drafts", "critic", "batches", "draws", "confirm", "spending", "edits", "filters"),
-    *("models", "model_policy", "asynchronous"),
+    *("models", "model_policy", "asynchronous", "advice"),
 )
 """What identifies a run beside its task, model, N and seed."""
 
@@ -68,6 +68,7 @@ _SETTINGS = (
 def settings_of(header: Header) -> dict[str, object]:
     """What identifies a run beside its N and seed: each setting that has a value, by its name."""
     given = {name: getattr(header, name) for name in _SETTINGS}
+    given["advice"] = header.advice or None  # tables of runs without it stay as they were
     stated = msgspec.to_builtins(given, str_keys=True)
     return {"task": header.task.hash, "model": header.model.id, **_flat(stated)}
 
@@ -275,9 +276,9 @@ def instance_rows(calls: Calls) -> Rows:
 
 def attempt_rows(calls: Calls) -> Rows:
     """A row for each attempt that was paid for by this run."""
-    children = len(calls.run.children)
+    children = calls.run.children
     places = [
-        (call.generation, call.index if k < children else -1, number)
+        (call.generation, children[k].index if k < len(children) else -1, number)
         for k, call in enumerate(calls.made)
         for number in range(len(call.attempts))
     ]

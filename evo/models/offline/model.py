@@ -1,6 +1,7 @@
 """The offline model itself: from a request to a reply.
 
-The last user message determines what a request asks for:
+A system message that asks for advice on a search gets some, see `advice`. Else the last user
+message determines what a request asks for:
 
 - a line that begins with `Problem:` and no code block: an arithmetic word problem to solve;
 - a code block: a program or a text to rewrite;
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 
 from evo.keyed import KeyedStream
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
+from evo.models.offline.advice import advise, is_asked
 from evo.models.offline.bank import WORDS
 from evo.models.offline.edits import edit, edit_numbers
 from evo.models.offline.failures import draw_failure, spoil
@@ -42,6 +44,8 @@ def answer(
     later = OFFLINE_MODELS[model] != OFFLINE_VERSION
     if later and (triple := second.read_triple(system, prompt)) is not None:
         return second.score_triple(triple, seed=seed), "stop"
+    if is_asked(system):
+        return advise(prompt, key), "stop"
     if files := files_shown(prompt):
         draws = KeyedStream(OFFLINE_MODELS[model], text_of(files), key)
         return _rewrite_files(files, f"{system}\n{prompt}", draws, temperature), "stop"

@@ -218,7 +218,7 @@ def open_arm(
     header = header_of(source)
     asked = calls_of_evaluation(header.task)
     bound = cost_bound(header, 1, retries=0)
-    most = (int(bound.initial["calls"]), int(bound.generation["calls"]))
+    most = (int(bound.initial["calls"]), int(bound.generation["calls"]) + (header.advice > 0))
     free = free + 1 if free else 0
     driven = source if isinstance(source, EngineRun) else None
     if header.compact or (driven is None and header.source != "evo"):

@@ -14,6 +14,7 @@ import evo
 PARTS = {
     "filters": {"filters": "near_duplicates"},
     "models/critics.py": {"drafts": 2, "critic": "offline-2"},
+    "runs/advice.py": {"advice": 1},
     "runs/accept.py": {"draws": 2, "confirm": 2},
     "runs/budget.py": {"budget": {"calls": 9}},
     "runs/mixture.py": {"models": ["offline", "offline-2"]},
@@ -57,7 +58,9 @@ def test_a_plain_run_passes_no_part_that_it_does_not_use(plain: set[str]) -> Non
     assert not [name for name in plain if name.startswith((*PARTS, *OTHERS))]
 
 
-@pytest.mark.parametrize("part", ["filters", "runs/budget.py", "runs/mixture.py", "values.py"])
+@pytest.mark.parametrize(
+    "part", ["filters", "runs/advice.py", "runs/budget.py", "runs/mixture.py", "values.py"]
+)
 def test_a_part_is_passed_where_a_run_uses_it(part: str, tmp_path: Path) -> None:
     passed = files_passed(tmp_path / "a.jsonl", **PARTS[part])
     assert any(name.startswith(part) for name in passed)

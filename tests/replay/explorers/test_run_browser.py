@@ -263,8 +263,13 @@ def test_every_page_says_something_of_every_child(browser, log):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"search": "population", "feedback": True, "inspirations": 2}, {"draws": 2, "confirm": 2}],
-    ids=["greedy", "population with feedback", "confirmed"],
+    [
+        {},
+        {"search": "population", "feedback": True, "inspirations": 2},
+        {"draws": 2, "confirm": 2},
+        {"advice": 1},
+    ],
+    ids=["greedy", "population with feedback", "confirmed", "advised"],
 )
 def test_prompts_are_shown_as_they_were_sent(tmp_path, settings):
     log = evo.run("mmd", generations=3, children=4, seed=2, log=tmp_path / "a.jsonl",
@@ -278,6 +283,8 @@ def test_prompts_are_shown_as_they_were_sent(tmp_path, settings):
             assert "As it was sent" in page
             parents = outcome.parents or [log.generations[outcome.generation - 2].best]
             first = parents[0] if outcome.generation > 1 else (0, 0)
+            advised = settings.get("advice") and outcome.generation > 1
+            assert ("shows the advice that was given" in page) == bool(advised)
             assert ("initial program" if first == (0, 0) else f"generation {first[0]}") in page
         browser.close()
     told = [texts.prompt(look_at(RunData(fork), (4, k))) for k in range(4)]

@@ -127,7 +127,7 @@ def test_one_fields_draws_do_not_depend_on_the_others() -> None:
     ("spec", "says"),
     [
         ({"temprature": [1]}, "did you mean 'temperature'"),
-        ({"nonsense": [1]}, "known: arms, asynchronous, audit, base_url, "),
+        ({"nonsense": [1]}, "known: advice, arms, asynchronous, audit, base_url, "),
         ({"seed": [1]}, "seeds="),
         ({"children": []}, "at least one value"),
         ({"children": [2, 2]}, "twice"),

@@ -1,0 +1,181 @@
+"""Advice on a search: the messages that ask for it, and how prompts show it. All pure.
+
+It is asked for by what the log holds so far: the best programs, what was tried since the advice
+before, and what went wrong. A prompt of a child tells of its parent alone; whoever advises sees how
+the search as a whole went.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evo.logs.records import TaskRecord
+from evo.prompt.messages import (
+    Message,
+    ShownProgram,
+    fence_around,
+    in_blocks,
+    stated,
+    words_for,
+)
+from evo.prompt.replies import without_thoughts
+
+BEST, SHOWN = 3, 24_000
+"""Programs that are shown at most, and characters of those besides the best one."""
+
+GENERATIONS = 20
+"""Generations whose best fitness is told at most."""
+
+TRIED, LINES, WIDTH = 8, 12, 100
+"""Rewrites that are told of at most, changed lines of each, and characters of a line."""
+
+MOST_LINES = 2_000
+"""A longer program is not compared with its parent."""
+
+LONGEST = 2_000
+"""Characters of an advice that prompts show at most."""
+
+POINTS = 5
+"""Points of advice that are asked for."""
+
+
+@dataclass(frozen=True)
+class TriedRewrite:
+    """A child, and the parent that it rewrote.
+
+    Attributes:
+        child: Its place, fitness and program.
+        parent: Those of its parent.
+    """
+
+    child: ShownProgram
+    parent: ShownProgram
+
+    @property
+    def gain(self) -> float:
+        """How much better than its parent it is, rounded; 0 where either has no fitness."""
+        one, other = self.child.fitness, self.parent.fitness
+        return 0.0 if one is None or other is None else round(one - other, 9)
+
+
+@dataclass(frozen=True)
+class GenerationSummary:
+    """How a generation went: its number, the best fitness after it, and its children by status."""
+
+    number: int
+    best_fitness: float | None
+    statuses: tuple[tuple[str, int], ...] = ()
+
+
+def advice_messages(
+    task: TaskRecord,
+    best: Sequence[ShownProgram],
+    *,
+    generations: Sequence[GenerationSummary],
+    tried: Sequence[TriedRewrite] = (),
+    feedback: str = "",
+    earlier: str = "",
+    statement: str | None = None,
+) -> list[Message]:
+    """Returns the messages that ask for advice on a search.
+
+    Args:
+        task: What the programs are for.
+        best: The best programs, the best one first.
+        generations: How the generations went, in order.
+        tried: The rewrites since the advice before, the latest ones first.
+        feedback: Lines about the best program and recent failures; see `evo.prompt.feedback`.
+        earlier: The advice that prompts have shown so far.
+        statement: Text in place of the task's own statement.
+    """
+    what, block = words_for(task)
+    system = (
+        f"You advise on a search in which a model rewrites a {what} again and again. It sees the "
+        f"{what} to rewrite and your advice, but not what was tried before; you do. Their task: "
+        f"{statement or task.statement}\n\nAnswer with at most {POINTS} points, each in one or two "
+        "sentences on a line of its own that begins with `- `: what has helped, what to leave, "
+        "and what to try that nobody has tried. Give no code block."
+    )
+    lines = ["How the search went:", *map(_generation_line, generations[-GENERATIONS:])]
+    if shown := _chosen(tried):
+        lines += [
+            "What was tried since:",
+            *(line for each in shown for line in _rewrite_lines(each)),
+        ]
+    if earlier:
+        lines += ["The advice so far:", *earlier.splitlines()]
+    first, *others = best
+    room, also = SHOWN, list[ShownProgram]()
+    for each in others[: BEST - 1]:
+        room -= len(each.program)
+        if room >= 0:
+            also.append(each)
+    fence, several = fence_around(each.program for each in best), bool(task.program_files)
+    programs = "".join(
+        f"{who} (fitness {stated(each.fitness)}; higher is better):\n"
+        f"{in_blocks(each.program, several, fence, block)}"
+        for who, each in [
+            *((f"Another {what}", each) for each in also),
+            (f"The best {what}", first),
+        ]
+    )
+    user = "\n".join(lines) + f"\n{programs}{feedback}What should be tried next?"
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def _generation_line(each: GenerationSummary) -> str:
+    counts = ", ".join(f"{count} {status}" for status, count in each.statuses)
+    children = f", children: {counts}" if counts else ""
+    return f"- generation {each.number}: best fitness {stated(each.best_fitness)}{children}"
+
+
+def _chosen(tried: Sequence[TriedRewrite]) -> list[TriedRewrite]:
+    """Returns the rewrites that gained most and those that lost most, each program once."""
+    distinct = {each.child.program.strip(): each for each in tried}
+    ranked = sorted(distinct.values(), key=lambda each: (-each.gain, each.child.place))
+    if len(ranked) > TRIED:
+        ranked = [*ranked[: TRIED // 2], *ranked[-TRIED // 2 :]]
+    return ranked
+
+
+def _rewrite_lines(each: TriedRewrite) -> list[str]:
+    """Returns what a rewrite changed and what came of it, in lines."""
+    old, new = each.parent.program.splitlines(), each.child.program.splitlines()
+    changed: list[str] = []
+    if max(len(old), len(new)) <= MOST_LINES:
+        compared = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]
+        changed = [line for line in compared if not line.startswith("@@") and line[1:].strip()]
+    more = len(changed) - LINES
+    shown = [line if len(line) <= WIDTH else f"{line[:WIDTH]} [...]" for line in changed[:LINES]]
+    head = f"- fitness {_known(each.child.fitness)}, from {_known(each.parent.fitness)}:"
+    left = [f"  and {more} more changed lines"] if more > 0 else []
+    return [head, *(f"  {line}" for line in shown or ["nothing that can be told"]), *left]
+
+
+def _known(fitness: float | None) -> str:
+    return "none" if fitness is None else f"{fitness:.6f}"
+
+
+def read_advice(reply: str | None) -> str:
+    """Returns the advice in a reply, as prompts show it: at most `LONGEST` characters; "": none.
+
+    Thoughts and the fences of code blocks are left out, since a fence would end that of a program.
+    """
+    text = without_thoughts(reply or "")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not re.match(r"\s*(`{3}|~{3})", line)]
+    advice = "\n".join(kept)
+    if len(advice) > LONGEST:  # whole lines, unless the first one alone is longer
+        cut = advice[:LONGEST]
+        advice = cut.rpartition("\n")[0] or cut
+    return advice
+
+
+def placed(advice: str) -> str:
+    """Returns the lines by which the prompt of a child shows an advice; "": there is none."""
+    if not advice:
+        return ""
+    return f"Advice from a look over the whole search, to follow where it helps:\n{advice}\n"
