@@ -29,8 +29,9 @@ BEST, SHOWN = 3, 24_000
 GENERATIONS = 20
 """Generations whose best fitness is told at most."""
 
-TRIED, LINES, WIDTH = 8, 12, 100
-"""Rewrites that are told of at most, changed lines of each, and characters of a line."""
+TRIED, LINES, WIDTH = 8, 12, 160
+"""Rewrites that are told of at most, changed lines of each (sentences of a text), and characters of
+a line."""
 
 MOST_LINES = 2_000
 """A longer program is not compared with its parent."""
@@ -103,7 +104,7 @@ def advice_messages(
     if shown := _chosen(tried):
         lines += [
             "What was tried since:",
-            *(line for each in shown for line in _rewrite_lines(each)),
+            *(line for each in shown for line in _rewrite_lines(each, what)),
         ]
     if earlier:
         lines += ["The advice so far:", *earlier.splitlines()]
@@ -134,16 +135,18 @@ def _generation_line(each: GenerationSummary) -> str:
 
 def _chosen(tried: Sequence[TriedRewrite]) -> list[TriedRewrite]:
     """Returns the rewrites that gained most and those that lost most, each program once."""
-    distinct = {each.child.program.strip(): each for each in tried}
+    changed = [each for each in tried if each.child.program.strip() != each.parent.program.strip()]
+    distinct = {each.child.program.strip(): each for each in changed}
     ranked = sorted(distinct.values(), key=lambda each: (-each.gain, each.child.place))
     if len(ranked) > TRIED:
         ranked = [*ranked[: TRIED // 2], *ranked[-TRIED // 2 :]]
     return ranked
 
 
-def _rewrite_lines(each: TriedRewrite) -> list[str]:
+def _rewrite_lines(each: TriedRewrite, what: str) -> list[str]:
     """Returns what a rewrite changed and what came of it, in lines."""
-    old, new = each.parent.program.splitlines(), each.child.program.splitlines()
+    parts = re.compile(r"\n|(?<=[.!?:])\s+" if what == "text" else r"\n")
+    old, new = (parts.split(shown.program) for shown in (each.parent, each.child))
     changed: list[str] = []
     if max(len(old), len(new)) <= MOST_LINES:
         compared = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]
@@ -152,7 +155,7 @@ def _rewrite_lines(each: TriedRewrite) -> list[str]:
     shown = [line if len(line) <= WIDTH else f"{line[:WIDTH]} [...]" for line in changed[:LINES]]
     head = f"- fitness {_known(each.child.fitness)}, from {_known(each.parent.fitness)}:"
     left = [f"  and {more} more changed lines"] if more > 0 else []
-    return [head, *(f"  {line}" for line in shown or ["nothing that can be told"]), *left]
+    return [head, *(f"  {line}" for line in shown or ["too much changed to be told"]), *left]
 
 
 def _known(fitness: float | None) -> str:

@@ -150,7 +150,8 @@ def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
     """Returns the calls for rewrites and for advice, those of evaluations, and of the critic."""
     record, children = header.task, generations * header.children
     program = len(_initial(header))
-    around = sum(len(m["content"]) for m in build_messages(record, "", 0.5))
+    messages = build_messages(record, _initial(header), 0.5)
+    around = sum(len(each["content"]) for each in messages) - program
     asked = [(each.model, each.sampling.max_tokens) for each in header.models]
     asked = asked or [(header.model, header.sampling.max_tokens)]
     shown = program * (1 + header.inspirations)

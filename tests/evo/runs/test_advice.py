@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,7 @@ from evo.logs.records import Advice, Model
 from evo.models.client import EndpointRefused, ModelClient
 from evo.models.limits import Slots
 from evo.models.registry import find_model, resolve_sampling
-from evo.prompt import placed, read_advice
+from evo.prompt import ShownProgram, TriedRewrite, advice_messages, placed, read_advice
 from evo.runs.advice import advice_seed, prompt_for_advice
 from evo.runs.bounds import cost_bound
 from evo.runs.configuration import make_header
@@ -114,6 +117,29 @@ def test_a_shorter_run_is_a_prefix_and_can_be_extended(advised: evo.Log, tmp_pat
     assert timeless(short.children) == timeless(advised.children[:9])
     assert short.advice == advised.advice[:1]
     assert same_run(evo.resume(short.path, generations=5, **QUIET), advised)
+
+
+def test_a_stop_while_it_is_asked_loses_nothing(advised: evo.Log, tmp_path: Path) -> None:
+    begun = threading.Event()
+    offline = function_of(set())
+
+    def slow(messages: list[dict[str, str]], seed: int) -> str | None:
+        if messages[0]["content"].startswith("You advise") and not begun.is_set():
+            begun.set()
+            time.sleep(0.3)
+        return offline(messages, seed)
+
+    options = {**SIZES, "search": "population", "feedback": True, "model": slow}
+    path = tmp_path / "a.jsonl"
+    handle = evo.start("mmd", log=path, **options)
+    assert begun.wait(60)
+    handle.stop()
+    stopped = handle.wait()
+    assert len(stopped.generations) == 2
+    log = evo.run("mmd", log=path, **options)
+    assert log.advice == advised.advice
+    assert [c.program for c in log.children] == [c.program for c in advised.children]
+    assert evo.rerun(log).same
 
 
 def test_with_other_numbers_of_calls_in_flight_the_run_is_the_same(
@@ -330,6 +356,39 @@ def test_what_is_asked_tells_of_the_search_and_of_nothing_private(tmp_path: Path
     assert "0.12345" not in user
     assert "0.54321" not in user
     assert log.advice[0][1].splitlines()[0] in user
+
+
+def test_of_a_text_sentences_are_compared_and_equal_rewrites_are_left_out() -> None:
+    record = evo.load_task("word_problems").record
+    parent = ShownProgram((0, 0), 0.5, "Solve it. Be brief. " + "Mind the units. " * 20)
+    longer = parent.program + "Check it."
+    rewrites = [
+        TriedRewrite(ShownProgram((1, 0), 0.75, longer), parent),
+        TriedRewrite(ShownProgram((1, 1), 0.5, parent.program), parent),
+    ]
+    system, user = advice_messages(record, [parent], generations=[], tried=rewrites)
+    assert "rewrites a text" in system["content"]
+    told = user["content"].partition("What was tried since:\n")[2].partition("The best text")[0]
+    assert told == "- fitness 0.750000, from 0.500000:\n  +Check it.\n"
+
+
+def test_of_many_rewrites_those_that_gained_and_lost_most_are_told() -> None:
+    record = evo.load_task("mmd").record
+    parent = ShownProgram((0, 0), 0.5, "a = 0\n")
+    rewrites = [
+        TriedRewrite(ShownProgram((1, k), k / 20, f"a = {k}\n"), parent) for k in range(1, 20)
+    ]
+    random.Random(3).shuffle(rewrites)
+    user = advice_messages(record, [parent], generations=[], tried=rewrites)[1]["content"]
+    assert re.findall(r"\+a = (\d+)", user) == ["19", "18", "17", "16", "4", "3", "2", "1"]
+    alone = ShownProgram((1, 0), 0.6, "b = 1\n" * 3000)
+    large = advice_messages(
+        record, [alone, parent, ShownProgram((1, 1), 0.4, "c" * 30_000)], generations=[],
+        tried=[TriedRewrite(alone, parent)],
+    )[1]["content"]  # fmt: skip
+    assert "too much changed to be told" in large
+    assert "a = 0" in large
+    assert "ccc" not in large
 
 
 def test_the_stand_in_says_that_it_is_one(advised: evo.Log) -> None:

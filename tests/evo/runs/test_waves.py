@@ -113,6 +113,27 @@ def test_a_larger_budget_goes_on_with_what_a_smaller_one_made(
     assert not open_ones or max(lengths) <= min(open_ones) + 1
 
 
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 60))
+def test_a_call_for_advice_is_priced_before_the_first_one_is_made(
+    runs: int, every: int, limit: int
+) -> None:
+    """Once a child was paid for, no wave of several generations reaches the limit."""
+
+    def advised(number: int) -> bool:
+        return number > 1 and (number - 1) % every == 0
+
+    costs = [[0.0, *(2.0 + advised(number) for number in range(1, 6))]] * runs
+    payers = paying(costs)
+    for payer in payers:
+        payer.children, payer.advised = 2, advised
+    waves = go_on(costs, limit, payers)
+    spent, priced = 0.0, False
+    for wave in waves:
+        made = sum(costs[place][number] for place, number in wave)
+        assert len(wave) == 1 or not priced or spent + made < limit
+        spent, priced = spent + made, priced or any(number for _, number in wave)
+
+
 @given(tables, st.data())
 def test_logs_that_were_not_made_in_waves_are_paid_for_and_caught_up_with(
     costs: list[list[float]], data: st.DataObject
