@@ -349,9 +349,9 @@ def test_an_engine_sees_no_environment_and_dies_with_its_parent(
 
 def test_an_engine_waits_until_an_earlier_one_in_its_folder_has_ended(tmp_path: Path) -> None:
     slow = (
-        "import signal, sys, time\n"
-        "def end(*_): time.sleep(.5); sys.exit(print('first ended', flush=True))\n"
-        "signal.signal(signal.SIGTERM, end); print('first', flush=True); time.sleep(600)"
+        "import os, signal, time\n"
+        "def end(*_): time.sleep(.5); os.write(1, b'first ended\\n'); os._exit(0)\n"
+        "signal.signal(signal.SIGTERM, end); os.write(1, b'first\\n'); time.sleep(600)"
     )
     output = tmp_path / "output.txt"
     first = EngineProcess([sys.executable, "-c", slow], tmp_path, {"PATH": "/bin"})
