@@ -18,8 +18,8 @@ import msgspec
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
-from evo.tasks.given import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.rows import as_lines, rows_of
+from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
 

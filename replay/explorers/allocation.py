@@ -20,8 +20,8 @@ from replay.explorers.allocation_data import (
     taus,
 )
 from replay.explorers.chart_explorer import ChartExplorer, notice
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import DEFAULT, Settings, Subject, call
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.logs.frames import counted_once
 from replay.plots.style import Theme
@@ -191,7 +191,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         return notice("allocation", error, theme)
     start = found.begins(begins)
     named = naming(frame)
-    subject = Subject(
+    spec = ExplorerSpec(
         name="allocation",
         chart=allocation_chart,
         theme=theme,
@@ -202,7 +202,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         scrubs={"tau": lambda now: taus(found.pools(now).fitness, now["tau"])},
         hidden=_hidden,
     )
-    return ChartExplorer(subject, found.controls(start), help=HELP, begins=start)
+    return ChartExplorer(spec, found.controls(start), help=HELP, begins=start)
 
 
 def _choices(pools: RunsAsArms) -> bool:

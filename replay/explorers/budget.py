@@ -24,8 +24,8 @@ from replay.explorers.budget_picture import draw_budget
 from replay.explorers.budget_view import BudgetView
 from replay.explorers.chart_explorer import notice
 from replay.explorers.drawn import BrowserDrawing, Drawn
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Settings, call
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import Settings, call
 from replay.explorers.widgets import naming
 from replay.logs.frames import counted_once
 from replay.plots.style import Theme

@@ -11,10 +11,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import Fields
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Sentence
 from replay.explorers.scripts import screen_class
-from replay.explorers.shell import Explorer
 from replay.explorers.stored import stored
-from replay.explorers.subject import Sentence, Subject
 from replay.plots.chart import pack
 from replay.plots.marks import Keys
 from replay.plots.scripts import chart_page, picture_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
 
     from evo.logs.types import JsonObject
-    from replay.explorers.subject import SettingView
+    from replay.explorers.explorer_spec import SettingView
 
 REMEMBERED = 8
 """Number of charts, the latest ones, whose clicks are understood."""
@@ -50,7 +50,7 @@ def _screen() -> Any:
 
 
 class ChartExplorer(Explorer):
-    """An explorer of a subject with a `chart`, which the browser draws."""
+    """An explorer whose spec has a `chart`, which the browser draws."""
 
     def _make_screen(self) -> Widget:
         self._serial = 0
@@ -58,7 +58,7 @@ class ChartExplorer(Explorer):
         made = _screen()
         if made is None:
             return super()._make_screen()
-        screen = made(theme=self._subject.theme)
+        screen = made(theme=self._spec.theme)
         screen.on_msg(lambda widget, content, buffers: self._on_message(content))
         return screen
 
@@ -81,11 +81,11 @@ class ChartExplorer(Explorer):
 
     def _on_message(self, message: Fields) -> None:
         with self._lock:
-            if "_subject" not in self.__dict__:
+            if "_spec" not in self.__dict__:
                 return
             match message:
                 case {"kind": "mounted"} if self._coarse:
-                    self._rest.soon()
+                    self._debounce.soon()
                 case {"kind": "click", "serial": serial, "panel": p, "mark": m, "place": k}:
                     keys = self._clicks.get(serial, {}).get((p, m), ())
                     if 0 <= k < len(keys) and keys[k] is not None:
@@ -96,7 +96,7 @@ class ChartExplorer(Explorer):
         if not self._in_browser:
             super()._draw(coarse=coarse)
         elif self._view is not None:
-            chart = self._subject.chart_of(self._view)
+            chart = self._spec.chart_of(self._view)
             self._coarse = coarse
             self._serial += 1
             self._clicks[self._serial] = chart.keys()
@@ -109,19 +109,19 @@ class ChartExplorer(Explorer):
             self._say(words, code=not coarse)
 
     def _frame(self, view: SettingView) -> bytes:
-        return pack(self._subject.chart_of(view)) if self._in_browser else super()._frame(view)
+        return pack(self._spec.chart_of(view)) if self._in_browser else super()._frame(view)
 
     def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget:
         if not self._in_browser:
             return super()._make_book(pages, texts, at)
-        return _screen()(theme=self._subject.theme, pages=pages, texts=texts, at=at)
+        return _screen()(theme=self._spec.theme, pages=pages, texts=texts, at=at)
 
     def _still(self) -> str:
         if not self._in_browser or self._view is None:
             return super()._still()
         screen = self._screen
         state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
-        state["theme"] = self._subject.theme
+        state["theme"] = self._spec.theme
         return chart_page(self._small(), self.words, screen.chart, state)
 
     def _stored(self) -> JsonObject:
@@ -134,5 +134,5 @@ class ChartExplorer(Explorer):
 def notice(name: str, text: object, theme: Theme) -> Explorer:
     """A widget that shows a sentence in place of an explorer."""
     words = Sentence(str(text))
-    subject = Subject(name=name, theme=theme, view=lambda settings, coarse: words)
-    return ChartExplorer(subject, {}, help="")
+    spec = ExplorerSpec(name=name, theme=theme, view=lambda settings, coarse: words)
+    return ChartExplorer(spec, {}, help="")

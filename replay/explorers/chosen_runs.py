@@ -14,10 +14,10 @@ import numpy as np
 from evo.logs.log import read_log
 from replay import markup
 from replay.explorers.chart_explorer import ChartExplorer
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec
 from replay.explorers.run_browser import RunBrowser, browse
 from replay.explorers.run_text import SHEET
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Subject
 from replay.explorers.widgets import button, close_tree, name_of, page_script, row
 from replay.logs.frames import is_stand_in
 from replay.plots.chart import Chart
@@ -236,12 +236,12 @@ class ChosenRuns:
             unlike = self._frame.loc[self._frame["run"].isin(names), "children"].nunique() > 1
             by_calls = ", x='calls'" if unlike else ""
             rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
-            subject = Subject(
+            spec = ExplorerSpec(
                 name="runs", chart=runs_chart, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
                 code=lambda settings: f"replay.plots.trajectories({rows}, by='run'{by_calls})",
             )  # fmt: skip
-            self.shown = ChartExplorer(subject, {}, help="")
+            self.shown = ChartExplorer(spec, {}, help="")
         if len(there) == 2:
             parts.append(ipywidgets.HTML(_programs(*there)))
         self.below.children = [*([self.shown.widget] if self.shown else []), *parts]

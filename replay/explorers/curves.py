@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from replay.explorers.chart_explorer import ChartExplorer, notice
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Settings
 from replay.explorers.panels import KEPT, PanelView
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Settings, Subject
 from replay.explorers.widgets import choice, naming, words
 from replay.logs.frames import counted_once
 from replay.plots.runs import COSTS, Cost, trajectories
@@ -144,7 +144,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
         "scale": choice("Scale", list(SCALES), tip="Of the fitness"),
         "together": Checkbox(description="together", indent=False, tooltip="All in one panel"),
     }
-    subject = Subject(
+    spec = ExplorerSpec(
         name="curves",
         theme=theme,
         view=lambda settings, coarse: view(**settings),
@@ -153,4 +153,4 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
         code=code,
     )
     start = {"x": "calls" if unlike and "calls" in costs else "generation", **begins}
-    return ChartExplorer(subject, controls, help=HELP, begins=start)
+    return ChartExplorer(spec, controls, help=HELP, begins=start)

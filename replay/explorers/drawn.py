@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replay.explorers.rest import Rest
+from replay.explorers.debounce import Debounce
+from replay.explorers.explorer_spec import Settings, SettingView
 from replay.explorers.scripts import screen_class, script
 from replay.explorers.stored import show_live
-from replay.explorers.subject import Settings, SettingView
 from replay.explorers.widgets import button, close_previous, close_tree, row, short
 from replay.plots.scripts import WIDE, encoded, picture_of, spoken, write_page
 from replay.plots.style import Theme
@@ -141,7 +141,7 @@ class Drawn:
         close_previous(self)
         self._drawing = drawing
         self._lock = threading.RLock()
-        self._rest = Rest(self._lock, self._rested)
+        self._debounce = Debounce(self._lock, self._at_rest)
         self._taking = False
         self.controls = {
             name: Setting(self, name, known) for name, known in drawing.options.items()
@@ -260,7 +260,7 @@ class Drawn:
     def settle(self) -> None:
         """Compute and send now what comes later by itself."""
         with self._lock:
-            self._rest.cancel()
+            self._debounce.cancel()
             self._send(self._drawing.slow(self.settings))
 
     def choose(self, **settings: Any) -> None:
@@ -280,7 +280,7 @@ class Drawn:
     def close(self) -> None:
         """Free the widgets and the numbers; IPython's `Out` may keep the rest."""
         with self._lock:
-            self._rest.cancel()
+            self._debounce.cancel()
             close_tree(self.widget)
             self.__dict__.pop("_drawing", None)
 
@@ -312,7 +312,7 @@ class Drawn:
                     setattr(self.screen, name, value)
         finally:
             self._taking = False
-        self._rest.soon()
+        self._debounce.soon()
 
     def _changed(self, change: Any) -> None:
         """Somebody moved something on the page, whose settings fit together already."""
@@ -320,7 +320,7 @@ class Drawn:
             if self._taking or "_drawing" not in self.__dict__:
                 return
             if self._drawing.same(self._packed_for, self.settings):
-                self._rest.soon()
+                self._debounce.soon()
             else:  # another task or model
                 self._take(self._drawing.adjust(change["name"], self.settings))
 
@@ -328,9 +328,9 @@ class Drawn:
         """The page shows the picture: what takes longer may begin."""
         with self._lock:
             if message.get("kind") == "mounted" and "_drawing" in self.__dict__:
-                self._rest.soon()
+                self._debounce.soon()
 
-    def _rested(self, still: Callable[[], bool]) -> None:
+    def _at_rest(self, still: Callable[[], bool]) -> None:
         """Nothing has moved for a while: compute what the page lacks."""
         with self._lock:
             if not still():

@@ -16,11 +16,11 @@ from evo.logs.journal import LogError
 from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from replay.explorers.background import start_thread, wait
+from replay.explorers.explorer_spec import ExplorerSpec, Sentence
 from replay.explorers.run_browser import browse_code, film_parts
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import run_figure
-from replay.explorers.subject import Sentence, Subject
 from replay.explorers.widgets import button, choice, row
 from replay.logs.decode import Source
 from replay.plots.style import Theme
@@ -107,7 +107,7 @@ class LiveView(RunExplorer):
         self._closed = threading.Event()
         self._chosen: Place | None = None
         options = [(path.name, str(path)) for path in paths]
-        subject = Subject(
+        spec = ExplorerSpec(
             name="live",
             figure=run_figure,
             theme=theme,
@@ -115,7 +115,7 @@ class LiveView(RunExplorer):
             code=browse_code,
         )
         control = choice("Log", options, tip="Which run")
-        super().__init__(subject, {"log": control}, help=HELP)
+        super().__init__(spec, {"log": control}, help=HELP)
         import ipywidgets
 
         self._bar = ipywidgets.HTML()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from evo.plugins import Registry, plugged_in
 from replay.explorers.chart_explorer import ChartExplorer, notice
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Settings
 from replay.explorers.paper import on_axes
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Settings, Subject
 from replay.explorers.widgets import choice, naming
 from replay.plots.chart import Chart
 from replay.plots.registry import draws, figures
@@ -185,7 +185,7 @@ def explore_panel(
         given = "".join(f", {setting}={value!r}" for setting, value in settings.items())
         return f"replay.explorers.explore_panel({named()}, {name!r}{given}).figure()"
 
-    subject = Subject(
+    spec = ExplorerSpec(
         name=name.lower().replace(" ", "-"),
         theme=theme,
         view=lambda settings, coarse: view(**settings),
@@ -195,7 +195,7 @@ def explore_panel(
     )
     helped = (inspect.getdoc(shown.make) or "").partition("\n")[0]
     controls = controls_of(shown.make, shown.controls)
-    return ChartExplorer(subject, controls, help=helped, begins=begins)
+    return ChartExplorer(spec, controls, help=helped, begins=begins)
 
 
 def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
@@ -217,7 +217,7 @@ def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explore
     def view(name: str, runs: str) -> PanelView:
         return view_of(figures()[name], name, groups[runs], {}, theme)
 
-    subject = Subject(
+    spec = ExplorerSpec(
         name="figures",
         theme=theme,
         view=lambda now, coarse: view(now["figure"], now["runs"]),
@@ -229,4 +229,4 @@ def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explore
         "figure": choice("Figure", list(figures()), tip="What is drawn"),
         "runs": choice("Runs", list(groups), tip="Task and model"),
     }
-    return ChartExplorer(subject, controls, help="Every figure of a group of runs.")
+    return ChartExplorer(spec, controls, help="Every figure of a group of runs.")

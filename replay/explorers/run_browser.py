@@ -11,12 +11,12 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.chart_explorer import notice
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Sentence, Settings, call
 from replay.explorers.run_data import Hop, RunData, RunView, look_at, run_words
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_file import run_file
 from replay.explorers.run_picture import run_figure
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Sentence, Settings, Subject, call
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
 from replay.logs.decode import Source, find_logs
 from replay.plots.style import Theme
@@ -100,7 +100,7 @@ class RunBrowser(RunExplorer):
         )
         self._list = control("Select", "", tip="Programs", rows=12)
         self._listing = False
-        subject = Subject(
+        spec = ExplorerSpec(
             name="run",
             figure=run_figure,
             theme=theme,
@@ -110,7 +110,7 @@ class RunBrowser(RunExplorer):
             fit=self._fit,
         )
         controls, start = self._make_controls(paths)
-        super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
+        super().__init__(spec, controls, help=HELP, begins=start | (begins or {}))
         self._arrange()
         for each in (self._kind, self._search):
             each.observe(lambda _: self._show_message(self._fill()), names="value")

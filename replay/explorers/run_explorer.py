@@ -6,11 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import Fields, JsonObject
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import Sentence, SettingView
 from replay.explorers.run_arrays import drawing_arrays, run_arrays
 from replay.explorers.run_data import RunData, RunView
 from replay.explorers.scripts import run_page, screen_class
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Sentence, SettingView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,12 +61,12 @@ class RunExplorer(Explorer):
 
     def _on_message(self, message: Fields) -> None:
         with self._lock:
-            if message.get("kind") == "at" and "_subject" in self.__dict__:
+            if message.get("kind") == "at" and "_spec" in self.__dict__:
                 place = int(message["generation"]), int(message["index"])
                 self.went(*place, by=str(message["how"]))
                 self._screen.heard = int(message["move"])  # until then the browser stays there
 
-    def _rested(self, still: Callable[[], bool]) -> None:
+    def _at_rest(self, still: Callable[[], bool]) -> None:
         """Nothing is drawn ahead."""
 
     def _draw(self, *, coarse: bool) -> None:
@@ -88,12 +88,12 @@ class RunExplorer(Explorer):
         if not isinstance(view, RunView):
             self._packed_run = None
             words = view.words if isinstance(view, Sentence) else ""
-            return {"message": words, "theme": self._subject.theme}, None, {}
+            return {"message": words, "theme": self._spec.theme}, None, {}
         run = None
         if view.data is not self._packed_run:
             self._packed_run, log = view.data, view.data.log
             run = run_arrays(log, log.path.name.removesuffix(".gz").removesuffix(".jsonl"))
-            run |= {"label": view.data.label, "theme": self._subject.theme}
+            run |= {"label": view.data.label, "theme": self._spec.theme}
         return run, list(view.place), {"at": list(view.place), **drawing_arrays(view.drawing)}
 
     def _still(self) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evo.logs.records import STATUSES
+from replay.explorers.explorer_spec import Sentence
 from replay.explorers.run_arrays import LOOKS
 from replay.explorers.run_data import Drawing, RunData, RunView
-from replay.explorers.subject import Sentence
 from replay.plots import construction, style
 from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 

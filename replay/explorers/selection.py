@@ -11,8 +11,8 @@ import numpy as np
 
 from evo.studies.selection import SELECTORS
 from replay.explorers.chart_explorer import ChartExplorer, notice
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, counter, entry, name_of
 from replay.planning.sweeps import select
 from replay.plots.policies import ENDS, race
@@ -179,7 +179,7 @@ def explore_selection(
         end = last(settings)
         return {**settings, "rounds": min(settings["rounds"], end) if moved == "rounds" else end}
 
-    subject = Subject(
+    spec = ExplorerSpec(
         name="selection",
         chart=lambda view: race(view.selection, rounds=view.rounds, named=NAMED),
         theme=theme,
@@ -207,4 +207,4 @@ def explore_selection(
         ),
         "rounds": counter("rounds", 1, 1, tip="Arrow keys play the race"),
     }  # fmt: skip
-    return ChartExplorer(subject, controls, help=HELP, begins=start)
+    return ChartExplorer(spec, controls, help=HELP, begins=start)

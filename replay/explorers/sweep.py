@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay.explorers.chart_explorer import ChartExplorer, notice
-from replay.explorers.shell import Explorer
-from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, name_of, several
 from replay.planning.sweeps import (
     COST_LABELS,
@@ -243,7 +243,7 @@ def explore_sweep(
             if controls[WHERE + name].options != options:
                 controls[WHERE + name].options = options
 
-    subject = Subject(
+    spec = ExplorerSpec(
         name="sweep",
         chart=lambda view: view.chart,
         theme=theme,
@@ -265,7 +265,7 @@ def explore_sweep(
             name, filters.options(name, {}), min(5, max(2, len(order))),
             tip="Ctrl or Shift chooses several; none chosen: all",
         )  # fmt: skip
-    return ChartExplorer(subject, controls, help=HELP, begins=begins)
+    return ChartExplorer(spec, controls, help=HELP, begins=begins)
 
 
 def _split(settings: Settings) -> tuple[Settings, Settings]:

@@ -13,10 +13,10 @@ from replay.explorers.budget import explore_budget
 from replay.explorers.chosen_runs import ChosenRuns, Split
 from replay.explorers.curves import explore_curves
 from replay.explorers.drawn import Drawn
+from replay.explorers.explorer import Explorer
 from replay.explorers.panels import explore_figures, explore_panel, panels
 from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
-from replay.explorers.shell import Explorer
 from replay.explorers.stored import show_live
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree

@@ -49,7 +49,7 @@ def every() -> dict[str, Chart]:
     logs = {name: next((LOGS / "samples" / "searches").glob(f"*{name}-s40*"))
             for name in ("greedy", "islands")}  # fmt: skip
     explorer = explore_allocation(frame)
-    allocation = explorer._subject.chart_of(explorer._view)
+    allocation = explorer._spec.chart_of(explorer._view)
     explorer.close()
     return {
         "best so far": charts.best_so_far(frame),

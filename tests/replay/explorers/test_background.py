@@ -39,7 +39,7 @@ import replay.explorers as explorers
 
 made = explorers.explore_selection(sweep_runs(4, 8))
 made._on_message({"kind": "mounted", "dark": False, "ratio": 1, "width": 900})
-rest, view = made._rest, made._subject.view
+rest, view = made._debounce, made._spec.view
 
 def show_again(still):
     while still():

@@ -1,8 +1,8 @@
 """The part that all explorers share: controls, a picture, a line of text, and buttons.
 
-An explorer knows nothing of its subject. It is given controls by name, a function from their values
-to a view, and a picture that shows views; the values are the keyword arguments of a plain function
-that returns the same picture as a figure.
+An explorer is given controls by name, a function from their values to a view, and a picture that
+shows views; the values are the keyword arguments of a plain function that returns the same picture
+as a figure.
 
 JupyterLab may run the handlers of widgets on a thread of their own beside a running cell, so all
 that computes or draws holds one lock, and nothing uses pyplot.
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.types import JsonObject
+from replay.explorers.debounce import Debounce
+from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, SettingView
 from replay.explorers.paper import png_of
-from replay.explorers.rest import Rest
 from replay.explorers.stored import live_help, show_live, stored
-from replay.explorers.subject import DEFAULT, Settings, SettingView, Subject
 from replay.explorers.widgets import (
     arranged,
     begin,
@@ -58,7 +58,7 @@ class Explorer:
     it was. `close` frees the widgets; running the cell again does that by itself.
 
     Args:
-        subject: The subject of the explorer.
+        spec: What the explorer shows, and how.
         controls: Widgets with a `value`, by name of the setting, in the order of display.
         help: A sentence or two above the controls.
         begins: Initial values of some controls.
@@ -73,7 +73,7 @@ class Explorer:
 
     def __init__(
         self,
-        subject: Subject,
+        spec: ExplorerSpec,
         controls: Mapping[str, Widget],
         *,
         help: str,  # noqa: A002
@@ -83,15 +83,15 @@ class Explorer:
 
         close_previous(self)
         self.controls = dict(controls)
-        self._subject = subject
+        self._spec = spec
         if begins:
-            begin(self.controls, begins, subject.fit)
-            subject.view({name: each.value for name, each in self.controls.items()}, True)
-        self._theme: Theme = "light" if subject.theme == "neutral" else subject.theme
+            begin(self.controls, begins, spec.fit)
+            spec.view({name: each.value for name, each in self.controls.items()}, True)
+        self._theme: Theme = "light" if spec.theme == "neutral" else spec.theme
         self._stored_as = secrets.token_hex(6)
         self._lock = threading.RLock()
         self._adjusting = False
-        self._rest = Rest(self._lock, self._rested)
+        self._debounce = Debounce(self._lock, self._at_rest)
         self._made: list[Widget] = []  # beside the widget
         self._display: DisplayHandle | None = None  # of what a saved notebook shows
         self._view: SettingView | None = None
@@ -105,7 +105,7 @@ class Explorer:
         self.widget = ipywidgets.VBox(
             [
                 ipywidgets.HTML(live_help(self._stored_as, help)),
-                arranged(self.controls, subject.folded),
+                arranged(self.controls, spec.folded),
                 self._screen,
                 self._words,
                 self._tools(),
@@ -142,9 +142,9 @@ class Explorer:
     @property
     def code(self) -> str:
         """The call that gives the picture as a figure."""
-        hidden = self._subject.hidden(self._settings)
+        hidden = self._spec.hidden(self._settings)
         matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
-        return self._subject.code(matter)
+        return self._spec.code(matter)
 
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.
@@ -156,8 +156,8 @@ class Explorer:
             ValueError: There is nothing to show for these settings.
         """
         with self._lock:
-            self._subject.slow(self._settings)
-            return self._subject.draw(self._subject.view(self._settings, False), theme)
+            self._spec.slow(self._settings)
+            return self._spec.draw(self._spec.view(self._settings, False), theme)
 
     @property
     def png(self) -> bytes:
@@ -186,16 +186,16 @@ class Explorer:
 
     def _write_page(self, path: Path) -> Path:
         """Write the view as a page that answers to the mouse."""
-        return write_page(path, self._subject.name, self._subject.theme, self._still())
+        return write_page(path, self._spec.name, self._spec.theme, self._still())
 
     def _paper(self) -> Figure:
         """The figure of the current view."""
-        return self._subject.draw(self._view, self._theme)
+        return self._spec.draw(self._view, self._theme)
 
     def _image(self, view: SettingView) -> bytes:
         """A view as a PNG."""
         notes = {"Description": view.words, "Source": self.code}
-        return png_of(self._subject.draw(view, self._theme), notes)
+        return png_of(self._spec.draw(view, self._theme), notes)
 
     def _still(self) -> str:
         """The picture as HTML, and its words."""
@@ -207,9 +207,9 @@ class Explorer:
     def settle(self) -> None:
         """Replace a coarse view, as shown first and while a slider moves, by the full one."""
         with self._lock:
-            self._rest.cancel()
+            self._debounce.cancel()
             if self._coarse:
-                self._subject.slow(self._settings)
+                self._spec.slow(self._settings)
                 self._update(coarse=False)
 
     def scrub(self, parameter: str, values: Sequence[object] | None = None) -> Widget:
@@ -227,7 +227,7 @@ class Explorer:
         """
         import ipywidgets
 
-        scrubs = self._subject.scrubs
+        scrubs = self._spec.scrubs
         if values is None and parameter not in scrubs:
             raise ValueError(
                 f"expected values, or a parameter among {[*scrubs]}, got {parameter!r}"
@@ -237,8 +237,8 @@ class Explorer:
             now = self.settings
             frames: dict[object, tuple[bytes, str]] = {}
             for value in scrubs[parameter](now) if values is None else values:
-                asked = self._subject.adjust(parameter, {**now, parameter: value})
-                view = self._subject.view(asked, False)
+                asked = self._spec.adjust(parameter, {**now, parameter: value})
+                view = self._spec.view(asked, False)
                 frames[value] = self._frame(view), view.words
             self._update(coarse=False)
         made = flip_book(parameter, frames, now.get(parameter), self._make_book)
@@ -257,11 +257,11 @@ class Explorer:
     def close(self) -> None:
         """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
         with self._lock:
-            self._rest.cancel()
+            self._debounce.cancel()
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None
-            self.__dict__.pop("_subject", None)
+            self.__dict__.pop("_spec", None)
 
     def choose(self, **settings: object) -> None:
         """Set several controls at once, and draw once."""
@@ -286,7 +286,7 @@ class Explorer:
     def _clicked(self, key: object) -> None:
         """A mark was clicked: its key is a tuple of settings and their values."""
         with contextlib.suppress(ValueError):
-            self.choose(**self._subject.clicked(key))
+            self.choose(**self._spec.clicked(key))
 
     def _moved(self, name: str) -> None:
         """A control has a new value."""
@@ -295,7 +295,7 @@ class Explorer:
                 return
             values = {name: control.value for name, control in self.controls.items()}
             self._remember(name)
-            self._take(self._subject.adjust(name, values))
+            self._take(self._spec.adjust(name, values))
 
     def _take(self, settings: Settings) -> None:
         """Replace the settings by ones that fit together, and show them in the controls."""
@@ -305,26 +305,26 @@ class Explorer:
             told_at_once.callback(setattr, self, "_adjusting", False)
             for control in self.controls.values():  # new options never stand without their choice
                 told_at_once.enter_context(control.hold_sync())
-            self._subject.fit(self.controls, settings)
+            self._spec.fit(self.controls, settings)
             for name, control in self.controls.items():
                 if control.value != settings[name]:
                     control.value = settings[name]
         self._hide()
         self._update(coarse=True)
-        self._rest.soon()
+        self._debounce.soon()
 
     def _hide(self) -> None:
         """Show only the controls that matter."""
-        hidden = self._subject.hidden(self._settings)
+        hidden = self._spec.hidden(self._settings)
         for name, control in self.controls.items():
             control.layout.display = "none" if name in hidden else None
 
-    def _rested(self, still: Callable[[], bool]) -> None:
+    def _at_rest(self, still: Callable[[], bool]) -> None:
         """Nothing has moved for a while: show the view in full."""
         with self._lock:
             if not still():
                 return
-            slow, settings = self._subject.slow, self._settings
+            slow, settings = self._spec.slow, self._settings
         slow(settings)
         with self._lock:
             if not still():
@@ -335,7 +335,7 @@ class Explorer:
     def _update(self, *, coarse: bool) -> None:
         """Show the view of the current settings."""
         try:
-            self._view = self._subject.view(self._settings, coarse)
+            self._view = self._spec.view(self._settings, coarse)
         except ValueError as error:
             self._words.value = spoken(str(error), role="alert")
             return
@@ -369,7 +369,7 @@ class Explorer:
                 f"Scrub {parameter}", "Draw all pictures now, for a slider that needs no kernel",
                 functools.partial(self._scrub_clicked, parameter),
             )
-            for parameter in self._subject.scrubs
+            for parameter in self._spec.scrubs
         ]  # fmt: skip
         self._undo = button("Undo", "Back to the settings before (Escape)", self.undo)
         self._undo.add_class("replay-undo")
@@ -382,7 +382,7 @@ class Explorer:
         self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
     def _save_clicked(self, suffix: str) -> None:
-        stem = "-".join([self._subject.name, *map(short, self._settings.values())])
+        stem = "-".join([self._spec.name, *map(short, self._settings.values())])
         path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
         self._show_message(f"saved {path}")
 

@@ -161,12 +161,12 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatc
     def unknown(now, coarse):
         raise ValueError(f"nothing is known of {now['arms']} arms")
 
-    before, subject = explorer._screen.chart, explorer._subject
-    monkeypatch.setattr(explorer, "_subject", dataclasses.replace(subject, view=unknown))
+    before, spec = explorer._screen.chart, explorer._spec
+    monkeypatch.setattr(explorer, "_spec", dataclasses.replace(spec, view=unknown))
     explorer.controls["arms"].value = 4
     assert explorer._screen.chart == before
     assert "nothing is known of 4 arms" in explorer._words.value
-    monkeypatch.setattr(explorer, "_subject", subject)
+    monkeypatch.setattr(explorer, "_spec", spec)
     explorer.controls["arms"].value = 3
     assert "with 3 arms" in explorer.words
 
@@ -191,10 +191,10 @@ def test_closing_frees_every_widget(frame, tmp_path):
 
 def test_closing_what_is_coming_to_rest_is_quiet(frame):
     made = explorers.explore_allocation(frame)
-    made._subject = dataclasses.replace(made._subject, slow=lambda now: made.close())
-    made._rest.soon()
-    made._rest.thread.join(30)  # an exception on it would fail the test
-    assert made._rest.thread is None
+    made._spec = dataclasses.replace(made._spec, slow=lambda now: made.close())
+    made._debounce.soon()
+    made._debounce.thread.join(30)  # an exception on it would fail the test
+    assert made._debounce.thread is None
 
 
 class Shell:

@@ -34,8 +34,8 @@ class SettingView(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
-    """The subject of an explorer.
+class ExplorerSpec:
+    """What an explorer shows, and how.
 
     Attributes:
         name: Begins the names of saved files.

@@ -13,7 +13,7 @@ REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
 
 
-class Rest:
+class Debounce:
     """Works on a thread once nothing has moved for a while; `soon` and `cancel` are called locked.
 
     Args:
