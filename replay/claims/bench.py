@@ -21,17 +21,18 @@ from evo.policies.base import Floats, Ints
 from replay.claims.decision import decide
 from replay.logs.frames import Brief, ReplayWarning
 from replay.logs.tables import load
-from replay.simulation.arms import default_arms, pool_of
+from replay.simulation.arms import pool_of
 from replay.simulation.earlier import FEWEST_OTHERS, OTHERS
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import Policies, labelled
+from replay.simulation.sizes import default_arms, usual_runs
 from replay.simulation.worlds import WORLDS
 
 CORPUS = Path(__file__).parents[2] / "logs" / "corpus"
 """The shipped logs, in a clone of the repository."""
 
 BASELINE = "single"
-LEAST_RUNS, LEAST_GENERATIONS = 10, 8
+LEAST_RUNS, LEAST_GENERATIONS = usual_runs(2), 8
 """Runs of a pool of logs, and generations of its shortest run, without which it is left out."""
 
 WORLD_RUNS, WORLD_EARLIER, WORLD_ROUNDS, WORLD_ARMS = 300, 60, 24, 8

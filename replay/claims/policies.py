@@ -24,8 +24,8 @@ from evo.logs.types import JsonObject
 from evo.policies import find_policy
 from evo.studies.protocol import Condition, PolicyClaim, Protocol
 from replay.claims.decision import detectable, power, power_band, still_needed
-from replay.simulation.effects import pool_kind
 from replay.simulation.simulate import Replay, simulate
+from replay.simulation.sizes import pool_kind
 from replay.statistics.intervals import FloatArray, measured, name_of, student
 from replay.statistics.jackknife import jackknife
 

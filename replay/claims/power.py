@@ -27,6 +27,7 @@ from replay.claims.several import TaskPools, policies_on_tasks, shared_tasks, st
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
 from replay.simulation.pools import Pools
+from replay.simulation.sizes import needed_runs
 from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import deciding_limits
 from replay.statistics.exchange import Exchanges, Inverted
@@ -298,7 +299,7 @@ def _of_policies(
     return _Pilot(
         effect=limits.value, error=error if np.isfinite(error) else 0.0, freedom=pools.n - 1.0,
         inflation=float(np.sqrt(pools.n / (pools.n - 1))), unit="runs", kurtosis=0.0,
-        least=max(LEAST, 2 * pools.K), study=study,
+        least=needed_runs(pools.K), study=study,
     )  # fmt: skip
 
 
@@ -328,5 +329,5 @@ def _of_policies_on_tasks(
     return _Pilot(
         effect=found.about["interval"].value, error=found.error, freedom=found.freedom,
         inflation=math.sqrt(n / (n - 1)), unit="runs", kurtosis=0.0,
-        least=max(LEAST, 2 * max(own.K for own in each)), study=study,
+        least=needed_runs(max(own.K for own in each)), study=study,
     )  # fmt: skip

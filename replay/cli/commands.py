@@ -189,8 +189,8 @@ def _contests(
     given: JsonObject,
 ) -> list[tuple[str, Contest]]:
     """Policies on the group's runs of each N; sizes with too few runs are named and left out."""
-    from replay.simulation.arms import more_runs
     from replay.simulation.contest import LEAST_RUNS, compete, named_policies
+    from replay.simulation.sizes import more_runs
 
     policies = named_policies(names, settings)
     made = []

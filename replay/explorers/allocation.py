@@ -25,7 +25,7 @@ from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.logs.frames import counted_once
 from replay.plots.style import Theme
-from replay.simulation.arms import default_arms
+from replay.simulation.sizes import default_arms
 
 N = TypeVar("N", bound=float)
 

@@ -28,14 +28,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from replay.simulation.arms import default_arms, more_runs, pool_of
+from replay.simulation.arms import pool_of
 from replay.simulation.earlier import FEWEST_OTHERS, OTHERS
 from replay.simulation.pools import Pools
+from replay.simulation.sizes import default_arms, more_runs, needed_runs
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
 from replay.statistics.resampling import check_size
 
 ARMS = (2, 3, 4, 5, 8, 10)
-"""Numbers of arms that are tried, as far as there are twice as many runs."""
+"""Numbers of arms that are tried, as far as the runs suffice for them (`needed_runs`)."""
 
 FEW = (2, 3)
 """Numbers of arms that are tested against a margin."""
@@ -260,7 +261,7 @@ def _jackknife(
 def _ways(values: FloatArray, level: float) -> pd.DataFrame:
     """See `Diagnosis.ways`; error is the standard error of the gain."""
     n, rounds = len(values), values.shape[1] - 1
-    sizes = [K for K in ARMS if n >= 2 * K] or [2]
+    sizes = [K for K in ARMS if n >= needed_runs(K)]
     tried = [(K, t) for K in sizes for t in _doublings((rounds - 1) // K)]
     if not tried:
         tried = [(2, 1)]

@@ -21,6 +21,7 @@ from replay.planning.choices import Choice
 from replay.planning.grid import FloatArray, GridSweep
 from replay.simulation.effects import policy_effect
 from replay.simulation.simulate import Replay, simulate
+from replay.simulation.sizes import needed_runs
 
 FEWEST = 8
 """Runs of one N from which on a plan replays policies over them."""
@@ -45,7 +46,7 @@ def replayed_arms(
     Args:
         pilot: The pilot's runs.
         rounds: Generations that the budget pays for, by N.
-        arms: Numbers of arms, each tried where there are at least twice as many runs.
+        arms: Numbers of arms, each tried where the runs suffice for it (`needed_runs`).
         policies: Policies; their reward is the rank.
         chance: Probability that any of them exceeds its margin where none gains (Bonferroni).
         seed: Key of the draws.
@@ -58,7 +59,7 @@ def replayed_arms(
     found = [
         (T, N, K, policy, deep)
         for N, T, deep in _deep(pilot, rounds)
-        for K in arms if T >= 2 * K and len(deep) >= 2 * K
+        for K in arms if T >= 2 * K and len(deep) >= needed_runs(K)
         for policy in policies
     ]  # fmt: skip
     rows = []

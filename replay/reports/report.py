@@ -18,9 +18,9 @@ from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
-from replay.simulation.arms import POOL_RULE, more_runs
 from replay.simulation.effects import time_to_threshold
-from replay.statistics.intervals import LEAST, FloatArray, interval, rare_jumps
+from replay.simulation.sizes import POOL_RULE, more_runs, needed_runs
+from replay.statistics.intervals import FloatArray, interval, rare_jumps
 
 if TYPE_CHECKING:
     from replay.simulation.contest import Contest
@@ -265,7 +265,7 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
     finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
     notes = [EFFECTS, *_null(contest)]
     if effects["low"].isna().any():
-        needed = max(LEAST, 2 * contest.arms)
+        needed = needed_runs(contest.arms)
         few = contest.runs < needed
         lack = f"; {POOL_RULE}; {more_runs(contest.runs, needed)}" if few else ""
         notes.append(f"{UNDETERMINED}{lack}")

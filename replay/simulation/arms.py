@@ -239,26 +239,6 @@ def checked(
     return Logged(matrix, end, tables)
 
 
-POOL_RULE = "policies need at least five runs, and at least twice as many as arms"
-"""How many runs an interval of a policy's effect needs."""
-
-
-def more_runs(runs: int, needed: int) -> str:
-    """Says how many runs there are, and how many more are needed."""
-    lack = needed - runs
-    have = "there is 1" if runs == 1 else f"there are {runs}"
-    return f"{have}: {lack} more {'is' if lack == 1 else 'are'} needed"
-
-
-def default_arms(runs: int) -> int:
-    """The default K where arms are drawn: a fifth of the runs, at least 2.
-
-    Intervals over runs were measured to hold best for pools of up to a fifth of them. There are
-    never more arms than runs.
-    """
-    return min(runs, max(2, runs // 5))
-
-
 def warn_of_ends(logged: Logged, rows: Ints, rounds: int, cap: int | None = None) -> None:
     """Warns if pulls could go beyond the end of a log; `rows` (replicates, K) serve as arms.
 

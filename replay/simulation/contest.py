@@ -14,11 +14,12 @@ import pandas as pd
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy, learns
 from replay.logs.frames import FAILURES, Brief
-from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
+from replay.simulation.arms import IDENTICAL, pool_of, used_up
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.pools import REPLICATES, Played, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
+from replay.simulation.sizes import default_arms
 from replay.statistics.intervals import NOTHING, Interval
 
 BASELINES = ("single", "random")

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
 from replay.simulation.simulate import Replay
+from replay.simulation.sizes import pool_kind
 from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import widths
 from replay.statistics.intervals import (
@@ -118,14 +119,6 @@ def pool_interval(
         n=n if single else np.full(len(mean), n), level=level, statistic=name, note=note,
         least=widths(n, K).least if kind == "effect" and not note else np.nan,
     )  # fmt: skip
-
-
-def pool_kind(kind: str, n: int, K: int) -> str:
-    """Name of the measured coverage: pools of more than a fifth of the runs have one of their own.
-
-    No coverage was measured for pools of more than half of the runs.
-    """
-    return kind if n >= 5 * K else f"{kind} above n/5" if n >= 2 * K else f"{kind} above n/2"
 
 
 def effect(

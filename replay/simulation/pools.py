@@ -15,11 +15,12 @@ import pandas as pd
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning
-from replay.simulation.arms import IDENTICAL, POOL_RULE, default_arms, more_runs, pool_of
+from replay.simulation.arms import IDENTICAL, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, label_of, simulate
-from replay.statistics.intervals import LEAST, NOTHING, FloatArray, Interval, interval
+from replay.simulation.sizes import FEWEST, POOL_RULE, default_arms, more_runs, needed_runs
+from replay.statistics.intervals import NOTHING, FloatArray, Interval, interval
 from replay.statistics.resampling import tail_p
 
 REPLICATES = 20_000
@@ -154,8 +155,8 @@ class Pools:
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
         rounds = int(lengths.min()) if rounds is None else rounds
-        if (n := len(fitness)) < 2 * K:
-            lack = more_runs(n, max(LEAST, 2 * K))
+        if (n := len(fitness)) < FEWEST * K:
+            lack = more_runs(n, needed_runs(K))
             raise ValueError(f"{POOL_RULE}; for pools of {K} arms {lack}")
         if rounds < 1:
             raise ValueError(f"expected runs of a generation or more, got rounds={rounds}")

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 import replay.statistics.intervals
 from evo.policies import PolicyWarning
-from replay.simulation.effects import pool_errors, pool_kind
+from replay.simulation.effects import pool_errors
 from replay.simulation.simulate import simulate
+from replay.simulation.sizes import pool_kind
 from replay.statistics.intervals import measured
 from replay.statistics.jackknife import jackknife
 

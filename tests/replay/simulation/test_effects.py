@@ -16,7 +16,6 @@ from replay.simulation.effects import (
     policy_effect,
     pool_effect,
     pool_interval,
-    pool_kind,
     time_to_threshold,
 )
 from replay.statistics.intervals import FloatArray, IntArray
@@ -208,11 +207,6 @@ def test_fitness_too_large_to_be_squared_is_refused_in_words(scale):
     for policy in replay.POLICIES:
         found = replay.simulate(best, policy, rounds=8, replicates=20, arms=3)
         assert np.isfinite(found.best_fitness).all()
-
-
-def test_pools_of_exactly_a_fifth_or_half_of_the_runs_have_the_coverage_of_smaller_ones():
-    kinds = [pool_kind("pool", n, 2) for n in (10, 9, 4, 3)]
-    assert kinds == ["pool", "pool above n/5", "pool above n/5", "pool above n/2"]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
