@@ -37,9 +37,11 @@ from evo.logs.types import JsonObject
 from replay.claims.contrasts import ALPHA, HalvedEnvelope, NullWorlds, Tested, best_above_best
 from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
+from replay.claims.questions import answer, question
 from replay.logs.frames import counted_once, distinct_runs, run_lengths
 from replay.planning.grid import FloatArray, IntArray, SplitCells, cells, sweeps
 from replay.simulation.pools import Pools
+from replay.simulation.sizes import usual_runs
 from replay.simulation.widths import deciding_limits
 from replay.statistics.resampling import holm
 
@@ -57,8 +59,8 @@ and those about all policies that are asked for; each for one task and model of 
 LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
-    "source", "task", "model", "family", "claim", "measure", "value", "low", "high", "n", "p",
-    "p_holm", "detectable", "runs_needed", "verdict", "why",
+    "source", "task", "model", "family", "claim", "question", "answer", "measure", "value", "low",
+    "high", "n", "p", "p_holm", "detectable", "runs_needed", "verdict", "why",
 )  # fmt: skip
 
 Row = JsonObject
@@ -83,11 +85,11 @@ def ledger(
         seed: Key of all draws.
 
     Returns:
-        One row per source, task, model and claim: family (out of `FAMILIES`), measure (what `value`
-        is), value, low and high (95 % interval, not corrected; NaN where there is none), n (runs),
-        p (one-sided; of claims about policies two-sided, as `judge` decides), p_holm (over the
-        family), detectable, runs_needed (of claims about pools, as of `judge`), verdict, and why
-        the claim does not apply.
+        One row per source, task, model and claim: family (out of `FAMILIES`), question and answer
+        (the claim in plain words), measure (what `value` is), value, low and high (95 % interval,
+        not corrected; NaN where there is none), n (runs), p (one-sided; of claims about policies
+        two-sided, as `judge` decides), p_holm (over the family), detectable, runs_needed (of claims
+        about pools, as of `judge`), verdict, and why the claim does not apply.
     """
     from replay.importers import load
 
@@ -103,6 +105,8 @@ def ledger(
             head = {"source": source, "task": task, "model": model, "why": ""}
             for name, family in zip(FAMILIES, families, strict=True):
                 rows += [{**head, "family": name, **each} for each in _decided(family)]
+    for row in rows:
+        row |= {"question": question(str(row["claim"])), "answer": answer(row)}
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
@@ -197,8 +201,8 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
     rounds = int(np.median(run_lengths(part)))
     part = part[(depths >= rounds) & (part["generation"] <= rounds)]
     n, why = part["run"].nunique(), ""
-    if n < 2 * LEAST_RUNS or rounds < 4:
-        why = f"needs {2 * LEAST_RUNS} runs of one N of 4 or more generations, has {n} of {rounds}"
+    if n < (least := usual_runs(2)) or rounds < 4:
+        why = f"needs {least} runs of one N of 4 or more generations, has {n} of {rounds}"
     pools = None if why else Pools(part, seed=seed)
     if pools and any(pools.nothing(name) for name in {"single", "random", *policies}):
         pools, why = None, "a pool found nothing ok, which has no mean"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replay.claims.questions import REPLIES, question
 from replay.markup import middle_cut
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -305,31 +306,32 @@ def outcome(selection: Selection, width: int) -> str:
 
 
 def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task")) -> Chart:
-    """Draws a ledger of claims as a matrix: a row per claim, a coloured cell per source and task.
+    """Draws a ledger of claims as a matrix: a row per question, a cell per source and task.
 
     Args:
         ledger: The ledger, from `replay.claims.ledger`.
         columns: The columns of the ledger that distinguish the columns of the matrix.
     """
     style.require(ledger, "claim", "verdict", "n", *columns)
-    rows = list(dict.fromkeys(ledger["claim"]))
+    rows = list(dict.fromkeys(ledger["claim"].map(question)))
     across = list(dict.fromkeys(ledger[[*columns]].itertuples(index=False, name=None)))
     marks: list[Mark] = []
     for row in ledger.to_dict("records"):
-        x, y = across.index(tuple(row[name] for name in columns)), rows.index(row["claim"])
-        verdict = row["verdict"]
+        claim, verdict = question(row["claim"]), row["verdict"]
+        text = REPLIES.get(verdict, verdict)
+        x, y = across.index(tuple(row[name] for name in columns)), rows.index(claim)
         fill = VERDICTS.get(verdict)
         marks.append(
             Spans(
                 x0=[x - 0.48], x1=[x + 0.48], y0=[y - 0.44], y1=[y + 0.44],
                 color=fill or "ink", opacity=1.0 if fill else 0.0,
-                texts=[f"{row['claim']}\n{verdict}, n = {row['n']} runs"],
+                texts=[f"{claim}\n{row.get('answer', text)}"],
             )
         )  # fmt: skip
         ink = "#ffffff" if fill else "ink"
-        marks.append(Label(x=x, y=y, text=verdict, anchor="middle", color=ink, dy=4, bare=True))
+        marks.append(Label(x=x, y=y, text=text, anchor="middle", color=ink, dy=4, bare=True))
     parts = [[str(part).replace("_", " ") for part in each] for each in across]
-    heads = ["\n".join("\n".join(wrap(part, 15)) for part in each) for each in parts]
+    heads = ["\n".join("\n".join(wrap(part, 13)) for part in each) for each in parts]
     panel = Panel(
         title="", marks=marks, height=36.0 * len(rows),
         x=Axis(
