@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replay.claims.decision import POWER, decide, detectable, still_needed
+from replay.claims.contrasts import ALPHA
+from replay.claims.decision import POWER, decide, detectable, p_above, still_needed
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
 from replay.planning.choices import BudgetPlan
 from replay.planning.depth import DepthBreadth
-from replay.statistics.intervals import student
+from replay.simulation.arms import IDENTICAL
+from replay.simulation.contest import Contest
+from replay.simulation.sizes import needed_runs
+from replay.simulation.widths import deciding_limits
+from replay.statistics.intervals import Interval, student, too_few
 from replay.statistics.numbers import number
 from replay.statistics.resampling import holm
 
@@ -43,7 +48,9 @@ class _Case:
     held_back: str = ""
 
 
-def advise(*found: Verdict | TaskComparison | DepthBreadth | BudgetPlan | pd.DataFrame) -> str:
+def advise(
+    *found: Verdict | TaskComparison | DepthBreadth | BudgetPlan | Contest | pd.DataFrame,
+) -> str:
     """Says what to do, how sure that is, and what would change it.
 
     Several verdicts share an error of 5 % by Holm's rule, so that trying many policies makes none
@@ -53,8 +60,8 @@ def advise(*found: Verdict | TaskComparison | DepthBreadth | BudgetPlan | pd.Dat
         *found: Results of `replay.judge` on the same runs, whose second side is the same; or one
             of these: a comparison over tasks by `replay.compare`, for which configuration to use;
             a plan of `replay.plan`, for how to spend its budget; a grid of `replay.depth_breadth`,
-            for which split of its largest budget to use; a ledger of `replay.ledger`, for whether a
-            policy over several runs beats one run.
+            for which split of its largest budget to use; a contest of `replay.compete` or a ledger
+            of `replay.ledger`, for whether a policy over several runs beats one run.
 
     Returns:
         Sentences, of a grid or a ledger a line for each task: the decision with its effect,
@@ -74,13 +81,15 @@ def advise(*found: Verdict | TaskComparison | DepthBreadth | BudgetPlan | pd.Dat
         return _planned(found[0])
     if len(found) == 1 and isinstance(found[0], DepthBreadth):
         return "\n".join(_splits(found[0]))
+    if len(found) == 1 and isinstance(found[0], Contest):
+        return _contest(found[0])
     if len(found) == 1 and isinstance(found[0], pd.DataFrame):
         return "\n".join(_policies(found[0]))
     verdicts = [each for each in found if isinstance(each, Verdict)]
     if not verdicts or len(verdicts) < len(found):
         raise ValueError(
             "expected verdicts of replay.judge, or one of replay.compare, replay.plan, "
-            "replay.depth_breadth or replay.ledger, got "
+            "replay.depth_breadth, replay.compete or replay.ledger, got "
             f"{[type(each).__name__ for each in found]}"
         )
     if len(others := {each.b for each in verdicts}) > 1:
@@ -132,6 +141,46 @@ def _case(verdict: Verdict, word: str) -> _Case:
         cost=", ".join(f"{number(value)} {unit}" for unit, value in verdict.cost.items()),
         held_back=verdict.held_back,
     )  # fmt: skip
+
+
+def _contest(contest: Contest) -> str:
+    """Whether policies beat one run on the pools of a contest."""
+    rows = contest.effects[contest.effects["effect"] == "policy"].to_dict("records")
+    if not rows:
+        reason = (
+            IDENTICAL
+            if contest.identical
+            else next((note for note in contest.notes if "effect over one run" in note), "")
+        )
+        return f"No decision: {reason or 'no effect over one run is known'}."
+    return _of_several(_contested(contest, rows))
+
+
+def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Case]:
+    """The policies of a contest against one run, which share an error by Holm's rule."""
+    n, cases = contest.runs, []
+    limits = [
+        deciding_limits(
+            Interval(value=row["value"], low=row["low"], high=row["high"], n=n), contest.arms
+        )
+        for row in rows
+    ]
+    above = np.array([
+        p_above(row["value"], decides, n, 0.95) for row, decides in zip(rows, limits, strict=True)
+    ])  # fmt: skip
+    shared = 2 * np.minimum(above, 1 - above)
+    known = ~np.isnan(shared)
+    shared[known] = holm(shared[known])
+    for row, decides, p in zip(rows, limits, shared, strict=True):
+        word = decide(*decides) if p <= ALPHA else "undetermined"
+        error = (decides[1] - decides[0]) / 2 / float(student(0.95, n - 1))
+        cases.append(_Case(
+            a=row["policy"], b="one run", word=word, effect=row["value"],
+            limits=(row["low"], row["high"]), n=f"n = {n} runs",
+            note=too_few(n, needed_runs(contest.arms)),
+            more=still_needed(n, row["value"], 0, detectable(error, n - 1), word),
+        ))  # fmt: skip
+    return cases
 
 
 def _policies(ledger: pd.DataFrame) -> Iterator[str]:
@@ -292,7 +341,8 @@ def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str
 
 
 def _named(found: TaskComparison, names: Sequence[str]) -> str:
-    return ", ".join(f"N = {name}" if found.by == "children" else name for name in names)
+    apart = "; " if any("," in name for name in names) else ", "
+    return apart.join(f"N = {name}" if found.by == "children" else name for name in names)
 
 
 def _between(row: Row) -> str:

@@ -38,6 +38,7 @@ REPLIES = {
     "less": "no, the opposite",
     "within margin": "no difference",
     "undetermined": "not shown",
+    "descriptive": "described, not tested",
     "does not apply": "no data",
 }
 """Verdict -> its short answer to a question."""
@@ -59,7 +60,7 @@ def answer(row: Mapping[str, Any]) -> str:
     """The answer to a claim's question, with its effect, interval and number of runs.
 
     Args:
-        row: A row of a ledger, with its verdict.
+        row: A row of a ledger, or as much of a protocol's claim, with its verdict.
 
     Returns:
         Such as `Yes: +0.0663 (0.052 to 0.0806) for each doubling of the calls, n = 100 runs`, or
@@ -76,7 +77,8 @@ def answer(row: Mapping[str, Any]) -> str:
     text += f", n = {row['n']} runs"
     if row["verdict"] != "undetermined":
         return text
-    text += f", p = {number(row['p_holm'])} after correction"
+    if not math.isnan(row["p_holm"]):
+        text += f", p = {number(row['p_holm'])} after correction"
     if math.isnan(row["detectable"]):
         return text
     return f"{text}; so many runs show {number(row['detectable'])} in {POWER:.0%} of studies"

@@ -94,7 +94,7 @@ def report(
     seed: Seed | None = None,
     settings: Settings = None,
 ) -> int:
-    """Makes tables and a page of figures about logged runs.
+    """Says what logged runs decide, and makes tables and a page of figures of them.
 
     Args:
         logs: Logs, folders or glob patterns; of a protocol its folder, else logs/local/NAME.
@@ -118,7 +118,8 @@ def report(
     """
     from replay.importers.anything import load_tables
     from replay.plots.output import save
-    from replay.reports.comparison import comparison_sections
+    from replay.reports.comparison import comparison_with_sections
+    from replay.reports.decision import decision_section
     from replay.reports.figures import GroupPanel, best_construction, draw_page
     from replay.reports.report import groups, policy_sections, sections
     from replay.reports.tables import FORMATS
@@ -157,9 +158,11 @@ def report(
         if reason:
             warnings.warn(reason, stacklevel=2)
         panels.append(GroupPanel(group, construction, contests))
-    found += comparison_sections(tables)
     if policies and not any(panel.contests for panel in panels):
         raise ValueError("no group of runs is large enough to compare policies on")
+    comparison, tail, why = comparison_with_sections(tables)
+    contests = [each for panel in panels for each in panel.contests]
+    found = [decision_section(tables, comparison, why, contests), *found, *tail]
     print(FORMATS[chosen](found))
     path = save(draw_page(panels, theme=theme), output)
     print(f"\nfigures: {path}", file=sys.stdout if chosen == "plain" else sys.stderr)

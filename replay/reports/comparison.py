@@ -19,6 +19,14 @@ MOST_COMPARED = 6
 """Configurations of which each pair is compared in a report."""
 
 
+_FOUND = {
+    "greater": "{a} is better than {b}",
+    "less": "{b} is better than {a}",
+    "within margin": "{a} and {b} differ by less than the margin",
+}
+"""What a verdict on a pair says; without one nothing is said."""
+
+
 def comparison_sections(tables: Tables) -> list[Section]:
     """Returns the comparison of the configurations at equal calls, on all tasks together.
 
@@ -118,9 +126,9 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
         for row in found.verdicts.to_dict("records")
     }  # fmt: skip
     verdicts = [
-        f"{row['verdict']}: {row['a']} less {row['b']}"
+        _FOUND[row["verdict"]].format(a=row["a"], b=row["b"])
         for row in found.verdicts.to_dict("records")
-        if row["verdict"] != "undetermined"
+        if row["verdict"] in _FOUND
     ]
     task = f"{len(found.tasks)} tasks" if several else found.tasks[0]
     model, is_llm = ", ".join(dict.fromkeys(runs["model"])), bool(runs["is_llm"].all())

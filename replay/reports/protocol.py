@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from evo.logs.types import JsonObject
 from evo.studies.protocol import Protocol, logs_of, status_rows
 from replay.claims.decision import BAND, POWER
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
+from replay.claims.questions import answer
 from replay.logs.frames import FAILURES
 from replay.logs.tables import load, load_tables
 from replay.markup import clean, page
@@ -181,6 +182,16 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
         yield "further runs", more
 
 
+def _claim_in_words(row: Mapping[Hashable, Any]) -> tuple[str, str]:
+    """A claim as it was written down, and whether its runs show it."""
+    found = {
+        "claim": row["claim"], "value": row["effect"], "low": row["low"], "high": row["high"],
+        "n": row["n_a"] + row["n_b"], "p_holm": row["p_holm"], "detectable": row["detectable"],
+        "verdict": row["verdict"], "why": row["why"] if math.isnan(row["effect"]) else "",
+    }  # fmt: skip
+    return str(row["text"]), f"{answer(found)}."
+
+
 def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:
     """The claims as cells of a report, and their notes."""
     cells, notes = {}, []
@@ -208,7 +219,10 @@ def _sections(
         "task": ", ".join(protocol.tasks), "model": str(model), "is_llm": is_llm
     }  # fmt: skip
     cells, notes = _claims_cells(claims)
-    yield Section(title="Claims", heading="claim", cells=stack(cells), notes=tuple(notes), **common)
+    yield Section(
+        title="Claims", heading="claim", cells=stack(cells), notes=tuple(notes),
+        words=tuple(_claim_in_words(row) for row in claims.to_dict("records")), **common,
+    )  # fmt: skip
     paths = [log.path for log in logs if log.generations]
     if not paths:
         return

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from replay.markup import clean
+from replay.reports.sentences import escaped
 from replay.statistics.intervals import Interval, name_of
 
 LEVEL = 0.95
@@ -65,8 +66,10 @@ class Section:
         is_llm: Whether the model is an LLM; if not, the report says so.
         setting: What tells its runs from those of other configurations; empty if there is one.
         heading: What the rows are, such as "N" or "policy".
-        cells: One row per cell, with the columns of `Cell` and `row`, in the order of display.
+        cells: One row per cell, with the columns of `Cell` and `row`, in the order of display;
+            without any, there are words alone.
         notes: Sentences that are needed to read the table.
+        words: What it says, as questions with their answers, which stand before the table.
     """
 
     title: str
@@ -77,6 +80,7 @@ class Section:
     heading: str  # what its rows are: `N` or `policy`
     cells: pd.DataFrame  # rows and quantities in the order to show them
     notes: tuple[str, ...] = ()  # what one must know to read it
+    words: tuple[tuple[str, str], ...] = ()
 
 
 def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
@@ -163,12 +167,18 @@ def plain(sections: Sequence[Section]) -> str:
         str,
         lambda heads, rows: table(rows, heads),
         lambda text: textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "),
+        lambda asked, said: textwrap.fill(  # paths stay whole, so that they can be copied
+            f"{asked} {said}", 110, subsequent_indent="  ", break_on_hyphens=False
+        ),
     )
 
 
 def markdown(sections: Sequence[Section]) -> str:
     """The same as Markdown."""
-    return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
+    return _render(
+        sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format,
+        lambda asked, said: f"- **{escaped(asked)}** {escaped(said)}",
+    )  # fmt: skip
 
 
 def latex(sections: Sequence[Section]) -> str:
@@ -179,6 +189,7 @@ def latex(sections: Sequence[Section]) -> str:
         lambda text: rf"\par\medskip\noindent {_in_tex(text)}\par\smallskip",
         _latex_table,
         lambda text: rf"\par\noindent{{\footnotesize {_in_tex(text)}\par}}",
+        lambda asked, said: rf"\par\noindent\emph{{{_in_tex(asked)}}} {_in_tex(said)}\par",
     )
 
 
@@ -192,6 +203,7 @@ def html(sections: Sequence[Section]) -> str:
             [(clean(head), "") for head in heads], ["".join(map(_html_cell, row)) for row in rows]
         ),
         lambda text: f'<p class="notes">{clean(text)}</p>',
+        lambda asked, said: f"<p><strong>{clean(asked)}</strong> {clean(said)}</p>",
     )
 
 
@@ -217,7 +229,7 @@ def csv(sections: Sequence[Section]) -> str:
 
 
 def as_json(sections: Sequence[Section]) -> str:
-    """All cells and notes; what is unknown or infinite is null."""
+    """All decisions, cells and notes; what is unknown or infinite is null."""
     cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
     notes = [
         {
@@ -226,7 +238,12 @@ def as_json(sections: Sequence[Section]) -> str:
         for s in sections for note in (*_without(s.cells), *s.notes)
     ]  # fmt: skip
     known = cells.astype(object).where(cells.notna(), None).to_dict("records")
-    return json.dumps({"cells": known, "notes": notes}, indent=1, allow_nan=False)
+    words = [
+        {"task": s.task, "model": s.model, "question": asked, "answer": said}
+        for s in sections for asked, said in s.words
+    ]  # fmt: skip
+    made = {"decisions": words, "cells": known, "notes": notes}
+    return json.dumps(made, indent=1, allow_nan=False)
 
 
 FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
@@ -257,10 +274,15 @@ def _render(
     subhead: Callable[[str], str],
     lines: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
     note: Callable[[str], str],
+    word: Callable[[str, str], str],
 ) -> str:
     blocks, before = [], None
     for section in sections:
         group = (section.task, section.model, section.setting)
+        words = "\n".join(word(asked, said) for asked, said in section.words)
+        if section.cells.empty:
+            blocks.append(f"{head(section.title)}\n{words}")
+            continue
         if group != before:
             before = group
             blocks.append(head(title(*group, is_llm=section.is_llm)))
@@ -268,7 +290,8 @@ def _render(
         rows, quantities = (list(dict.fromkeys(texts[name])) for name in ("row", "quantity"))
         found = texts.set_index(["row", "quantity"])["text"].to_dict()
         body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
-        blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
+        table = lines([section.heading, *quantities], body)
+        blocks.append("\n".join(filter(None, [subhead(section.title), words, table])))
         if notes := [*_level(section.cells), *_without(section.cells), *section.notes]:
             blocks[-1] += "\n" + "\n".join(note(text) for text in notes)
     return "\n\n".join(blocks)
@@ -329,7 +352,7 @@ def _cells(sections: Sequence[Section]) -> pd.DataFrame:
             task=section.task, model=section.model, is_llm=section.is_llm, setting=section.setting,
             table=section.title, kind=section.heading,
         )
-        for section in sections
+        for section in sections if len(section.cells)
     ]  # fmt: skip
     order = ["task", "model", "is_llm", "setting", "table", "kind", "of", "quantity"]
     return pd.concat(parts)[[*order, "value", "low", "high", "level", "coverage", "n", "unit"]]

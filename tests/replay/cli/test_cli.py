@@ -37,7 +37,8 @@ def test_report_writes_where_it_is_told_and_the_same_each_time(here, capsys):
     evo.run("mmd", generations=2, children=3, seed=1, log="logs/a.jsonl", progress=False)
     assert run("report", "logs") == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("min_max_distance, model offline (not an LLM)\n===")
+    assert captured.out.startswith("Decision\n====")
+    assert "min_max_distance, model offline (not an LLM)\n===" in captured.out
     assert "the offline model is a random rewriter, not an LLM" in captured.out
     assert captured.out.rstrip().endswith("figures: report.png")
     assert captured.err == ""

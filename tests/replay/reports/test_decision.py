@@ -1,0 +1,107 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from samples import write_sample
+from synthetic_runs import as_frame
+from test_report import pool
+
+import replay
+from replay.cli.entry import main
+from replay.logs.tables import load_tables
+from replay.reports.comparison import comparison_with_sections
+from replay.reports.decision import TITLE, decision_section
+from replay.reports.tables import FORMATS
+from replay.simulation.contest import compete
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    for children, runs in ((2, 6), (4, 6)):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        pool(tmp_path / "logs", children=children, runs=runs, generations=12 // children)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "logs"
+
+
+def test_a_report_says_the_decision_before_any_table(logs, capsys):
+    assert main(["report", "logs"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(TITLE)
+    tables = load_tables(logs)
+    found, _, _ = comparison_with_sections(tables)
+    assert replay.advise(found) in " ".join(said.split())
+    assert said.index("Which configuration is best?") < said.index("\nFitness\n")
+    best = tables.generations["best_fitness"].max()
+    [place] = re.findall(rf"Fitness {best:.5g} in (\S+),", " ".join(said.split()))
+    assert place in said
+    assert replay.load(place)["best_fitness"].max() == best
+    assert main(["report", "logs", "--policies", "ucb1", "--arms", "2", "--replicates", "200"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    asked = [
+        text for text in said.split("?") if "Does a policy over 2 runs beat one run on" in text
+    ]
+    assert len(asked) == 2
+    assert not any("replicates" in text.rpartition("Does a policy")[2] for text in asked)
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_every_form_stays_valid_and_says_it_first_where_it_holds_words(logs, form):
+    tables = load_tables(logs)
+    found, tail, _ = comparison_with_sections(tables)
+    first = decision_section(tables, found)
+    text = FORMATS[form]([first, *tail])
+    if form == "csv":  # cells alone
+        assert text == FORMATS[form](tail)
+        return
+    if form == "json":
+        made = json.loads(text)
+        assert made["decisions"][0]["question"] == "Which configuration is best?"
+        assert made["cells"] == json.loads(FORMATS[form](tail))["cells"]
+        return
+    plain = " ".join(re.sub(r"[\\{}]|<[^>]*>", "", text).split())
+    assert plain.index("Which configuration is best?") < plain.index("interquartile mean")
+
+
+def test_what_cannot_be_compared_says_why_and_names_the_best(tmp_path):
+    write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
+    tables = load_tables(tmp_path)
+    words = dict(decision_section(tables, None).words)
+    assert words["Which configuration is best?"].startswith("These logs do not tell: no two")
+    [best] = [text for asked, text in words.items() if asked.startswith("What is the best")]
+    assert "the highest of 1 run," in best
+    nothing = tables._replace(generations=tables.generations.assign(best_fitness=np.nan))
+    [said] = [t for q, t in decision_section(nothing, None).words if q.startswith("What is")]
+    assert said == "There is none: nothing was ok in 1 run."
+
+
+def climbing(n, planted):
+    """Runs of which every second one climbs, where a choice pays; else all do alike."""
+    rng = np.random.default_rng(1)
+    best = np.full((n, 25), 0.1)
+    rises = range(0, n, 2) if planted else range(n)
+    best[list(rises)] = np.linspace(0.1, 0.9, 25)
+    return as_frame(best + 0.001 * rng.random((n, 1)), children=1, seeds=range(n))
+
+
+@pytest.mark.parametrize("planted", [True, False])
+def test_a_contest_is_decided_against_one_run_as_judge_does(planted):
+    frame = climbing(20, planted)
+    contest = compete(frame, ["ucb1"], arms=4)
+    judged = replay.judge(frame, "ucb1", "single", arms=4)
+    said = replay.advise(contest)
+    assert f"{judged.effect:+.3g}" in said
+    assert {
+        "greater": "Use ucb1 rather than one run",
+        "less": "Use one run rather than ucb1",
+        "undetermined": "No decision between ucb1 and one run",
+    }[judged.verdict] in said
+
+
+def test_a_contest_without_an_effect_over_one_run_says_so():
+    frame = climbing(6, planted=True)
+    contest = compete(frame, ["ucb1"], arms=2, rounds=40)
+    assert replay.advise(contest).startswith("No decision: no effect over one run")
+    played = compete(climbing(20, planted=False), ["ucb1", "thompson"], arms=4)
+    assert "thompson" in replay.advise(played)
