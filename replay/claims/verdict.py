@@ -110,7 +110,8 @@ class Verdict:
             f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} {self.unit}).",
             f"The mean difference in {self.scale} was {self.effect:.4g} ({self._limits}).",
             *([f"A difference of up to {self.margin:.4g} counts as none."] if self.margin else []),
-            f"The verdict{' for these tasks' if self.further else ''} is: {self.verdict}.",
+            f"The verdict{' for these tasks' if self.further else ''} is: {self.verdict}, that is, "
+            f"{self._meaning}.",
             self.held_back,
             self._further,
             self._evidence,
@@ -119,6 +120,16 @@ class Verdict:
             self._covered,
         ]
         return " ".join(filter(None, sentences))
+
+    @property
+    def _meaning(self) -> str:
+        """What the verdict's word says of the two sides."""
+        return {
+            "greater": f"{self.a} is better than {self.b}",
+            "less": f"{self.b} is better than {self.a}",
+            "within margin": "they differ by less than the margin",
+            "undetermined": "neither is shown to be better",
+        }[self.verdict]
 
     @property
     def _limits(self) -> str:

@@ -50,7 +50,10 @@ def test_groups_are_told_apart_where_runs_suffice():
     few = replay.judge(two(0.2, 4), NEW, OLD)
     assert few.verdict == "undetermined"
     assert np.isnan(few.p)
-    assert "undetermined" in few.paragraph
+    assert "undetermined, that is, neither is shown to be better." in few.paragraph
+    for found, word in ((better, "greater"), (worse, "less")):
+        ahead, behind = (better.a, better.b)  # whichever side was named first
+        assert f"is: {word}, that is, {ahead} is better than {behind}." in found.paragraph
     assert repr(few) == str(few)
 
 
@@ -88,6 +91,7 @@ def test_there_is_a_margin_only_if_one_was_given():
     assert (near.verdict, near.p_within > 0.05) == ("undetermined", True)
     assert str(within.interval) == str(plain.interval)
     assert "up to 0.1 counts as none" in within.paragraph
+    assert "within margin, that is, they differ by less than the margin." in within.paragraph
     for found in (plain, within):
         assert "beforehand" not in found.paragraph
     with pytest.raises(ValueError, match="margin of 0 or more"):
