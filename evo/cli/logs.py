@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evo.logs.records import AnyCall, Header
     from evo.runs.progress import Tally
 
+RESCORED = "evo rescore"
 QUANTILES = (0.5, 0.9, 0.99)
 LONGEST = 150  # characters of a message that `evo show` prints
 MOST_MESSAGES = 8  # messages of failures that `evo show` prints
@@ -180,6 +181,7 @@ def stats(logs: LogPaths) -> int:
     """Shows what the calls of logs, or of folders of logs, cost and how long they took."""
     from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.log import read_log
+    from evo.logs.timeouts import timeouts_of
     from evo.runs.progress import Tally
 
     paths = find_logs(logs)
@@ -188,7 +190,7 @@ def stats(logs: LogPaths) -> int:
     rows, latencies, seconds = list[tuple[object, ...]](), list[float](), list[float]()
     total, n_again = Tally(), 0
     for log in found:
-        tally, own, again = Tally(), list[float](), log.header.source.startswith("evo rescore")
+        tally, own, again = Tally(), list[float](), log.header.source.startswith(RESCORED)
         n_again += again
         for call in log.calls:
             for each in (tally,) if again else (tally, total):
@@ -218,6 +220,8 @@ def stats(logs: LogPaths) -> int:
         "calls/s, slots used, queued and limited: of the last session, all its runs together; "
         "tokens and dollars: of the attempts that state their usage"
     )
+    if words := timeouts_of(log for log in found if not log.header.source.startswith(RESCORED)):
+        print(words)
     if n_again:
         print(f"rescored logs ({n_again}) repeat the calls of their originals: not in the total")
     return 0

@@ -90,6 +90,11 @@ def finite(text: str) -> float:
     return value
 
 
+def seconds_or_auto(text: str) -> object:
+    """Parses a number of seconds, or `auto`, which a run fixes itself."""
+    return text if text == "auto" else finite(text)
+
+
 def instance_range(text: str) -> int | slice:
     """Parses `40`, the first 40, or a slice such as `40:60` or `40:`."""
     match = re.fullmatch(r"(\d*)(:?)(\d*)", text)
@@ -180,6 +185,7 @@ if TYPE_CHECKING:
     Count = int | None
     Needed = float
     Number = float | None
+    Timeout = float | Literal["auto"] | None
     Costs = dict[str, float] | None
     Parameters = dict[str, float] | None
     Assignments = dict[str, object] | None
@@ -192,6 +198,7 @@ else:
     Port = Seed = one(functools.partial(whole, low=0), metavar="NUMBER")
     Count = one(functools.partial(whole, low=1), metavar="NUMBER")
     Needed = Number = one(finite, metavar="NUMBER")
+    Timeout = one(seconds_or_auto, metavar="NUMBER|auto")
     Costs = many(numbers, metavar="WHAT=NUMBER")
     Budget = many(limits, metavar="UNIT=NUMBER")
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
@@ -297,6 +304,7 @@ FLAGS = {
 TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
     "cache": str | None,
+    "evaluation_timeout": one(seconds_or_auto, metavar="NUMBER|auto"),
     "filters": list[str] | None,
     "models": list[str] | None,
     "instances": one(instance_range, metavar="COUNT"),

@@ -25,6 +25,7 @@ from evo.cli.options import (
     Seeds,
     ShellOptions,
     TaskOptions,
+    Timeout,
     takes,
 )
 from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
@@ -344,7 +345,7 @@ def rescore(
     logs: LogPaths,
     *,
     metric: str | None = None,
-    evaluation_timeout: Number = None,
+    evaluation_timeout: Timeout = None,
     draws: Annotated[Count, Parameter(name=FLAGS["draws"])] = None,
     all_stages: bool = False,
     workers: Count = None,
@@ -355,7 +356,8 @@ def rescore(
     Args:
         logs: Logs with programs.
         metric: Metric to take as the fitness, such as strict_fitness (default: the fitness).
-        evaluation_timeout: Seconds per evaluation (default: as in the log).
+        evaluation_timeout: Seconds per evaluation, or auto: fixed anew by the initial program
+            (default: as in the log).
         draws: Evaluations of each program, whose mean is its fitness (default: as in the log).
         all_stages: Evaluate programs that a stage refused in full, too.
         workers: Evaluations at a time (default: one per core).

@@ -28,6 +28,7 @@ from evo.cli.options import (
     Seeds,
     ShellOptions,
     TaskOptions,
+    Timeout,
     Varied,
     takes,
 )
@@ -351,7 +352,7 @@ def compare(
     search: str = "greedy",
     temperature: Number = None,
     max_tokens: Count = None,
-    evaluation_timeout: Number = None,
+    evaluation_timeout: Timeout = None,
     python: Pythons = None,
     protocol: Path | None = None,
     log_dir: Path = Path("logs/local/compare"),
@@ -374,7 +375,8 @@ def compare(
         search: Search of ours.
         temperature: Of every call (default: each tool's own).
         max_tokens: Longest reply of every call (default: each tool's own).
-        evaluation_timeout: Seconds for the evaluation of one program (default: the task's).
+        evaluation_timeout: Seconds for the evaluation of one program, or auto (default: the
+            task's).
         python: ENGINE=PATH, the Python in whose environment an engine is installed; several are
             allowed.
         protocol: TOML file that states all of this instead; its hash is written into every log.

@@ -105,7 +105,8 @@ def parameters_of(header: Header) -> dict[str, object]:
         "condition": header.condition,
     }
     found |= msgspec.structs.asdict(header.sampling)
-    found |= {f"limits.{k}": v for k, v in msgspec.structs.asdict(header.limits).items()}
+    limits = msgspec.structs.asdict(header.limits)
+    found |= {f"limits.{k}": v for k, v in limits.items() if k != "auto" or v}
     return {name: value for name, value in found.items() if value not in (None, "")}
 
 

@@ -9,10 +9,11 @@ import functools
 import os
 import warnings
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from evo.logs.inputs import as_float
+from evo.logs.inputs import AUTO, as_float
 from evo.logs.records import Limits
 
 CAPS = {
@@ -94,14 +95,19 @@ def held(limits: Limits, what: str) -> Limits:
     return msgspec.structs.replace(limits, **beyond)
 
 
-def with_seconds(limits: Limits, seconds: float | None) -> Limits:
-    """The limits with another time limit, if one is given; `ValueError` if it is beyond reason."""
+def with_seconds(limits: Limits, seconds: float | Literal["auto"] | None) -> Limits:
+    """The limits with another time limit, if one is given; `ValueError` if it is beyond reason.
+
+    With "auto" a run fixes it, at most at that of the limits.
+    """
     if seconds is None:
         return limits
+    if seconds == AUTO:
+        return msgspec.structs.replace(limits, auto=True)
     most = maxima()["seconds"]
     if not 0 < as_float(seconds) <= most:
         raise ValueError(
-            f"the time limit of an evaluation: expected over 0 to {most:g} seconds "
+            f"the time limit of an evaluation: expected 'auto', or over 0 to {most:g} seconds "
             f"({LIMITS_VARIABLE} sets the maximum), got {seconds!r}"
         )
-    return msgspec.structs.replace(limits, seconds=float(seconds))
+    return msgspec.structs.replace(limits, seconds=float(seconds), auto=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Annotated, Any, Literal, SupportsFloat
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ MOST_INT = 2**63 - 1
 Int = Annotated[int, msgspec.Meta(ge=-MOST_INT - 1, le=MOST_INT)]  # one that arrays hold, too
 
 
-def as_float(number: SupportsFloat) -> float:
+def as_float(number: object) -> float:
     """Returns a number as a float, infinite where it is a whole number that no float can hold."""
     if not isinstance(number, Real):
         raise MistakenType(f"expected a number, got {number!r:.60}")
@@ -46,6 +46,13 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         files_mb: Size of the working folder and of any one file in it, MiB.
         value_mb: Size of the returned value once encoded, MiB.
         output_kb: Captured stdout and stderr, KiB each; the rest is dropped.
+        auto: Whether a run fixes its time limit itself, before its first child, at 50 times what
+            its initial program took: at least 2 seconds, at most `seconds`. In task.toml and in
+            a dict, `seconds = "auto"` says the same.
+
+    Example:
+        >>> evo.Limits(seconds=10, memory_mb=512).auto
+        False
     """
 
     seconds: float = 60.0
@@ -54,12 +61,52 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     files_mb: Int = 64
     value_mb: Int = 8
     output_kb: Int = 16
+    auto: bool = False
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if not 0 < as_float(value) < float("inf"):
+            if name == "auto":
+                if not isinstance(value, bool):
+                    raise MistakenType(f"limit 'auto': expected True or False, got {value!r:.60}")
+            elif name == "seconds" and value == AUTO:
+                raise ValueError("limit 'seconds': expected a number; auto=True fixes it in a run")
+            elif not 0 < as_float(value) < float("inf"):
                 raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
+
+    def fixed(self, seconds: float | None) -> Limits:
+        """Returns these limits with the time limit that a run fixed; None: it fixed none."""
+        if seconds is None or not self.auto:
+            return self
+        return msgspec.structs.replace(self, seconds=seconds, auto=False)
+
+
+AUTO = "auto"
+
+
+def spelled(limits: Mapping[str, object]) -> dict[str, object]:
+    """Returns some limits by the names of fields, where `seconds` may be "auto".
+
+    A number of seconds that stands alone is a limit that is not fixed by the run.
+    """
+    found = dict(limits)
+    if found.get("seconds") == AUTO:
+        del found["seconds"]
+        return {**found, "auto": True}
+    return {"auto": False, **found} if "seconds" in found else found
+
+
+def limits_of(given: object, base: Limits) -> Limits:
+    """Returns the limits that are given: whole ones, or a dict of those that differ from a base."""
+    if isinstance(given, Limits):
+        return given
+    known = ", ".join(Limits.__struct_fields__)
+    if not isinstance(given, Mapping):
+        raise MistakenType(f"limits: expected evo.Limits or a dict, got {given!r:.60}")
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(base), **spelled(given)}, Limits)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ValueError(f"limits: {error} (there are: {known})") from None
 
 
 Bar = float | Literal["parent"]

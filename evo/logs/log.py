@@ -32,6 +32,7 @@ from evo.logs.records import (
     Header,
     Initial,
     InstanceCall,
+    Limits,
     Line,
     LoggedCall,
     Outcome,
@@ -254,6 +255,11 @@ class Log:
         if generation == 0:
             return self.initial is not None and self.initial.inherited
         return self.generations[generation - 1].inherited
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of its evaluations, with the time limit that the run fixed, if it did."""
+        return self.header.limits.fixed(self.initial.limit if self.initial else None)
 
     @property
     def trajectory(self) -> NDArray[np.float64]:

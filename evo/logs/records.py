@@ -213,12 +213,14 @@ class Initial(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
     """Generation 0: the evaluation of the initial program, and its `Child.value`.
 
     `second` is its evaluation on another draw, by which a run finds out whether its evaluations are
-    noisy; None where none was needed.
+    noisy; None where none was needed. `limit` is the time limit in seconds that the run fixed by it
+    for all other evaluations; None where `Limits.auto` is off.
     """
 
     evaluation: Evaluation
     value: object = None
     second: Evaluation | None = None
+    limit: float | None = None
 
 
 class Planned(Record, frozen=True, kw_only=True):

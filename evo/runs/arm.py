@@ -47,7 +47,9 @@ from evo.runs.evaluate import (
     check_initial,
     check_noise,
     final_report,
+    fixed_limit,
     plain,
+    remarks,
 )
 from evo.runs.items import BatchesItem, CallItem, DrawItem, Item, ScoreItem, ScreenItem, complete
 from evo.runs.judge import draw_of
@@ -62,7 +64,6 @@ from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.stages import untaken
 
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
 
@@ -155,15 +156,13 @@ class Arm:
             )
         check_initial(task.name, initial)
         played = self._resources.only is not None
-        if initial.notes and not (played or self.header.feedback):
-            self._resources.tell_once(
-                f"{task.name}: its evaluations bring notes; feedback=True (--feedback) shows them "
-                "to the model"
-            )
-        if words := "" if played else untaken(task.files):
-            self._resources.tell_once(f"{task.name}: {words}")
+        for words in () if played else remarks(self.header, initial):
+            self._resources.tell_once(words)
         second = None if played else check_noise(self.draws, program, initial)
-        self.log(Initial(evaluation=plain(initial), value=initial.value, second=second))
+        limit, found = self.state.limit, plain(initial)
+        limit = limit or fixed_limit(self.header.limits, initial, second)
+        self.log(Initial(evaluation=found, value=initial.value, second=second, limit=limit))
+        self._enter(0)
 
     def play(self, log: Log) -> None:
         """Takes plans and calls from a log, failed ones included."""
@@ -172,6 +171,7 @@ class Arm:
         self.planner.order = [each.request for each in done if each.request is not None]
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
         self.state.replies.update(log.replies)
+        self.state.limit = log.initial.limit if log.initial else None
         if self.header.task.isolation == "here" and log.initial is not None:
             task = self.header.task
             first = task.files[task.program_file]
@@ -378,6 +378,7 @@ class Arm:
         self._writer.check_in_place()
         self._began, self._on_child = time.monotonic() - self.state.seconds, on_child
         header = self.header.at_generation(generation)
+        header = msgspec.structs.replace(header, limits=header.limits.fixed(self.state.limit))
         if self.instances is not None:
             self.instances.generation = generation
         if header == self._under:

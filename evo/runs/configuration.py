@@ -19,7 +19,7 @@ import msgspec
 
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
-from evo.logs.inputs import as_float
+from evo.logs.inputs import as_float, limits_of
 from evo.logs.journal import LogError, file_name
 from evo.logs.literals import EDITS
 from evo.logs.log import read_log
@@ -87,9 +87,6 @@ def make_header(
     models = _asked_models(given, sampling)
     known = models[0].model if models else find_model(given["model"], given["base_url"])
     draws, confirm, batches = _checked_evaluations(given, loaded)
-    if not isinstance(given["limits"], Limits | None):
-        raise MistakenType(f"limits: expected evo.Limits, got {given['limits']!r:.60}")
-    limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
     scored, critic = loaded.record.score == "critic", None
     if scored or given["critic"] is not None:
@@ -106,7 +103,7 @@ def make_header(
         children=children,
         seed=at_least("seed", given["seed"], 0),
         min_improvement=min_improvement,
-        limits=limits,
+        limits=_checked_limits(given, loaded),
         prompt_version=_prompt_version(given, searched=search is not None),
         search=search,
         edits=given["edits"],
@@ -142,6 +139,18 @@ def _checked_numbers(given: ConfigurationOptions) -> tuple[int, int, float]:
     if not 0 <= as_float(least) < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {least!r:.60}")
     return children, drafts, float(least)
+
+
+def _checked_limits(given: ConfigurationOptions, task: Task) -> Limits:
+    """Returns the limits of an evaluation; raises where the run cannot fix the time limit."""
+    limits = task.limits if given["limits"] is None else limits_of(given["limits"], task.limits)
+    limits = with_seconds(limits, given["evaluation_timeout"])
+    if limits.auto and any(stage.limits is not None for stage in task.record.stages):
+        raise ValueError(
+            f"limits: 'auto' is for a whole evaluation, and the stages of {task.name} have limits "
+            "of their own (stage_limits)"
+        )
+    return limits
 
 
 def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> None:

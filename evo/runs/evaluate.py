@@ -11,19 +11,20 @@ import functools
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from evo.logs.means import deviation, mean
-from evo.logs.records import Evaluation, Header, Instance
+from evo.logs.records import Evaluation, Header, Instance, Limits
 from evo.prompt import last_line
 from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
 from evo.sandbox.compiled import MISSING
 from evo.tasks.folder import TaskError
+from evo.tasks.stages import untaken
 from evo.tasks.task import EvaluatorFailed
 
 DrawFunction = Callable[..., Evaluation]
@@ -142,6 +143,32 @@ def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evalu
     return None if second is None else plain(second)
 
 
+FACTOR, LEAST_SECONDS = 50, 2.0
+"""What a run's time limit is, in evaluations of the initial program and at least, seconds."""
+
+
+def fixed_limit(limits: Limits, *initial: Evaluation | None) -> float | None:
+    """Returns the time limit that a run fixes for all programs, seconds; None: it fixes none.
+
+    The shortest counts, since what starts up in a first evaluation is not there in later ones. The
+    limit stays as it is where the initial program is not ok: how long it took says nothing then.
+
+    Args:
+        limits: The limits under which the initial program was evaluated.
+        initial: Its evaluations, as far as there are some.
+    """
+    if not limits.auto:
+        return None
+    took = [
+        each.seconds / each.draws
+        for each in initial
+        if each is not None and each.status == "ok" and each.seconds is not None
+    ]
+    if not took:
+        return limits.seconds
+    return min(limits.seconds, max(LEAST_SECONDS, round(FACTOR * min(took), 1)))
+
+
 def final_report(draws: DrawEvaluator, initial: str, best: str) -> dict[str, float]:
     """Returns the fitness of the first and the best program on draws of their own, by name."""
     count = max(draws.header.draws, draws.header.confirm)
@@ -188,6 +215,18 @@ def check_initial(task: str, evaluation: Evaluation) -> None:
         )
     if error:
         warnings.warn(f"{task}: {error}", stacklevel=2)
+
+
+def remarks(header: Header, initial: Evaluation) -> Iterator[str]:
+    """Yields what a user should know of a task once its initial program is evaluated."""
+    task = header.task
+    if initial.notes and not header.feedback:
+        yield (
+            f"{task.name}: its evaluations bring notes; feedback=True (--feedback) shows them to "
+            "the model"
+        )
+    if words := untaken(task.files):
+        yield f"{task.name}: {words}"
 
 
 def mean_of(draws: Sequence[Evaluation]) -> Evaluation:

@@ -163,7 +163,11 @@ class EvaluationOptions(TypedDict, total=False):
     """How a program is evaluated, and when it replaces its parent."""
 
     evaluation_timeout: Annotated[
-        float | None, Option("Seconds per evaluation (default: the task's limit).")
+        float | Literal["auto"] | None,
+        Option(
+            "Seconds per evaluation; auto: 50 times what the initial program takes, at least 2, at "
+            "most the task's limit (default: the task's limit)."
+        ),
     ]
     min_improvement: Annotated[
         float,
@@ -225,7 +229,11 @@ class ProtocolOptions(TypedDict, total=False):
     """What identifies a run beside the options that a study varies."""
 
     limits: Annotated[
-        "Limits | None", Option("All limits of an evaluation (default: the task's own).")
+        "Limits | Mapping[str, object] | None",
+        Option(
+            "All limits of an evaluation, or a dict of those that differ from the task's, such as "
+            "{'seconds': 'auto'} (default: the task's own)."
+        ),
     ]
     protocol: Annotated[str, Option("SHA-256 (hex) of the protocol that the run belongs to.", "")]
     condition: Annotated[str, Option("Name of the run's condition in that protocol.", "")]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from evo import parallel
 from evo.logs.caps import held, with_seconds
 from evo.logs.constructions import keep_value
+from evo.logs.inputs import limits_of
 from evo.logs.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import lines_through, require_whole
@@ -22,7 +24,7 @@ from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
 from evo.runs.configuration import software_versions
-from evo.runs.evaluate import DrawEvaluator, plain
+from evo.runs.evaluate import DrawEvaluator, fixed_limit, plain
 from evo.runs.judge import draw_of
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
@@ -209,8 +211,8 @@ def rescore(
     path: str | os.PathLike[str],
     *,
     metric: str | None = None,
-    limits: Limits | None = None,
-    evaluation_timeout: float | None = None,
+    limits: Limits | Mapping[str, object] | None = None,
+    evaluation_timeout: float | Literal["auto"] | None = None,
     draws: int | None = None,
     all_stages: bool = False,
     workers: int | None = None,
@@ -224,8 +226,10 @@ def rescore(
     Args:
         path: A log with programs.
         metric: Take this metric as the fitness, for instance `strict_fitness`; None: the fitness.
-        limits: Limits of an evaluation; None: the log's.
-        evaluation_timeout: Seconds; replaces that limit alone.
+        limits: Limits of an evaluation, or a dict of those that differ from the log's; None: the
+            log's, with the time limit that the run fixed, if it did.
+        evaluation_timeout: Seconds; replaces that limit alone. With "auto", here as among the
+            limits, it is fixed anew by the initial program.
         draws: Draws whose mean is a program's fitness; None: the log's.
         all_stages: Whether programs that a stage refused are evaluated in full, too.
         workers: Evaluations at a time; None: one per core.
@@ -238,7 +242,9 @@ def rescore(
     """
     logged = _read_texts(path)
     header = logged.header
-    limits = with_seconds(limits or header.limits, evaluation_timeout)
+    anew = limits is not None or evaluation_timeout is not None
+    limits = header.limits if limits is None else limits_of(limits, header.limits)
+    limits = with_seconds(limits, evaluation_timeout)
     stem = logged.path.name.removesuffix(".gz").removesuffix(".jsonl")
     target = logged.path.with_name(f"{stem}.rescored.jsonl") if log is None else Path(log)
     check_free(target, finished=True)
@@ -250,7 +256,10 @@ def rescore(
         header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}",
         task=with_function(header.task, task),
     )  # fmt: skip
-    lines = evaluated_again(logged, header, metric=metric, workers=workers, all_stages=all_stages)
+    fixed = None if anew or logged.initial is None else logged.initial.limit
+    lines = evaluated_again(
+        logged, header, metric=metric, workers=workers, all_stages=all_stages, fixed=fixed
+    )
     lines[1:1] = [*_asked(logged), *(call for call in logged.advice_calls if not call.again)]
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
@@ -263,8 +272,19 @@ def evaluated_again(
     metric: str | None = None,
     workers: int | None = None,
     all_stages: bool = False,
+    fixed: float | None = None,
 ) -> list[Line]:
-    """Returns the lines of a log with its programs evaluated under a header, or by a metric."""
+    """Returns the lines of a log with its programs evaluated under a header, or by a metric.
+
+    Args:
+        logged: The log.
+        header: The configuration under which they are evaluated.
+        metric: See `rescore`, as for the next two.
+        workers: Evaluations at a time.
+        all_stages: Whether refused programs are evaluated in full.
+        fixed: The time limit that a run fixed; None: where there is to be one, the initial
+            program's evaluation fixes it.
+    """
     first = header.task.files[header.task.program_file]
 
     def again(evaluation: Evaluation) -> bool:
@@ -278,7 +298,10 @@ def evaluated_again(
         draw, _ = draw_of(
             header, resources, known=known_of([*logged.instance_calls, *logged.critic_calls])
         )
-        draws = DrawEvaluator(header, draw)
+        if fixed is None and header.limits.auto:
+            fixed = fixed_limit(header.limits, DrawEvaluator(header, draw).mean(first))
+        under = msgspec.structs.replace(header, limits=header.limits.fixed(fixed))
+        draws = DrawEvaluator(under, draw)
 
         def evaluate(program: str) -> Evaluation:
             found = plain(draws.mean(program))
@@ -297,7 +320,7 @@ def evaluated_again(
         else child
         for child in logged.children
     ]
-    return _retold(logged, header, Initial(evaluation=evaluated[first]), children)
+    return _retold(logged, header, Initial(evaluation=evaluated[first], limit=fixed), children)
 
 
 def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Child]) -> list[Line]:
@@ -328,7 +351,7 @@ def keep_best_value(path: str | os.PathLike[str]) -> Path:
     assert best.program is not None
     with contextlib.closing(Evaluator(1)) as sandbox:
         found = sandbox.evaluate(
-            header.task, best.program, held(header.limits, str(path)), keep_value=True
+            header.task, best.program, held(log.limits, str(path)), keep_value=True
         )
     if found.status != "ok" or found.value is None:
         raise LogError(

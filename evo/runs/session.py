@@ -24,6 +24,7 @@ from evo.logs.records import (
     Session,
 )
 from evo.logs.stopping import StopRequests
+from evo.logs.timeouts import timeouts_of
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.bounds import kept_for_checks
@@ -135,6 +136,8 @@ def run_jobs(
                 pass
             work.each(work.refuse, work.waiting, 1)
             raise
+    if words := timeouts_of(each.log for each in work.done.values() if each.log is not None):
+        resources.tell_once(words)
     if work.first_error is not None:
         raise work.first_error
     return [work.done[place] for place in range(len(jobs))]

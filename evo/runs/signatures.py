@@ -90,9 +90,10 @@ def check_options(kind: type, options: Mapping[str, object], advice: str = "") -
         annotation = get_args(kind.__annotations__[name])[0]
         known_types = (annotation, *get_args(annotation))
         accepted = [_ACCEPTED[each] for each in known_types if each in _ACCEPTED]
-        fits = any(isinstance(value, types) for types, _ in accepted)
+        named = [word for each in known_types for word in get_args(each) if isinstance(word, str)]
+        fits = any(isinstance(value, types) for types, _ in accepted) or value in named
         if accepted and value is not None and (isinstance(value, bool) or not fits):
-            words = " or ".join(dict.fromkeys(words for _, words in accepted))
+            words = " or ".join(dict.fromkeys([w for _, w in accepted] + list(map(repr, named))))
             raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
 
 

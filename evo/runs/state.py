@@ -81,6 +81,7 @@ class State:
         improved: The generation that last replaced the best program; 0 while none has.
         trajectory: Best fitness by generation from 0 on; NaN while nothing is ok.
         costs: What each generation cost by unit, from 0 on; NaN where unknown.
+        limit: The time limit of evaluations that the run fixed, seconds; None: it fixed none.
         initial_cost: What the evaluation of the initial program cost by unit, whoever paid for it.
         evaluations: The evaluation of every program that was evaluated, by its digest.
         first: The place where each program of the archive was seen first, by its digest.
@@ -106,6 +107,7 @@ class State:
         self.archive: list[list[ArchiveEntry]] = []
         self.trajectory: list[float] = []
         self.costs: list[dict[str, float]] = []
+        self.limit: float | None = None
         self.initial_cost: dict[str, float] = {}
         self.evaluations: dict[bytes, Evaluation] = {}
         self.first: dict[bytes, Place] = {}
@@ -162,7 +164,7 @@ class State:
                 pass
 
     def _begin(self, line: Initial) -> None:
-        task = self.header.task
+        task, self.limit = self.header.task, line.limit
         self.best = ArchiveEntry((0, 0), task.files.get(task.program_file), line.evaluation)
         seconds = line.evaluation.seconds
         if seconds is not None and line.second is not None:

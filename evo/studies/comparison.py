@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,7 +46,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         search: Of `ours`.
         temperature: Of every call; None: as each tool does by default.
         max_tokens: Longest reply of every call; None: as each tool does by default.
-        evaluation_timeout: Seconds for the evaluation of one program; None: the task's own.
+        evaluation_timeout: Seconds for the evaluation of one program, or "auto": as each run finds
+            its initial program to need; None: the task's own.
         title: What the comparison asks.
         notes: What was known and decided before the first call.
     """
@@ -61,7 +62,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     search: str = "greedy"
     temperature: float | None = None
     max_tokens: int | None = None
-    evaluation_timeout: float | None = None
+    evaluation_timeout: float | Literal["auto"] | None = None
     title: str = ""
     notes: tuple[str, ...] = ()
 

@@ -44,7 +44,10 @@ def as_html(record: TaskRecord, limits: Limits) -> str:
             f"<details><summary><b>{len(rows)} instances</b>{first}</summary>"
             f"{code(shown, python=False)}</details>"
         )
-    held = ", ".join(f"{k} {v:g}" for k, v in msgspec.structs.asdict(limits).items())
+    named = {k: f"{v:g}" for k, v in msgspec.structs.asdict(limits).items() if k != "auto"}
+    if limits.auto:
+        named["seconds"] = f"auto, at most {limits.seconds:g}"
+    held = ", ".join(f"{k} {v}" for k, v in named.items())
     parts.append(f"<small>Limits: {held}</small>")
     return f"<div>{''.join(parts)}</div>"
 

@@ -25,6 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from evo.logs import examples
+from evo.logs.inputs import spelled
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
@@ -112,7 +113,7 @@ class TaskConfig(
         stage_limits: Limits of each stage; if missing, `limits`.
         references: Fitness of textbook rules and of the best known, by name, for pictures.
         wordings: Other statements, and programs, by name; `load_task("task:name")` loads one.
-        limits: Limits of an evaluation.
+        limits: Limits of an evaluation; with `seconds = "auto"` each run fixes its time limit.
     """
 
     name: str | None = None
@@ -149,7 +150,7 @@ def read_config(folder: Path) -> TaskConfig:
     """Reads task.toml; another tool's config.yaml fills in a statement and a time limit."""
     path = folder / "task.toml"
     raw = _parse(folder, path, "TOML", tomllib.loads)
-    limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
+    limits = spelled(raw["limits"]) if isinstance(raw.get("limits"), dict) else {}
     for prefix, table, names in (
         ("", raw, TaskConfig.__struct_fields__),
         ("limits.", limits, Limits.__struct_fields__),
@@ -161,7 +162,7 @@ def read_config(folder: Path) -> TaskConfig:
                 f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed}); {_TASK_TOML}"
             )
     try:
-        config = msgspec.convert(raw, TaskConfig)
+        config = msgspec.convert({**raw, "limits": limits or raw.get("limits", {})}, TaskConfig)
     except (msgspec.ValidationError, ValueError, OverflowError) as error:
         choices = (
             f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "

@@ -11,10 +11,11 @@ import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from evo.logs.inputs import limits_of
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
@@ -44,7 +45,7 @@ def task(
     held_out: Rows | None = None,
     missing: float | None = None,
     thresholds: Sequence[Bar] = (),
-    limits: Limits | Mapping[str, float] | Sequence[Limits | Mapping[str, float]] | None = None,
+    limits: Limits | Mapping[str, Any] | Sequence[Limits | Mapping[str, Any]] | None = None,
     private: Sequence[str] = (),
     where: Where = "sandbox",
     language: str = "",
@@ -85,7 +86,8 @@ def task(
             the stage's score must reach, or "parent", to be better there than the program that was
             rewritten.
         limits: Limits of an evaluation, such as `{"seconds": 10}`, or a list of them, one for each
-            stage.
+            stage. With `{"seconds": "auto"}` each run fixes the time limit itself, see
+            `evo.Limits`.
         private: Metrics that no prompt, policy or search may see.
         where: Where `evaluate` runs: in the sandbox, or here, in this process, with whatever it
             uses. Here its first parameter says what it is given: `text` or `program`, that which
@@ -122,7 +124,8 @@ def task(
     beside = harness_of(harness, program, with_rows=with_rows)
     _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
     said = _statement_of(name, statement, program, judge)
-    limited = [_limits(each) for each in limits] if isinstance(limits, Sequence) else []
+    staged = isinstance(limits, Sequence)
+    limited = [limits_of(each, Limits()) for each in limits] if isinstance(limits, Sequence) else []
     stages = _stages(name, judge, thresholds, limited)
     files = {program.file: program.text, _EVALUATOR: judge.text}
     if beside:
@@ -151,7 +154,7 @@ def task(
         asks=asks if isinstance(asks, str) else "",
         thresholds=tuple(each.threshold for each in stages if each.threshold is not None),
         stage_limits=tuple(limited),
-        limits=Limits() if isinstance(limits, Sequence) else _limits(limits),
+        limits=Limits() if staged or limits is None else limits_of(limits, Limits()),
     )
     files["task.toml"] = as_toml(config)
     _check_files(name, files)
@@ -243,16 +246,6 @@ def as_toml(config: TaskConfig) -> str:
 
 def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _limits(given: Limits | Mapping[str, float] | None) -> Limits:
-    if given is None or isinstance(given, Limits):
-        return given or Limits()
-    try:
-        return msgspec.convert(dict(given), Limits)
-    except (msgspec.ValidationError, TypeError) as error:
-        known = ", ".join(Limits.__struct_fields__)
-        raise ValueError(f"limits: {error} (there are: {known})") from None
 
 
 def _names(private: Sequence[str]) -> tuple[str, ...]:

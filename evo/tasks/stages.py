@@ -131,6 +131,8 @@ def stage_records(
             raise TaskError(
                 f'{where}: thresholds: expected finite numbers or "parent", got {each!r}'
             )
+    if any(each.auto for each in limits):
+        raise TaskError(f"{where}: stage_limits: 'auto' is for the limits of a whole evaluation")
     if limits and len(limits) != len(functions):
         raise TaskError(
             f"{where}: stage_limits: expected one for each of the {len(functions)} stages, got "

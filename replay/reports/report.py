@@ -16,6 +16,7 @@ from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
+from replay.reports.late import late_programs
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.effects import time_to_threshold
@@ -199,7 +200,7 @@ def cost_section(group: Group, tau: float | None) -> Section:
     """Calls, tokens, FLOPs, dollars and seconds."""
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
     summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
-    return by_size(group, "Cost", _costs, (summed,))
+    return by_size(group, "Cost", _costs, (summed, *late_programs(group.tables)))
 
 
 def models_section(group: Group, tau: float | None) -> Section | None:

@@ -10,6 +10,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
+from evo.logs.inputs import limits_of
 from evo.logs.records import Header, Limits, Model
 from evo.logs.types import Fields
 from evo.models.registry import find_model
@@ -137,7 +138,8 @@ def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = Non
     known = _replaced(_model(plain.pop("model", "offline"), here), "model.", plain)
     if isinstance(plain.get("critic"), Mapping):
         plain["critic"] = _model(plain["critic"], here)
-    limits = _replaced(task.limits, "limits.", plain)
+    limited = {k.removeprefix("limits."): v for k, v in plain.items() if k.startswith("limits.")}
+    limits = limits_of(limited, task.limits)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
     return configuration_of(header, generations, pool if pool.get("policy") else None)
