@@ -232,8 +232,8 @@ def test_running_a_cell_again_closes_what_it_made_and_nothing_else(frame, monkey
 
 def test_at_rest_the_view_is_complete(explorer):
     explorer.controls["arms"].value = 3
-    explorer._rest.thread.join(30)
-    assert explorer._rest.thread is None
+    explorer._debounce.thread.join(30)
+    assert explorer._debounce.thread is None
     assert not explorer._screen.coarse
     assert "1,000 replicates" in explorer.words
 
