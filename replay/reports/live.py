@@ -73,14 +73,13 @@ class Run:
         number: Its place in the page's links.
         log: What is known of it; None: it could not be read.
         problem: Why it could not.
-        going_on: The process that continues it, if this page began one, and what it said.
+        said: Why a process that this page began to continue it failed.
     """
 
     path: Path
     number: int
     log: Log | None = None
     problem: str = ""
-    going_on: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
     said: str = ""
 
     def refresh(self) -> None:
@@ -93,13 +92,24 @@ class Run:
             self.problem = ""
         except (LogError, ValueError, OSError) as error:
             self.problem = str(error)
-        if self.going_on is not None and (code := self.going_on[0].poll()) is not None:
-            _, words = self.going_on
+
+    def go_on(self) -> None:
+        """Continues it in a process that outlives the page."""
+        words = tempfile.TemporaryFile()  # noqa: SIM115 - no pipe, which would end with the page
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evo", "resume", os.fspath(self.path)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words,
+            start_new_session=True,
+        )  # fmt: skip
+        threading.Thread(target=self._await_end, args=(process, words), daemon=True).start()
+
+    def _await_end(self, process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
+        """Keeps the last line of what a failed process wrote."""
+        with words:
+            failed = process.wait() != 0
             words.seek(0)
             lines = words.read().decode(errors="replace").strip().splitlines()
-            words.close()
-            self.said = lines[-1][:300] if code and lines else ""
-            self.going_on = None
+        self.said = lines[-1][:300] if failed and lines else ""
 
     @property
     def state(self) -> str:
@@ -220,13 +230,7 @@ class Folder:
         if wish == "go on":
             if run.state not in GOES_ON:
                 raise LogError(f"{self.name(run)} is {run.state}: there is nothing to continue")
-            words = tempfile.TemporaryFile()  # noqa: SIM115 - until the process has ended
-            command = [sys.executable, "-m", "evo", "resume", os.fspath(run.path)]
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words,
-                start_new_session=True,
-            )  # fmt: skip
-            run.going_on = process, words
+            run.go_on()
             return f"{self.name(run)} goes on"
         if wish not in ("pause", "stop"):
             raise LogError(f"expected pause, stop or go on, got {wish[:40]!r}")
