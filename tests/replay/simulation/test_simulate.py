@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from evo.policies import POLICIES
 from evo.policies.draws import BLOCK
 from replay.logs.frames import ReplayWarning
-from replay.simulation.arms import HINDSIGHT, default_arms
+from replay.simulation.arms import HINDSIGHT
 from replay.simulation.simulate import simulate, simulate_many
+from replay.simulation.sizes import default_arms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning"),
