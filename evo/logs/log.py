@@ -247,7 +247,7 @@ class Log:
 
     @property
     def advice(self) -> list[tuple[int, str]]:
-        """What a model advised, each with the first generation whose prompts show it."""
+        """What a model replied when asked for advice, each with the generation it was meant for."""
         return [(each.generation, each.reply) for each in self.advice_calls if each.reply]
 
     def inherits(self, generation: int) -> bool:

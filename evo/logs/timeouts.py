@@ -33,8 +33,12 @@ def timeouts_of(logs: Iterable[Log]) -> str:
     if not seconds:
         return ""
     least, most = min(limits), max(limits)
-    limit = f"limit of {most:g} s" if least == most else f"limits of {least:g} to {most:g} s"
-    return (
-        f"{len(seconds):,} of {programs:,} programs ran into the {limit}: "
-        f"{math.fsum(seconds):,.4g} s of evaluation"
+    limit = (
+        f"the limit of {most:g} s" if least == most else f"the limits of {least:g} to {most:g} s"
     )
+    return stated_timeouts(len(seconds), programs, math.fsum(seconds), limit)
+
+
+def stated_timeouts(late: int, programs: int, seconds: float, limit: str) -> str:
+    """Returns the sentence: how many of the programs that were run were late, and their cost."""
+    return f"{late:,} of {programs:,} programs ran into {limit}: {seconds:,.4g} s of evaluation"

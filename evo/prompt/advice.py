@@ -1,8 +1,8 @@
 """Advice on a search: the messages that ask for it, and how prompts show it. All pure.
 
-It is asked for by what the log holds so far: the best programs, what was tried since the advice
-before, and what went wrong. A prompt of a child tells of its parent alone; whoever advises sees how
-the search as a whole went.
+The messages show what the log holds so far: the best programs, what was tried since the last
+advice, and what went wrong. The prompt of a child shows its parent alone; the model that advises
+sees the search as a whole.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from evo.prompt.messages import (
 from evo.prompt.replies import without_thoughts
 
 BEST, SHOWN = 3, 24_000
-"""Programs that are shown at most, and characters of those besides the best one."""
+"""The most programs that are shown, and the most characters of all of them but the best one."""
 
 GENERATIONS = 20
-"""Generations whose best fitness is told at most."""
+"""The most generations that are listed; these are the last ones."""
 
 TRIED, LINES, WIDTH = 8, 12, 160
-"""Rewrites that are told of at most, changed lines of each (sentences of a text), and characters of
-a line."""
+"""The most rewrites that are listed, changed lines of each (sentences, where a text evolves), and
+characters of a line."""
 
 MOST_LINES = 2_000
 """A longer program is not compared with its parent."""
 
 LONGEST = 2_000
-"""Characters of an advice that prompts show at most."""
+"""The most characters of advice that a prompt shows."""
 
 POINTS = 5
 """Points of advice that are asked for."""
@@ -178,7 +178,7 @@ def read_advice(reply: str | None) -> str:
 
 
 def placed(advice: str) -> str:
-    """Returns the lines by which the prompt of a child shows an advice; "": there is none."""
+    """Returns the lines by which the prompt of a child shows advice; "": there is none."""
     if not advice:
         return ""
     return f"Advice from a look over the whole search, to follow where it helps:\n{advice}\n"

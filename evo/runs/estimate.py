@@ -30,7 +30,7 @@ CHARACTERS = (3.0, 5.0)
 """Characters a token, from dense programs to plain English."""
 
 ADVICE = 200
-"""Characters of an advice at least."""
+"""The fewest characters of advice."""
 
 SPEED = (20.0, 150.0)
 """Completion tokens a second of one call, from slow to fast endpoints."""

@@ -155,7 +155,7 @@ def fixed_limit(limits: Limits, *initial: Evaluation | None) -> float | None:
 
     Args:
         limits: The limits under which the initial program was evaluated.
-        initial: Its evaluations, as far as there are some.
+        initial: Evaluations of the initial program; None where one was not made.
     """
     if not limits.auto:
         return None

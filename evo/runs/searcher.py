@@ -157,7 +157,7 @@ class Searcher:
     Prompts may be told in any order and from any thread. What was told is in the log at once, so a
     search that was closed or killed goes on where it was when it is opened again. A critic's calls,
     and those of a task whose evaluation asks a model, are made here. With `advice=` some prompts
-    ask for advice, which is told like any reply.
+    ask for advice on the search; the reply to them is told as any other.
 
     Args:
         task: Name, alias, folder or Task.
@@ -290,9 +290,9 @@ class Searcher:
         with hand.changed:
             if prompt.seed not in hand.calls:
                 self._raise()
-                who = f"generation {place[0]}, child {place[1]}, draft {prompt.draft}"
-                who = f"the advice before generation {place[0]}" if prompt.advice else who
-                raise ValueError(f"prompt: that of {who} was told already, or was never asked")
+                child = f"that of generation {place[0]}, child {place[1]}, draft {prompt.draft}"
+                which = f"advice before generation {place[0]}" if prompt.advice else child
+                raise ValueError(f"prompt: {which} was told already, or was never asked")
             call = self._call_of(prompt, reply, program)
             hand.tell(prompt.seed, call, found)
             if prompt.advice or any(each.place == place for each in hand.asked):
@@ -310,7 +310,7 @@ class Searcher:
         if fresh[0].advice:
             self._hand.handed.discard(fresh[0].seed)  # `ask` hands it out
             raise ValueError(
-                "prompt: none can be planned before the advice that ask() wants is told"
+                "prompt: no child can be planned before the advice: ask() gives its prompt, tell it"
             )
         return fresh[0]
 

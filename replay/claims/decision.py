@@ -24,6 +24,9 @@ Outcome = Literal["greater", "less", "within margin", "undetermined"]
 
 VERDICTS: tuple[Outcome, ...] = get_args(Outcome)
 
+BETTER = {"greater": "{a} is better than {b}", "less": "{b} is better than {a}"}
+"""What a verdict that finds a difference says of its two sides."""
+
 POWER = 0.8
 """Power at which an effect counts as detectable."""
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from replay.claims.decision import BAND, POWER, Outcome, decide
+from replay.claims.decision import BAND, BETTER, POWER, Outcome, decide
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 from replay.statistics.numbers import number
 from replay.statistics.strata import Further
@@ -124,12 +124,11 @@ class Verdict:
     @property
     def _meaning(self) -> str:
         """What the verdict's word says of the two sides."""
-        return {
-            "greater": f"{self.a} is better than {self.b}",
-            "less": f"{self.b} is better than {self.a}",
+        equal = {
             "within margin": "they differ by less than the margin",
             "undetermined": "neither is shown to be better",
-        }[self.verdict]
+        }
+        return (BETTER | equal)[self.verdict].format(a=self.a, b=self.b)
 
     @property
     def _limits(self) -> str:

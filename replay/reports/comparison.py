@@ -8,6 +8,7 @@ import warnings
 
 import pandas as pd
 
+from replay.claims.decision import BETTER
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
 from replay.logs.frames import ReplayWarning, split_repeats
@@ -19,11 +20,7 @@ MOST_COMPARED = 6
 """Configurations of which each pair is compared in a report."""
 
 
-_FOUND = {
-    "greater": "{a} is better than {b}",
-    "less": "{b} is better than {a}",
-    "within margin": "{a} and {b} differ by less than the margin",
-}
+_FOUND = BETTER | {"within margin": "{a} and {b} differ by less than the margin"}
 """What a verdict on a pair says; without one nothing is said."""
 
 

@@ -16,9 +16,9 @@ from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
-from replay.reports.late import late_programs
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
+from replay.reports.timeouts import timeouts_of_tables
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.sizes import POOL_RULE, more_runs, needed_runs
 from replay.statistics.intervals import FloatArray, interval, rare_jumps
@@ -200,7 +200,7 @@ def cost_section(group: Group, tau: float | None) -> Section:
     """Calls, tokens, FLOPs, dollars and seconds."""
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
     summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
-    return by_size(group, "Cost", _costs, (summed, *late_programs(group.tables)))
+    return by_size(group, "Cost", _costs, (summed, *timeouts_of_tables(group.tables)))
 
 
 def models_section(group: Group, tau: float | None) -> Section | None:

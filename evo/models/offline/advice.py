@@ -1,7 +1,7 @@
 """The offline model as an adviser on a search: a stand-in, which says that it is one.
 
 What it says is drawn from its ideas for the task of the last program that the prompt shows, or from
-sentences that fit any task. No rewrite of the offline model heeds an advice.
+sentences that fit any task. The offline model's rewrites do not follow it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_asked(system: str) -> bool:
 
 
 def advise(prompt: str, key: object) -> str:
-    """Returns an advice."""
+    """Returns a few points of advice."""
     draws = KeyedStream("advice", prompt, key)
     parent = find_parent(prompt)
     found = find_bank(parent.text) if parent is not None and parent.language == "python" else None
