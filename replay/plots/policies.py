@@ -133,7 +133,7 @@ def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:
         return Chart(message="No effect to show.")
     return estimates(
         effects.assign(of=effects["effect"].map(EFFECTS)),
-        title=_titled("Effects over one run, of the pool and of the allocation", of),
+        title=_titled("Effects over one run", of),
         about=f"{intervals(effects, 'Mean difference')}; {counted(effects['n'])}",
         x="gain in best fitness", rows="policy", groups="of", bound=0,
     )  # fmt: skip
