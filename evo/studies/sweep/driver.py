@@ -237,7 +237,8 @@ class _Sweeping:
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
         try:
-            self._events.append(event, **more, **self._counts(event, run))
+            with self._events.lock:
+                self._events.append(event, **more, **self._counts(event, run))
         except BaseException as error:
             self._unheard = self._unheard or error
             self._control.stop()

@@ -155,12 +155,12 @@ class EventLog:
         self._began = time.monotonic()
         self._delivery = Delivery([*listeners, *([] if on_event is None else [on_event])])
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()  # held while an event is made of those before, and written
         self.refresh()
 
     def refresh(self) -> list[SweepEvent]:
         """Reads what was added, by whom ever, and returns it."""
-        with self._lock:
+        with self.lock:
             new = list(self._reader.follow()) if self.path.exists() else []
             for event in new:
                 self.events.append(event)
@@ -182,7 +182,7 @@ class EventLog:
     def append(self, event: SweepEventKind, **fields: Unpack[EventFields]) -> None:
         """Writes an event; it has left this process when this returns."""
         worker = f"{socket.gethostname()}:{os.getpid()}"
-        with self._lock:
+        with self.lock:
             self._writer.check_in_place()
             self._writer.append(
                 SweepEvent(

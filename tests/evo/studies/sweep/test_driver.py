@@ -21,6 +21,7 @@ from evo.gate.server import Latency, OfflineServer
 from evo.logs.cost import Cost
 from evo.logs.journal import LogBusyError, LogError
 from evo.policies import POLICIES
+from evo.studies.sweep import driver
 from evo.studies.sweep.design import make_design, read_design
 from evo.studies.sweep.events import EventLog, SweepEvent
 from evo.studies.sweep.fields import known_fields
@@ -48,6 +49,25 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[
     folder = tmp_path_factory.mktemp("sweep") / "whole"
     sweep = evo.sweep(SPACE, log_dir=folder, on_event=lambda e: told.append(e.event), **COMMON)
     return sweep, told
+
+
+def test_runs_that_end_at_the_same_moment_are_counted_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of them counted before either was written, so that a count came twice and one never."""
+    counts = driver._Sweeping._counts
+
+    def count_slowly(self: Any, event: str, run: Any) -> dict[str, int]:
+        counted = counts(self, event, run)
+        time.sleep(0.2 if event == "run_completed" else 0)
+        return counted
+
+    monkeypatch.setattr(driver._Sweeping, "_counts", count_slowly)
+    evo.sweep(
+        {"temperature": [0.1, 0.2, 0.3, 0.4, 0.5]}, generations=1, log_dir=tmp_path / "s", **ONE
+    )
+    ended = [e for e in EventLog(tmp_path / "s").events if e.event == "run_completed"]
+    assert [each.completed for each in ended] == [1, 2, 3, 4, 5]
 
 
 def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
