@@ -15,8 +15,8 @@ from evo.studies.protocol import (
     load_protocol,
     logs_of,
     state_cost,
-    status_rows,
 )
+from evo.studies.protocol_status import status_rows
 
 __all__ = [
     "Protocol",

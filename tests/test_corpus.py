@@ -15,7 +15,7 @@ import pytest
 import evo
 import replay
 from evo.prompt import PROMPT_VERSION
-from evo.runs.verbs import powers_of_two
+from evo.runs.bounds import powers_of_two
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
 from evo.studies.protocol import load_protocol, logs_of

@@ -64,8 +64,24 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
-def test_examples_are_found() -> None:
-    assert len(EXAMPLES) >= 65
+OTHER_TOOLS = {"evo.drive", "replay.drive"}
+"""Names whose example would need the environment of another tool."""
+
+TO_COME: set[str] = set()
+"""Public names that have no example yet; nothing is added here."""
+
+
+def needs_example(thing: object) -> bool:
+    """Whether a name is a class or a function of this project; an error explains itself."""
+    if inspect.isclass(thing):
+        return not issubclass(thing, BaseException)
+    return inspect.isfunction(thing)
+
+
+def test_every_public_name_has_an_example() -> None:
+    every = itertools.chain(documented(evo), documented(replay))
+    lacking = {name for name, thing in every if needs_example(thing) and name not in EXAMPLES}
+    assert lacking == OTHER_TOOLS | TO_COME
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

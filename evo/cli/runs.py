@@ -159,7 +159,8 @@ def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) ->
         status: Show its conditions and the progress of each.
         log_dir: Folder of its logs; by default logs/local/NAME.
     """
-    from evo.studies.protocol import load_protocol, logs_of, state_cost, status_rows
+    from evo.studies.protocol import load_protocol, logs_of, state_cost
+    from evo.studies.protocol_status import status_rows
 
     known = load_protocol(file)
     logs = logs_of(known, log_dir)
@@ -269,7 +270,8 @@ def grid(
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
     """
     from evo.cli.estimates import outlook, too_few
-    from evo.runs.verbs import powers_of_two, prepare_grid
+    from evo.runs.bounds import powers_of_two
+    from evo.runs.verbs import prepare_grid
 
     calls, chosen = calls or 512, seeds or range(40, 50)
     prepared = prepare_grid(

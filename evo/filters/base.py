@@ -28,6 +28,18 @@ class Filter(Protocol):
 
         def check(self, program, archive):
             return f"longer than {self.most}" if len(program) > self.most else None
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Short:
+        ...     most: int = 10
+        ...     name = "short"
+        ...     def check(self, program, archive):
+        ...         return "too long" if len(program) > self.most else None
+        >>> settings = {"generations": 1, "children": 1, "log": new(), "progress": False}
+        >>> evo.run("mmd", filters=[Short()], **settings).rejections
+        {'short': 1}
     """
 
     @property

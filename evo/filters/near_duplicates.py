@@ -25,6 +25,11 @@ class NearDuplicates:
         ratio: The least similarity at which a program is refused, above 0 and at most 1: twice the
             length of the longest common subsequence of characters over the number of characters in
             both. Of programs longer than `LONG` characters, whole lines are matched.
+
+    Example:
+        >>> earlier = evo.searches.Member((0, 0), 0.5, program="x = 1;" * 50)
+        >>> evo.filters.NearDuplicates(ratio=0.9).check("x = 1;" * 49 + "x = 2;", [earlier])
+        'generation 0, child 0 is 0.997 the same'
     """
 
     ratio: float = 0.98

@@ -25,6 +25,13 @@ class ProtectedRegions:
     the initial program, spaces at line ends and blank lines at its ends left aside. Where the
     initial program has no marks, nothing is protected. Of a program of several files this holds for
     each: a file without marks may change as a whole.
+
+    Example:
+        >>> lines = ["a = 1", "# EVOLVE-BLOCK-START", "b = 1", "# EVOLVE-BLOCK-END"]
+        >>> initial = evo.searches.Member((0, 0), 0.5, program=chr(10).join(lines))
+        >>> changed = chr(10).join(["a = 2", *lines[1:]])
+        >>> evo.filters.ProtectedRegions().check(changed, [initial])
+        "a line outside the marks was changed: 'a = 1'"
     """
 
     name = "protected_regions"

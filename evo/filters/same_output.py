@@ -19,6 +19,12 @@ class SameOutput:
     of each other, relative to their size where that is above 1, are the same.
 
     The child was paid for: its status, its fitness and its cost stay. No search sees it.
+
+    Example:
+        >>> earlier = evo.searches.Member((0, 0), 0.5, program="x = 1")
+        >>> same = evo.Evaluation(status="ok", fitness=0.5)
+        >>> evo.filters.SameOutput().after(same, [earlier])
+        'generation 0, child 0 behaves the same'
     """
 
     name = "same_output"

@@ -21,6 +21,11 @@ class SameProgram:
     Spaces at line ends and blank lines make no difference, except where they do in Python: within a
     string and behind a line that goes on. In a program of more than 20,000 characters they always
     do. Without this filter, such a child is given the earlier evaluation and may be a parent again.
+
+    Example:
+        >>> earlier = evo.searches.Member((0, 0), 0.5, program="x = 1")
+        >>> evo.filters.SameProgram().check("x = 1", [earlier])
+        'generation 0, child 0 is the same'
     """
 
     name = "same_program"

@@ -234,6 +234,10 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
         client: A client object of `openai`, sync or async. Calls go through a copy of it with
             connections and limits of ours.
         share: Whether the client's own connections are used.
+
+    Example:
+        >>> evo.Model("mine", call=lambda messages: "a reply", input_price=0.5).way
+        'function'
     """
 
     id: str | None = None

@@ -93,6 +93,10 @@ class Log:
         ends: Orderly ends of sessions.
         ended: Whether the last session ended in order.
         reader: Says how far it was read: `length` in bytes, `lines`, and whether the end is `torn`.
+
+    Example:
+        >>> log.header.task.name, [child.generation for child in log.children]
+        ('min_max_distance', [1, 2])
     """
 
     header: Header

@@ -252,6 +252,11 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
 
     Raises:
         LogError: The log cannot be read, or the target exists or cannot be written.
+
+    Example:
+        >>> small = evo.compact(path, new())
+        >>> small.header.compact, small.best_fitness == log.best_fitness
+        (True, True)
     """
     log, target = read_log(path), Path(target)
     bare = [Child(**{n: getattr(o, n) for n in Outcome.__struct_fields__}) for o in log.outcomes]

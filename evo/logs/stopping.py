@@ -43,6 +43,13 @@ def stop(
     Raises:
         LogError: There is no such log; no session that listens to the server works on it.
         OSError: The server does not answer.
+
+    Example:
+        >>> try:
+        ...     evo.stop(new())
+        ... except evo.LogError as error:
+        ...     print(str(error).rpartition(": ")[2])
+        no such log
     """
     if control is not None:
         ask(control, wish, None if path is None else Path(path))

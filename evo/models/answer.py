@@ -38,6 +38,12 @@ class TryAgain(Exception):  # noqa: N818
 
     Args:
         seconds: How long to wait at least; None: as usual.
+
+    Example:
+        >>> def ask(messages):
+        ...     raise evo.TryAgain(seconds=2)
+        >>> evo.Model("busy", call=ask).name
+        'busy'
     """
 
     def __init__(self, seconds: float | None = None) -> None:

@@ -213,6 +213,11 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
 
     Raises:
         ValueError: A setting is out of range, the model is unknown or cannot be a critic.
+
+    Example:
+        >>> critic = evo.Critic("offline-2")
+        >>> 0 <= critic.score("Add the numbers.", "2 + 3", "5") <= 1
+        True
     """
 
     def __init__(

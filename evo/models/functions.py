@@ -44,6 +44,10 @@ class Reply:
         usage: Token counts under their usual names (`prompt_tokens`, `completion_tokens`).
         reasoning: The text that the model thought.
         finish_reason: Why it ended, such as "stop" or "length".
+
+    Example:
+        >>> evo.Reply("a reply", usage={"prompt_tokens": 12, "completion_tokens": 3}).text
+        'a reply'
     """
 
     text: str | None

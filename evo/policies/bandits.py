@@ -30,6 +30,10 @@ class Random(BasePolicy):
         shape: (replicates, arms).
         rounds: Number of rounds that are planned.
         rng: Source of random numbers.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.Random, rounds=8, replicates=1).pulls.tolist()
+        [[0, 0, 2, 0, 2, 3, 3, 2]]
     """
 
     def ask(self, open_arms: Bools) -> Ints:
@@ -92,6 +96,10 @@ class BestArm(IndexPolicy):
         shape: (replicates, arms).
         rounds: Number of rounds that are planned.
         rng: Source of random numbers.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.BestArm, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 4, 4]]
     """
 
     tries_each_arm = 1
@@ -118,6 +126,11 @@ class EpsilonGreedy(MeanPolicy):
 
     Args:
         epsilon: Probability of a random arm.
+
+    Example:
+        >>> build = evo.policies.EpsilonGreedy
+        >>> replay.simulate(fitness, build, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 3, 3]]
     """
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng, epsilon: float = 0.1) -> None:
@@ -146,6 +159,10 @@ class UCB1(MeanPolicy):
 
     Args:
         c: Weight of the confidence term, in units of the reward.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.UCB1, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 4, 3]]
     """
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng, c: float = math.sqrt(2)) -> None:
@@ -174,6 +191,11 @@ class DiscountedUCB(UCB1):
     Args:
         c: Weight of the confidence term, in units of the reward.
         discount: Weight of a round relative to the next, above 0, at most 1.
+
+    Example:
+        >>> build = evo.policies.DiscountedUCB
+        >>> replay.simulate(fitness, build, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 0, 3]]
     """
 
     def __init__(
@@ -221,6 +243,10 @@ class Thompson(IndexPolicy):
         prior_mean: Expected reward of an arm not yet pulled.
         prior_std: Spread of that expectation.
         noise_std: Spread of an arm's rewards around its mean.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.Thompson, rounds=8, replicates=1).pulls.tolist()
+        [[3, 2, 4, 0, 1, 5, 4, 4]]
     """
 
     def __init__(
@@ -272,6 +298,11 @@ class ThompsonNIG(IndexPolicy):
         prior_pulls: How many pulls that expectation is worth.
         prior_shape: Half the number of pulls that the expected spread is worth.
         prior_std: Expected spread of an arm's rewards.
+
+    Example:
+        >>> build = evo.policies.ThompsonNIG
+        >>> replay.simulate(fitness, build, rounds=8, replicates=1).pulls.tolist()
+        [[1, 5, 4, 1, 3, 4, 5, 0]]
     """
 
     def __init__(
@@ -331,6 +362,10 @@ class SuccessiveHalving(BasePolicy):
             can be chosen this spends most pulls on arms that are given up. "arm": every arm still
             in the race gets the same number of further pulls in each phase, so that early phases
             are short and most of the rounds go to the last arm.
+
+    Example:
+        >>> replay.simulate(fitness, "successive_halving", rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 2, 3]]
     """
 
     tries_each_arm = 1

@@ -20,13 +20,26 @@ Size = int | tuple[int, ...]
 
 
 class PolicyWarning(UserWarning):
-    """A policy cannot work as its name says with the given settings, such as too few rounds."""
+    """A policy cannot work as its name says with the given settings, such as too few rounds.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     policy = evo.policies.UCB1((1, 8), rounds=4, rng=evo.policies.Draws(0, 1))
+        >>> issubclass(caught[0].category, evo.policies.PolicyWarning)
+        True
+    """
 
 
 class Rng(Protocol):
     """The source of a policy's random numbers.
 
     It is a `Draws`, or a NumPy generator where keyed draws are not needed.
+
+    Example:
+        >>> evo.policies.Draws(seed=0, replicates=2).random((2, 3)).shape
+        (2, 3)
     """
 
     def random(self, size: Size, /) -> Floats:
@@ -42,6 +55,13 @@ class Policy(Protocol):
     Built as `policy(shape, *, rounds, rng)` with shape = (replicates, arms), the number of rounds
     that are planned, and where to draw from. Each draw has shape (replicates,) or (replicates,
     width). What a policy knows is kept in public attributes; replicates never mix.
+
+    Example:
+        >>> policy = evo.policies.BestArm((1, 2), rounds=3, rng=evo.policies.Draws(0, 1))
+        >>> arm = policy.ask(np.array([[True, True]]))
+        >>> policy.tell(arm, np.array([0.5]), np.array([1.0]))
+        >>> policy.ask(np.array([[True, True]])).tolist()
+        [1]
     """
 
     def ask(self, open_arms: Bools, /) -> Ints:
@@ -65,7 +85,14 @@ class Policy(Protocol):
 
 
 class PolicyClass(Protocol):
-    """Builds a policy: a policy class, or any callable with the same arguments."""
+    """Builds a policy: a policy class, or any callable with the same arguments.
+
+    Example:
+        >>> import functools
+        >>> build = functools.partial(evo.policies.EpsilonGreedy, epsilon=0.2)
+        >>> build((1, 3), rounds=10, rng=evo.policies.Draws(0, 1)).epsilon
+        0.2
+    """
 
     def __call__(self, shape: Shape, /, *, rounds: int, rng: Rng) -> Policy:
         """Build the policy for `shape` = (replicates, arms)."""
@@ -86,6 +113,15 @@ class BasePolicy(ABC):
 
     Raises:
         ValueError: There is no replicate, no arm or no round.
+
+    Example:
+        >>> class First(evo.policies.BasePolicy):
+        ...     def ask(self, open_arms):
+        ...         return open_arms.argmax(axis=1)
+        ...     def tell(self, arm, reward, cost):
+        ...         pass
+        >>> replay.simulate(fitness, First, rounds=3, replicates=1).pulls.tolist()
+        [[0, 0, 0]]
     """
 
     tries_each_arm: ClassVar[int] = 0
@@ -156,6 +192,15 @@ class IndexPolicy(BasePolicy):
 
     Attributes:
         pulls: (replicates, arms), pulls observed so far, as floats.
+
+    Example:
+        >>> class Last(evo.policies.IndexPolicy):
+        ...     def index(self):
+        ...         return np.arange(float(self.replicates * self.arms)).reshape(-1, self.arms)
+        ...     def tell(self, arm, reward, cost):
+        ...         pass
+        >>> replay.simulate(fitness, Last, rounds=3, replicates=1).pulls.tolist()
+        [[5, 5, 5]]
     """
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
@@ -190,6 +235,13 @@ class MeanPolicy(IndexPolicy):
         told: Rounds observed so far; the digest in journals holds this name.
         total: (replicates, arms), sum of the arm's rewards.
         mean: (replicates, arms), their mean; infinity before the first.
+
+    Example:
+        >>> class BestMean(evo.policies.MeanPolicy):
+        ...     def index(self):
+        ...         return self.mean
+        >>> replay.simulate(fitness, BestMean, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 2, 3, 4, 5, 4, 4]]
     """
 
     tries_each_arm = 1

@@ -22,6 +22,11 @@ class Draws:
     into chunks; `first` is the number of the first of these. Methods are those of a NumPy
     generator, with shapes that begin with the number of replicates. Draws of different kind or
     width come from streams of their own.
+
+    Example:
+        >>> few, many = (evo.policies.Draws(seed=0, replicates=n) for n in (2, 100))
+        >>> (few.random(2) == many.random(100)[:2]).all().item()
+        True
     """
 
     def __init__(self, seed: int, replicates: int, *, first: int = 0, key: int = 0) -> None:

@@ -130,6 +130,10 @@ class EXP3P(ExponentialWeights):
 
     Args:
         beta: Weight of the bonus; the others are as in `ExponentialWeights`, gamma above 0.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.EXP3P, rounds=8, replicates=1).pulls.tolist()
+        [[0, 0, 5, 1, 5, 1, 0, 4]]
     """
 
     def __init__(
@@ -171,6 +175,10 @@ class EXP3IX(ExponentialWeights):
 
     Neu, Explore no more, 2015, algorithm 1; defaults as in its theorem 1: eta = 2 gamma =
     sqrt(2 ln K / (K n)), and gamma = eta / 2 whatever eta is. The loss is 1 - gain.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.EXP3IX, rounds=8, replicates=1).pulls.tolist()
+        [[0, 1, 3, 1, 3, 4, 4, 2]]
     """
 
     def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:
@@ -192,6 +200,10 @@ class EXP3Mixed(ExponentialWeights):
     figure 1; gamma = min(1/2, sqrt(K ln K / ((e - 1) n))) as in its corollary 3.2 for gains of at
     most 1 a round, eta = gamma / K. Public codes ship it, or variants of it, under the name EXP3.P:
     without the bonus it lacks the guarantee that the P stands for, and here it has its own name.
+
+    Example:
+        >>> replay.simulate(fitness, evo.policies.EXP3Mixed, rounds=8, replicates=1).pulls.tolist()
+        [[0, 0, 5, 1, 5, 1, 0, 4]]
     """
 
     def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:

@@ -61,6 +61,10 @@ class LearnedPolicy(BasePolicy):
         pulls: (replicates, arms), pulls observed so far.
         last: (replicates, arms), best fitness of the arm; what is expected of it before its first
             pull.
+
+    Example:
+        >>> issubclass(evo.policies.FreezeThaw, evo.policies.LearnedPolicy)
+        True
     """
 
     receives: ClassVar[str] = "best_fitness"
@@ -134,6 +138,13 @@ class OptimalStopping(LearnedPolicy):
         q: Quantile, in [0, 1]; None: chosen. 0 never leaves an arm.
         at: Pulls after which an arm is judged, at least 1; None: chosen among powers of two.
         learned: See `LearnedPolicy`.
+
+    Example:
+        >>> made = replay.simulate(
+        ...     fitness, evo.policies.OptimalStopping, rounds=8, replicates=1, earlier=fitness
+        ... )
+        >>> made.pulls.tolist()
+        [[0, 0, 0, 0, 0, 0, 0, 0]]
     """
 
     def __init__(
@@ -205,6 +216,13 @@ class FreezeThaw(LearnedPolicy):
         rng: Source of random numbers.
         earlier: See `LearnedPolicy`.
         learned: See `LearnedPolicy`.
+
+    Example:
+        >>> made = replay.simulate(
+        ...     fitness, evo.policies.FreezeThaw, rounds=8, replicates=1, earlier=fitness
+        ... )
+        >>> made.pulls.tolist()
+        [[0, 0, 0, 0, 0, 0, 0, 0]]
     """
 
     def _learn(self, earlier: Floats) -> dict[str, Any]:
@@ -298,7 +316,12 @@ def freeze_thaw(earlier: npt.ArrayLike) -> PolicyClass:
 
 
 def learns(policy: object) -> bool:
-    """Whether a policy, or a `functools.partial` of one, learns from earlier runs."""
+    """Whether a policy, or a `functools.partial` of one, learns from earlier runs.
+
+    Example:
+        >>> evo.policies.learns(evo.policies.FreezeThaw), evo.policies.learns(evo.policies.UCB1)
+        (True, False)
+    """
     build = getattr(policy, "func", policy)
     return isinstance(build, type) and issubclass(build, LearnedPolicy)
 

@@ -31,6 +31,13 @@ class Pull:
         after: Its fitness after the pull, shape (replicates,).
         known: Returns the fitness of every arm after the pull, shape (replicates, arms).
         lowest: The lowest fitness of generation 0 among all arms; NaN if none is known.
+
+    Example:
+        >>> pull = evo.rewards.Pull(
+        ...     np.array([1]), np.array([0.25]), np.array([0.5]), lambda: np.array([[0, 0.5, 1]])
+        ... )
+        >>> (pull.after - pull.before).tolist()
+        [0.25]
     """
 
     arm: Ints

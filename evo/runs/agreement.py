@@ -34,6 +34,10 @@ class Agreement:
         right: Replies that are right.
         wrong: Replies that are wrong.
         unscored: Replies that the critic gave no score; they are in neither count.
+
+    Example:
+        >>> evo.Agreement(0.9, 0.7, 0.97, right=20, wrong=10, unscored=0).value
+        0.9
     """
 
     value: float
@@ -81,6 +85,11 @@ def check_critic(
     Raises:
         ValueError: The task has no right answers, or the model cannot be a critic.
         EndpointError: An endpoint does not answer, or refuses.
+
+    Example:
+        >>> found = evo.check_critic("offline-2", progress=False)
+        >>> 0 <= found.value <= 1
+        True
     """
     check_options(SessionOptions, options)
     settings = settings_of(options)

@@ -123,3 +123,8 @@ def kept_for_checks(state: State) -> dict[str, float]:
         return {}
     share = 2 * held / calls_of_evaluation(task)
     return {u: share * cost for u, cost in state.initial_cost.items() if u != "seconds"}
+
+
+def powers_of_two(budget: int) -> list[int]:
+    """Returns 1, 2, 4, ... up to the budget."""
+    return [1 << k for k in range(budget.bit_length())]

@@ -21,6 +21,13 @@ class Check:
         messages: What the model is sent for a first child.
         captured: What was captured beside the functions that were given, by file.
         warnings: What was warned of meanwhile.
+
+    Example:
+        >>> check = evo.load_task("mmd").check()
+        >>> check.evaluation.status
+        'ok'
+        >>> check.messages[0]["role"]
+        'system'
     """
 
     evaluation: Evaluation

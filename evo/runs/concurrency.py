@@ -35,6 +35,10 @@ class ConcurrencyPlan(NamedTuple):
     Attributes:
         arms: Arms or configurations at once.
         children: Children, or problems of a batch, at once in each of them.
+
+    Example:
+        >>> evo.ConcurrencyPlan(arms=4, children=16).arms
+        4
     """
 
     arms: int
@@ -54,6 +58,10 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
 
     Raises:
         ValueError: A number below 1.
+
+    Example:
+        >>> evo.plan_concurrency(64, 16)
+        ConcurrencyPlan(arms=4, children=16)
     """
     for name, value in (("max_concurrent", max_concurrent), ("batch_size", batch_size)):
         if value < 1:

@@ -55,6 +55,11 @@ class Estimate:
         dollars: At the models' prices; NaN where a price is unknown; 0 of a stand-in.
         seconds: Wall time of the calls, with as many in flight as the session allows.
         basis: What the figures rest on, in words.
+
+    Example:
+        >>> estimate = evo.estimate("mmd", generations=2, children=4)
+        >>> estimate.calls
+        8
     """
 
     runs: int

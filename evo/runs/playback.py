@@ -239,6 +239,11 @@ def rescore(
     Raises:
         LogError: The log is damaged or compact, or the new path exists.
         ValueError: No program has the metric.
+
+    Example:
+        >>> strict = evo.rescore(path, metric="strict_fitness", log=new())
+        >>> strict.header.source
+        'evo rescore by strict_fitness'
     """
     logged = _read_texts(path)
     header = logged.header

@@ -51,6 +51,12 @@ class Asked:
         draft: Which of a child's drafts it is, from 0.
         advice: Whether advice on the search is wanted, with `advice=` of the options, and no child;
             the index in its place is then N.
+
+    Example:
+        >>> searcher = evo.Searcher("mmd", children=2, generations=1, log=new(), progress=False)
+        >>> [asked, other] = searcher.ask()
+        >>> asked.place, asked.parents
+        ((1, 0), ((0, 0),))
     """
 
     messages: Messages
@@ -169,6 +175,14 @@ class Searcher:
     Raises:
         ValueError: A mistake in the arguments; the task asks a model, and none is named.
         LogBusyError: Another process writes the log.
+
+    Example:
+        >>> searcher = evo.Searcher("mmd", children=2, generations=1, log=new(), progress=False)
+        >>> prompts = searcher.ask()
+        >>> for prompt in prompts:
+        ...     evaluation = searcher.tell(prompt, "no program")
+        >>> evaluation.status
+        'no_program'
     """
 
     @lists_options(RunOptions)

@@ -15,7 +15,7 @@ import msgspec
 from evo import parallel
 from evo.logs.calls import as_written
 from evo.logs.journal import LogError, Writer, check_free
-from evo.logs.log import Log, read_log
+from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import (
     EndReason,
     Header,
@@ -141,6 +141,22 @@ def run_jobs(
     if work.first_error is not None:
         raise work.first_error
     return [work.done[place] for place in range(len(jobs))]
+
+
+def only_log(done: Sequence[JobResult]) -> Log:
+    """Returns the log of the only job."""
+    (only,) = done
+    if only.log is None:
+        raise RuntimeError(f"stopped before the log {only.job.path} was begun")
+    return only.log
+
+
+def all_logs(done: Sequence[JobResult]) -> Logs:
+    """Returns the logs of some jobs, with the paths of those that were not begun."""
+    return Logs(
+        (each.log for each in done if each.log is not None),
+        [each.job.path for each in done if each.log is None],
+    )
 
 
 class _Work:

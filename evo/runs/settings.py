@@ -57,6 +57,13 @@ class Event:
         best_fitness: Best so far; None while nothing is ok.
         record: The initial program's evaluation, or the `Child`, `Generation` or `RunEnd` logged.
         cost: What the complete generations cost, by unit, as a budget counts it; NaN where unknown.
+
+    Example:
+        >>> kinds = []
+        >>> settings = {"generations": 1, "children": 1, "log": new(), "progress": False}
+        >>> made = evo.run("mmd", on_event=lambda event: kinds.append(event.kind), **settings)
+        >>> kinds
+        ['start', 'child', 'generation', 'end']
     """
 
     kind: EventKind
@@ -99,6 +106,10 @@ class Settings:
         on_event: Called with every `Event`, one at a time and in order, on a thread of its own: it
             neither slows nor ends the run. What it raises is a warning, the first time.
         listeners: Further functions that are called so, each on a thread of its own.
+
+    Example:
+        >>> evo.Settings(preset="conservative", max_concurrent=4).requests_per_minute
+        2000
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made

@@ -16,6 +16,7 @@ from evo.logs.servers import connect
 from evo.logs.types import absolute_paths, as_given, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
+from evo.runs.bounds import powers_of_two
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
     LOCAL,
@@ -39,7 +40,7 @@ from evo.runs.options import (
 from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
 from evo.runs.progress import say
 from evo.runs.resources import ByHand, open_resources
-from evo.runs.session import JobResult, RunJob, run_jobs
+from evo.runs.session import JobResult, RunJob, all_logs, only_log, run_jobs
 from evo.runs.settings import Goal, Settings, at_least
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
@@ -193,6 +194,11 @@ def run_grid(
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
         budget: Limits by unit of all runs together, as for `run_many`.
         **options: Listed below.
+
+    Example:
+        >>> made = evo.run_grid("mmd", calls=2, seeds=[1], log_dir=new(""), progress=False)
+        >>> [(len(each.generations), each.header.children) for each in made]
+        [(2, 1), (1, 2)]
     """
     return in_foreground(
         lambda: prepare_grid(
@@ -229,11 +235,6 @@ def prepare_grid(
     return prepare_jobs(jobs, settings_of(options), budget, f"{loaded.name} grid, {len(jobs)} runs")
 
 
-def powers_of_two(budget: int) -> list[int]:
-    """Returns 1, 2, 4, ... up to the budget."""
-    return [1 << k for k in range(budget.bit_length())]
-
-
 @lists_options(RunOptions)
 def start(
     task: Place | Task,
@@ -257,6 +258,11 @@ def start(
         resume: Continue the logs in the folder, likewise.
         budget: Limits by unit, as for `run` and `run_many`.
         **options: Listed below.
+
+    Example:
+        >>> handle = evo.start("mmd", generations=1, children=1, log=new(), progress=False)
+        >>> len(handle.wait().generations)
+        1
     """
     with absolute_paths():
         if seeds is None:
@@ -293,6 +299,13 @@ def resume_many(
         task: The log's task, if its evaluator is a function of this process.
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
         **options: Listed below.
+
+    Example:
+        >>> settings = {"children": 1, "log_dir": new(""), "progress": False}
+        >>> made = evo.run_many("mmd", seeds=[1, 2], generations=1, **settings)
+        >>> longer = evo.resume_many(made, generations=2, progress=False)
+        >>> [len(each.generations) for each in longer]
+        [2, 2]
     """
     return in_foreground(
         lambda: prepare_resume(
@@ -350,6 +363,11 @@ def resume(
     Raises:
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
+
+    Example:
+        >>> made = evo.run("mmd", generations=1, children=1, log=new(), progress=False)
+        >>> len(evo.resume(made, generations=2, progress=False).generations)
+        2
     """
     (log,) = resume_many([path], model=model, search=search, task=task, budget=budget, **options)
     return log
@@ -396,22 +414,6 @@ def _prepare(
 
     runs = [(job.header, job.goal.generations) for job in jobs]
     return Prepared([job.path for job in jobs], work, many=many, runs=runs)
-
-
-def only_log(done: Sequence[JobResult]) -> Log:
-    """Returns the log of the only job."""
-    (only,) = done
-    if only.log is None:
-        raise RuntimeError(f"stopped before the log {only.job.path} was begun")
-    return only.log
-
-
-def all_logs(done: Sequence[JobResult]) -> Logs:
-    """Returns the logs of some jobs, with the paths of those that were not begun."""
-    return Logs(
-        (each.log for each in done if each.log is not None),
-        [each.job.path for each in done if each.log is None],
-    )
 
 
 def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: Resume) -> RunJob:

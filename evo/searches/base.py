@@ -39,6 +39,10 @@ class Member:
         program: Its text; None where the reply held none, or a filter refused it.
         metrics: Its public metrics by name.
         scores: Its score on each instance of a data set that is not held out, by the instance's id.
+
+    Example:
+        >>> evo.searches.Member((1, 0), 0.7, parents=((0, 0),), metrics={"length": 12.0}).fitness
+        0.7
     """
 
     place: Place
@@ -72,6 +76,23 @@ class Search(Protocol):
 
     A search is a frozen dataclass with the three methods below and a `name`; its fields are part of
     a run's identity.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Latest:
+        ...     name = "latest"
+        ...     version = 1
+        ...     def start(self, initial, min_improvement):
+        ...         return initial.place
+        ...     def plan(self, state, children, rng):
+        ...         return [evo.searches.Request((state,))] * children
+        ...     def fold(self, state, generation):
+        ...         ok = [member.place for member in generation if member.fitness is not None]
+        ...         return ok[-1] if ok else state
+        >>> settings = {"generations": 1, "children": 2, "log": new(), "progress": False}
+        >>> evo.run("mmd", search=Latest(), **settings).header.search.name
+        'latest'
     """
 
     @property

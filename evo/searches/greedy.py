@@ -22,6 +22,14 @@ class Greedy:
     """All children of a generation rewrite the best program so far (arXiv 2605.29268).
 
     This is the default search.
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.Greedy()
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5), 0.0)
+        >>> state = search.fold(state, [evo.searches.Member((1, 0), 0.7)])
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((1, 0),)
     """
 
     name = "greedy"
@@ -45,6 +53,14 @@ class BestOfN:
     """All children rewrite the initial program, so T generations of N are the best of T * N.
 
     This is the baseline that never builds on a rewrite.
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.BestOfN()
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5), 0.0)
+        >>> state = search.fold(state, [evo.searches.Member((1, 0), 0.7)])
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((0, 0),)
     """
 
     name = "best_of_n"

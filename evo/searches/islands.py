@@ -35,6 +35,11 @@ class Islands:
         interval: Generations between migrations, at least 1.
         migrants: Members that each island passes on.
         population: The rule within an island.
+
+    Example:
+        >>> search = evo.searches.Islands(islands=2, population=evo.searches.Population(size=4))
+        >>> search.islands, search.population.size
+        (2, 4)
     """
 
     islands: int = 5

@@ -32,6 +32,13 @@ class MapElites:
     Attributes:
         metrics: Names of the features; `length` is the number of characters of the program.
         bins: Number of bins of each feature, at least 1.
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.MapElites(metrics=("length",), bins=8)
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5, program="x = 1"), 0.0)
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((0, 0),)
     """
 
     metrics: tuple[str, ...] = (LENGTH,)

@@ -32,6 +32,13 @@ class Pareto:
     Attributes:
         metrics: Public metrics that are the objectives in place of the instances; of one with a
             minus before its name, such as `-seconds`, less is better.
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.Pareto(metrics=("speed",))
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5, metrics={"speed": 2.0}), 0.0)
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((0, 0),)
     """
 
     metrics: tuple[str, ...] = ()

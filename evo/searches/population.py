@@ -33,6 +33,13 @@ class Population:
             would be taken otherwise; None: 2, or as many as `size` allows.
         crossover_rate: In [0, 1].
         mutation_rate: In [0, 1].
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.Population(size=4, crossover_rate=0.0)
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5), 0.0)
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((0, 0),)
     """
 
     size: int = 20

@@ -47,6 +47,13 @@ class Tree:
     Attributes:
         prior: How often a program's own fitness counts among the outcomes of making one more child
             of it, and of going on to it; at least 1. More of it tries every option more often.
+
+    Example:
+        >>> from evo.keyed import KeyedStream
+        >>> search = evo.searches.Tree()
+        >>> state = search.start(evo.searches.Member((0, 0), 0.5), 0.0)
+        >>> search.plan(state, 1, KeyedStream(0))[0].parents
+        ((0, 0),)
     """
 
     prior: int = 1

@@ -50,6 +50,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             its initial program to need; None: the task's own.
         title: What the comparison asks.
         notes: What was known and decided before the first call.
+
+    Example:
+        >>> engines = ("ours", "openevolve")
+        >>> comparison = evo.Comparison(tasks=("mmd",), engines=engines, calls=8, runs=2)
+        >>> [engine for seed, task, engine in comparison.order()]
+        ['ours', 'openevolve', 'openevolve', 'ours']
     """
 
     tasks: tuple[str, ...]
@@ -117,6 +123,13 @@ def load_comparison(file: str | os.PathLike[str]) -> Comparison:
 
     Raises:
         ValueError: The file is not TOML, or a field is unknown, missing or out of range.
+
+    Example:
+        >>> file = new(".toml")
+        >>> keys = ["tasks = ['mmd']", "engines = ['ours']", "calls = 8", "runs = 2"]
+        >>> written = file.write_text(chr(10).join(keys))
+        >>> evo.load_comparison(file).calls
+        8
     """
     try:
         content = tomllib.loads(Path(file).read_text(encoding="utf-8"))

@@ -42,7 +42,15 @@ SHIPPED = Path(__file__).with_name("protocols")
 
 
 class ProtocolError(ValueError):
-    """A protocol cannot be read or held; the message states what was expected."""
+    """A protocol cannot be read or held; the message states what was expected.
+
+    Example:
+        >>> try:
+        ...     evo.protocols.load_protocol("nowhere")
+        ... except evo.protocols.ProtocolError as error:
+        ...     print(type(error).__name__)
+        ProtocolError
+    """
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -169,6 +177,11 @@ class Protocol(_Part, frozen=True, kw_only=True):
             often one looks: they are then judged by evidence that allows it. Empty: the number of
             runs is fixed.
         result: What came out; not part of the hash.
+
+    Example:
+        >>> protocol = evo.protocols.load_protocol("local-tsp")
+        >>> [condition.name for condition in protocol.conditions][:2]
+        ['deep', 'broad']
     """
 
     name: str
@@ -362,6 +375,11 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
 
     Returns:
         A few lines: calls in all, made and left; tokens and dollars of those left.
+
+    Example:
+        >>> protocol = evo.protocols.load_protocol("local-tsp")
+        >>> evo.protocols.state_cost(protocol).partition(" (")[0]
+        'local-tsp'
     """
     known = [log for each in (logs or {}).values() for log in each]
     made, estimate = sum(map(_paid, known)), protocol.estimate
@@ -402,6 +420,11 @@ def logs_of(
 
     Returns:
         The logs by condition; a condition without a run has an empty list.
+
+    Example:
+        >>> protocol = evo.protocols.load_protocol("local-tsp")
+        >>> evo.protocols.logs_of(protocol, new(""))["deep"]
+        []
     """
     place = LOCAL / protocol.name if folder is None else Path(folder)
     found: dict[str, list[Log]] = {}
@@ -424,27 +447,3 @@ def _packed(path: Path) -> Path:
 def _begun(path: Path) -> Log | None:
     packed = _packed(path)
     return read_begun(packed if packed.exists() else path)
-
-
-def status_rows(
-    protocol: Protocol, logs: Mapping[str, Sequence[Log]]
-) -> list[tuple[str, str, str, int]]:
-    """Returns how far each condition of a protocol is.
-
-    Args:
-        protocol: The protocol.
-        logs: The logs of each condition, as `logs_of` returns them.
-
-    Returns:
-        For each condition: its name, the runs completed of those planned ("3 of 24"), the calls
-        made of those planned, and the number of children with status `ok`.
-    """
-    rows = []
-    for condition in protocol.conditions:
-        own = logs[condition.name]
-        complete = sum(len(log.generations) >= condition.generations for log in own)
-        paid = [out for log in own for out in log.outcomes if not out.inherited]
-        ok = sum(out.evaluation.status == "ok" for out in paid)
-        runs = f"{complete} of {condition.runs}"
-        rows.append((condition.name, runs, f"{len(paid)} of {condition.calls}", ok))
-    return rows

@@ -59,7 +59,15 @@ _TASK_TOML = examples.minimal(examples.TASK_TOML)
 
 
 class TaskError(ValueError):
-    """A task cannot be loaded; the message states what was expected and where."""
+    """A task cannot be loaded; the message states what was expected and where.
+
+    Example:
+        >>> try:
+        ...     evo.load_task("nowhere")
+        ... except evo.TaskError as error:
+        ...     print(str(error)[:22])
+        unknown task 'nowhere'
+    """
 
 
 class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -68,6 +68,13 @@ class Task:
             from a log has none.
         asks: The model that is asked instances under a text: a name, or whatever a run takes as
             its model; None: that of the run.
+
+    Example:
+        >>> task = evo.load_task("mmd")
+        >>> task.evaluate().status
+        'ok'
+        >>> task.limits.seconds
+        60.0
     """
 
     record: TaskRecord

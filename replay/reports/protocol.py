@@ -16,7 +16,8 @@ import pandas as pd
 
 from evo.logs.journal import write_new
 from evo.logs.types import JsonObject
-from evo.studies.protocol import Protocol, logs_of, status_rows
+from evo.studies.protocol import Protocol, logs_of
+from evo.studies.protocol_status import status_rows
 from replay.claims.decision import BAND, POWER
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.claims.questions import answer

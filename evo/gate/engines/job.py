@@ -39,6 +39,15 @@ class Job:
         seed: Of the run.
         sampling: What to ask the model with; None in it: as the engine does by default.
         full_rewrites: Whether replies should be whole programs, whatever the engine's default is.
+
+    Example:
+        >>> job = evo.Job(
+        ...     folder=path.parent, python="python3", task=evo.load_task("mmd"), model="offline",
+        ...     endpoint="http://127.0.0.1:1", judge="http://127.0.0.1:2",
+        ...     calls=8, children=4, seed=0,
+        ... )
+        >>> job.calls // job.children
+        2
     """
 
     folder: Path
@@ -69,6 +78,12 @@ class Engine:
         resumes: Whether `prepare` returns a command that goes on from what the engine itself left
             in the folder. An engine that cannot is over once its process has ended.
         overlaps: Whether it asks for the next reply while a program is still to be judged.
+
+    Example:
+        >>> def prepare(job):
+        ...     return [job.python, "-m", "mine", str(job.folder)]
+        >>> evo.Engine("mine", prepare, package="mine").name
+        'mine'
     """
 
     name: str

@@ -21,7 +21,15 @@ ENGINES: Registry[Engine] = Registry(
 
 
 class EngineError(ValueError):
-    """An engine is unknown, not installed, or did not run."""
+    """An engine is unknown, not installed, or did not run.
+
+    Example:
+        >>> try:
+        ...     evo.drive("nobody", "mmd", calls=8)
+        ... except evo.EngineError as error:
+        ...     print(str(error)[:16])
+        engine: expected
+    """
 
 
 def register_engine(engine: Engine) -> None:
@@ -32,6 +40,13 @@ def register_engine(engine: Engine) -> None:
 
     Raises:
         ValueError: The name is empty, that of a shipped engine, or "evo".
+
+    Example:
+        >>> def prepare(job):
+        ...     return [job.python, "-m", "mine", str(job.folder)]
+        >>> evo.register_engine(evo.Engine("mine", prepare))
+        >>> evo.ENGINES.pop("mine").name
+        'mine'
     """
     taken = {*ENGINES.built_in, "evo"}
     if not engine.name or engine.name in taken:

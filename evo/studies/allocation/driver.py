@@ -69,6 +69,13 @@ class Allocation:
             repeats the allocation if it is given this order.
         arms: The arms' logs.
         path: Folder of the allocation.
+
+    Example:
+        >>> allocation = evo.allocate_live(
+        ...     "mmd", "round_robin", arms=2, rounds=2, children=1, log_dir=new(""), progress=False
+        ... )
+        >>> allocation.pulls.tolist(), len(allocation.arms)
+        ([0, 1], 2)
     """
 
     pulls: NDArray[np.intp]
@@ -146,6 +153,20 @@ def prepare_allocation(
         ValueError: A mistake in the arguments, or the folder holds another allocation.
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
+
+    Example:
+        >>> allocation = evo.allocate_live(
+        ...     "mmd", "ucb1", arms=2, rounds=3, children=1, log_dir=new(""), progress=False
+        ... )
+        >>> allocation.pulls.tolist()
+        [0, 1, 0]
+
+    Example:
+        >>> handle = evo.start_allocation(
+        ...     "mmd", "random", arms=2, rounds=2, children=1, log_dir=new(""), progress=False
+        ... )
+        >>> len(handle.wait().pulls)
+        2
     """
     check_options(AllocationOptions, options, advice=SETS)
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)

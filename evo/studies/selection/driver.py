@@ -128,6 +128,26 @@ def prepare_selection(
         ValueError: A mistake in the arguments, or the folder holds another selection.
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the selection can go on later.
+
+    Example:
+        >>> def agent(row, words):
+        ...     return float(len(row["text"].split()) >= words)
+        >>> rows = [{"text": "one two three"}] * 200
+        >>> chosen = evo.select_best(
+        ...     {"words": [1, 5]}, evaluate=agent, data=rows, log_dir=new(""), progress=False
+        ... )
+        >>> chosen.labels[chosen.winner]
+        'words=1'
+
+    Example:
+        >>> def agent(row, words):
+        ...     return float(len(row["text"].split()) >= words)
+        >>> rows = [{"text": "one two three"}] * 200
+        >>> handle = evo.start_selection(
+        ...     {"words": [1, 5]}, evaluate=agent, data=rows, log_dir=new(""), progress=False
+        ... )
+        >>> handle.wait().end
+        'certain'
     """
     check_options(StudyOptions, options)
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})

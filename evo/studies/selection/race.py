@@ -202,6 +202,16 @@ class Selection:
         configurations: The fields of each configuration, of a live selection, as all below.
         logs: Of each configuration, its logs by seed, or the one log of its problems.
         path: Folder of the logs.
+
+    Example:
+        >>> def agent(row, words):
+        ...     return float(len(row["text"].split()) >= words)
+        >>> rows = [{"text": "one two three"}] * 200
+        >>> chosen = evo.select_best(
+        ...     {"words": [1, 5]}, evaluate=agent, data=rows, log_dir=new(""), progress=False
+        ... )
+        >>> chosen.mean.tolist()
+        [1.0, 0.0]
     """
 
     winner: int | None

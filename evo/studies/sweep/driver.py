@@ -356,6 +356,18 @@ def prepare_sweep(
         ValueError: A mistake in the arguments, or the folder holds another sweep.
         LogBusyError: Another process works on it.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> len(replay.load_sweep(made))
+        2
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> handle = evo.start_sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> len(replay.load_sweep(handle.wait()))
+        2
     """
     check_options(SweepOptions, options)
     settings, fields = settings_of(options), dict[str, object](options_in(VariedOptions, options))

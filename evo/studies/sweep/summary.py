@@ -59,6 +59,12 @@ class Sweep:
 
     Attributes:
         folder: The folder, which holds sweep.json, events.jsonl and the logs.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> made.completed_runs, made.total_runs
+        (2, 2)
     """
 
     folder: Path  # of sweep.json, events.jsonl and the logs

@@ -11,8 +11,8 @@ from evo.studies.protocol import (
     logs_of,
     run_protocol,
     state_cost,
-    status_rows,
 )
+from evo.studies.protocol_status import status_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
