@@ -36,6 +36,11 @@ class Evaluation(Record, frozen=True, kw_only=True):
         stages: The score in each stage that was run, of an evaluation in stages.
         audit: What a program that a stage refused would have had, where that was tried; no search
             sees it.
+
+    Example:
+        >>> found = evo.Evaluation(status="ok", fitness=0.5, metrics={"radius": 2.0})
+        >>> found.metrics["radius"]
+        2.0
     """
 
     status: Status | None

@@ -90,6 +90,11 @@ def ledger(
         not corrected; NaN where there is none), n (runs), p (one-sided; of claims about policies
         two-sided, as `judge` decides), p_holm (over the family), detectable, runs_needed (of claims
         about pools, as of `judge`), verdict, and why the claim does not apply.
+
+    Example:
+        >>> claims = replay.ledger({"runs": frame})
+        >>> "claim" in claims.columns
+        True
     """
     from replay.importers import load
 

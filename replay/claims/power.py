@@ -110,6 +110,12 @@ def power(
     Raises:
         ValueError: As of `judge`; too few runs to draw from; or a number of runs, a band or a
             number of studies that is out of range.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> table = replay.power(runs, "ucb1", "single", runs=[6], arms=2, studies=50)
+        >>> table.columns.tolist()
+        ['runs', 'unit', 'verdict', 'low', 'high', 'probability']
     """
     sizes = [runs] if isinstance(runs, int | np.integer) else list(runs)
     if not sizes or min(sizes) < 2 or not 0 < band < 1 or studies < 1:

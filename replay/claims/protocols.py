@@ -103,6 +103,10 @@ def protocol_claims(
         is possible), p_holm (over the confirmatory ones; one over the adjusted e-value where there
         is one), verdict: `greater`, `less`, `within margin`, `undetermined`, or `descriptive`,
         which is none.
+
+    Example:
+        >>> replay.protocol_claims("local-tsp", new(""))["verdict"].unique().tolist()
+        ['undetermined', 'descriptive']
     """
     protocol = loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)

@@ -184,6 +184,10 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
 
     Raises:
         ValueError: No such runs, or a setting out of range.
+
+    Example:
+        >>> type(replay.explorers.explore_allocation(frame)).__name__
+        'ChartExplorer'
     """
     try:
         found = ExplorerPools(frame)

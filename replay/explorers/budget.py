@@ -254,6 +254,10 @@ def explore_budget(
 
     Raises:
         ValueError: No such runs, or a split that was not logged and cannot be predicted.
+
+    Example:
+        >>> type(replay.explorers.explore_budget(frame)).__name__
+        'Drawn'
     """
     try:
         budgets = Budgets(frame, child_table)

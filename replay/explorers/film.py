@@ -276,6 +276,10 @@ def film(log: Log | str | os.PathLike[str]) -> Film:
     Raises:
         LogError: There is no such log.
         ValueError: There are several logs, or no program was evaluated yet.
+
+    Example:
+        >>> type(replay.film(log)).__name__
+        'Film'
     """
     if isinstance(log, Log):
         return Film(log)

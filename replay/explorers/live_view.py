@@ -233,6 +233,10 @@ def follow(
         run: What `evo.start` returned, or the path of a log, which need not exist yet.
         every: Seconds between looks at the log, at least.
         theme: Inks; `neutral` suits light and dark pages alike.
+
+    Example:
+        >>> type(replay.follow(log)).__name__
+        'LiveView'
     """
     from evo.logs.stopping import stop
     from evo.runs.handle import Handle

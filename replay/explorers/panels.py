@@ -166,6 +166,13 @@ def explore_panel(
 
     Raises:
         ValueError: There is no such panel, setting or value.
+
+    Example:
+        >>> def spent(frame, *, x="calls"):
+        ...     return replay.plots.charts.trajectories(frame, x=x)
+        >>> explorer = replay.explorers.explore_panel(frame, spent, x="calls")
+        >>> type(explorer).__name__
+        'ChartExplorer'
     """
     if isinstance(panel, str):
         known = panels()
@@ -204,6 +211,10 @@ def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explore
     Args:
         frame: Rows of `replay.load`.
         theme: Inks; `neutral` suits light and dark pages alike.
+
+    Example:
+        >>> type(replay.explorers.explore_figures(frame)).__name__
+        'ChartExplorer'
     """
     groups = {
         f"{task}, {model}": part

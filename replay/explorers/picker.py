@@ -41,6 +41,11 @@ class Picker:
         widget: The whole as one widget.
         path: What is open; None before.
         frame: Its rows, as of `replay.load`; None before.
+
+    Example:
+        >>> picker = replay.explorers.Picker(path.parent, replay.explore)
+        >>> type(picker).__name__
+        'Picker'
     """
 
     def __init__(self, root: str | os.PathLike[str], show: Callable[[pd.DataFrame], Tabs]) -> None:
@@ -158,5 +163,9 @@ def pick(root: str | os.PathLike[str] = ".", *, theme: Theme = "neutral") -> Pic
 
     Returns:
         The picker; `.frame` is what was opened last.
+
+    Example:
+        >>> type(replay.explorers.pick(path.parent)).__name__
+        'Picker'
     """
     return Picker(root, lambda frame: explore(frame, theme=theme))

@@ -288,6 +288,10 @@ def browse(
     Raises:
         LogError: There is no log.
         ValueError: There is no such program.
+
+    Example:
+        >>> type(replay.browse(log)).__name__
+        'RunBrowser'
     """
     paths = find_logs(*logs)
     if not paths:

@@ -30,6 +30,10 @@ class Runs:
         widget: The whole as one widget.
         table: One row per run.
         chosen: The runs that are chosen.
+
+    Example:
+        >>> type(replay.explorers.Runs(frame)).__name__
+        'Runs'
     """
 
     def __init__(

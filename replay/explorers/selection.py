@@ -165,6 +165,11 @@ def explore_selection(
 
     Raises:
         ValueError: A setting out of range.
+
+    Example:
+        >>> samples = np.array([[1.0] * 50, [0.0] * 50])
+        >>> type(replay.explorers.explore_selection(samples)).__name__
+        'ChartExplorer'
     """
     try:
         played = SelectionReplay(data, given)

@@ -221,6 +221,12 @@ def explore_sweep(
 
     Raises:
         ValueError: There is no such figure, field, value, measure or cost.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> type(replay.explorers.explore_sweep(replay.load_sweep(made))).__name__
+        'ChartExplorer'
     """
     try:
         filters = Filters(frame)

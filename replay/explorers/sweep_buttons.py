@@ -45,6 +45,12 @@ class SweepControls:
     Attributes:
         widget: The whole as one widget.
         sweep: The handle of the work in this process, or the folder.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> type(replay.explorers.SweepControls(made)).__name__
+        'SweepControls'
     """
 
     def __init__(self, sweep: Swept) -> None:
@@ -108,5 +114,11 @@ def sweep_controls(
     Args:
         sweep: What `evo.start_sweep` returned, or the folder of a sweep: then `Go on` works on it
             in this process.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> type(replay.explorers.sweep_controls(made)).__name__
+        'SweepControls'
     """
     return SweepControls(sweep)

@@ -37,6 +37,10 @@ class Tabs:
     Attributes:
         widget: The whole as one widget.
         tabs: The widget of the tabs.
+
+    Example:
+        >>> type(replay.explorers.Tabs({"table": lambda: replay.explorers.Runs(frame)})).__name__
+        'Tabs'
     """
 
     def __init__(
@@ -146,6 +150,10 @@ def explore(
         child_table: Rows of `replay.children` of the same runs, for predictions of splits that
             nobody ran; None reads them from the logs that the frame names.
         theme: Inks; `neutral` suits light and dark pages alike.
+
+    Example:
+        >>> type(replay.explore(frame)).__name__
+        'Tabs'
     """
     if isinstance(frame, str | os.PathLike):
         from replay import importers

@@ -239,6 +239,10 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
 
     Raises:
         LogError: There is nothing to read, or it is damaged.
+
+    Example:
+        >>> replay.importers.load(path)["best_fitness"].shape
+        (3,)
     """
     from replay.logs import tables
 

@@ -40,6 +40,12 @@ def load_allocation(
 
     Raises:
         LogError: Not the folder of an allocation, or damaged; names file and line.
+
+    Example:
+        >>> settings = {"children": 1, "log_dir": new(""), "progress": False}
+        >>> made = evo.allocate_live("mmd", "ucb1", arms=2, rounds=3, **settings)
+        >>> len(replay.load_allocation(settings["log_dir"]))
+        4
     """
     path = Path(folder)
     path = path if path.name == ALLOCATION else path / ALLOCATION

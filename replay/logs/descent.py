@@ -37,6 +37,10 @@ def tree(log: Log, *, fold: int = 0) -> pd.DataFrame:
 
     Raises:
         ValueError: The level of folding is unknown, or the log holds no evaluation yet.
+
+    Example:
+        >>> replay.tree(log)["generation"].tolist()
+        [0, 1, 2]
     """
     if fold not in range(FOLDS + 1):
         raise ValueError(f"expected fold to be 0 to {FOLDS}, got {fold!r}")
@@ -130,6 +134,10 @@ def blame(log: Log, place: Place | None = None) -> pd.DataFrame:
 
     Raises:
         ValueError: The log has no programs, or the program is too long to compare.
+
+    Example:
+        >>> replay.blame(log).columns.tolist()
+        ['line', 'text', 'generation', 'index', 'fitness', 'gain']
     """
     best = (log.best.generation, log.best.index)
     place = best if place is None else place

@@ -35,6 +35,10 @@ def edits(log: Log) -> pd.DataFrame:
         - `structure`: anything else, and whatever cannot be split into tokens.
 
         Programs of more than 5,000 lines are left out.
+
+    Example:
+        >>> replay.edits(log).columns.tolist()[:2]
+        ['generation', 'index']
     """
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
     fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None

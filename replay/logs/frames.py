@@ -278,6 +278,10 @@ def cost_matrices(frame: pd.DataFrame, *, repeats: bool = False) -> dict[str, Fl
     Returns:
         For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
         unknown and after a run's end.
+
+    Example:
+        >>> replay.cost_matrices(frame)["calls"].shape
+        (18, 9)
     """
     frame = _distinct(frame, repeats)
     return {

@@ -193,6 +193,11 @@ def fit_bilinear(
     Raises:
         ValueError: If the frame holds several tasks or models, or too few cells to tell the four
             coefficients apart, or the ceiling is not below 1, or `best` is not the best.
+
+    Example:
+        >>> fit = replay.fit_bilinear(frame, best=1.0, resamples=100)
+        >>> sorted(fit.coefficients)
+        ['a', 'b', 'b0', 'c']
     """
     if not ceiling < 1:
         raise ValueError(f"expected a ceiling below 1, such as 0.9999, got {ceiling!r}")

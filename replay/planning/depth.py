@@ -145,6 +145,11 @@ def envelope(
 
     Raises:
         ValueError: If the axis is unknown, or no model's runs know their cost on it.
+
+    Example:
+        >>> envelope = replay.envelope(frame)
+        >>> envelope.points["cost"].tolist()
+        [1.0, 2.0, 4.0, 8.0]
     """
     if axis not in AXES:
         raise ValueError(f"expected an axis among {AXES!r}, got {axis!r}")

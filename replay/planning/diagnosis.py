@@ -162,6 +162,11 @@ def diagnose(frame: pd.DataFrame, margin: float | None = None, *, level: float =
     Raises:
         ValueError: Runs of several tasks, models or N; fewer than five runs, or a run of fewer than
             three generations; no fitness at all; a margin that is not above 0.
+
+    Example:
+        >>> runs = frame[frame["children"] == 1]
+        >>> replay.diagnose(runs).verdict
+        'undetermined'
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"expected a margin above 0, got {margin!r}")

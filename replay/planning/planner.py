@@ -92,6 +92,14 @@ def plan(
         ValueError: If the budget does not pay for one call, a cost is unknown or negative, `best`
             is not the best, or the frame holds several tasks or models; if earlier runs are of this
             task and model, or of fewer than three others.
+
+    Example:
+        >>> settings = {"generations": 4, "children": 2, "log_dir": new(""), "progress": False}
+        >>> made = evo.run_many("mmd", seeds=range(6), **settings)
+        >>> table, children = replay.load(*made), replay.children(*made)
+        >>> plan = replay.plan(table, budget=8, children=children, kernels=2)
+        >>> plan.choice.generations * plan.choice.children <= 8
+        True
     """
     pilot = one_sweep(frame)
     children = children_in(frame) if children is None else children

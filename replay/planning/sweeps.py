@@ -86,6 +86,12 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
     Raises:
         LogError: Not the folder of a sweep, or damaged.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1], **settings)
+        >>> replay.load_sweep(made)["children"].tolist()
+        [1, 2]
     """
     place = Path(folder)
     design, events = read_design(place), EventLog(place)
@@ -328,6 +334,11 @@ def select(
 
     Raises:
         ValueError: An argument out of range, a frame without what it needs, or no common samples.
+
+    Example:
+        >>> scores = np.array([[1.0] * 200, [0.0] * 200])
+        >>> replay.select(scores).winner
+        0
     """
     outcomes, sizes, costs, configurations = _samples(data, fields, value, sample, missing)
     low, high = (0.0, 1.0) if bounds is None else bounds

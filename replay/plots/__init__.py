@@ -67,6 +67,14 @@ def planner_card(plan: BudgetPlan, *, theme: Theme = "light") -> list[Axes]:
 
     Returns:
         The axes of a new figure, from left to right.
+
+    Example:
+        >>> settings = {"generations": 4, "children": 2, "log_dir": new(""), "progress": False}
+        >>> made = evo.run_many("mmd", seeds=range(6), **settings)
+        >>> table, children = replay.load(*made), replay.children(*made)
+        >>> plan = replay.plan(table, budget=8, children=children, kernels=2)
+        >>> len(replay.plots.planner_card(plan))
+        2
     """
     return charts.planner_card(plan).figure(theme).axes
 
@@ -83,6 +91,10 @@ def timeline(log: Log, *, generations: int = LATEST, theme: Theme = "light") -> 
 
     Returns:
         The axes of a new figure, from above.
+
+    Example:
+        >>> len(replay.plots.timeline(log))
+        2
     """
     return charts.timeline(log, generations=generations).figure(theme).axes
 

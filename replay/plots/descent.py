@@ -51,6 +51,10 @@ def tree(log: Log) -> Chart:
 
     Args:
         log: The log.
+
+    Example:
+        >>> type(replay.plots.tree(log)).__name__
+        'Axes'
     """
     for fold in range(FOLDS + 1):
         table = tree_table(log, fold=fold)
@@ -316,6 +320,10 @@ def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
 
     Raises:
         ValueError: The log has no programs, or they are too long to compare.
+
+    Example:
+        >>> type(replay.plots.blame(log)).__name__
+        'Axes'
     """
     table = blame_table(log)
     if ax is None:

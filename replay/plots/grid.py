@@ -178,6 +178,10 @@ def value_of_knowing(
         grid: The grid, from `replay.depth_breadth`.
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
+
+    Example:
+        >>> replay.plots.value_of_knowing(grid).get_xlabel()
+        'budget C (calls)'
     """
     table, task, model = _one(grid.knowing, task, model)
     return lines(
@@ -199,6 +203,11 @@ def regime_probabilities(
     Args:
         fit: The fit, from `replay.fit_bilinear`.
         budgets: Budgets in calls, each at least 4.
+
+    Example:
+        >>> fit = replay.fit_bilinear(frame, best=1.0, resamples=100)
+        >>> replay.plots.regime_probabilities(fit).get_xlabel()
+        'budget C (calls)'
     """
     import pandas as pd
 
@@ -217,6 +226,10 @@ def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
     Args:
         envelope: The envelope, from `replay.envelope`.
         task: Name of the task, if the envelope holds several.
+
+    Example:
+        >>> replay.plots.envelope_curves(replay.envelope(frame)).get_xlabel()
+        'LLM calls of a cell'
     """
     table, task, _ = _one(envelope.points, task, None, models=True)
     marks: list[Mark] = []
@@ -261,6 +274,11 @@ def odds(kernel: Kernel, *, draws: int = 20) -> Chart:
     Args:
         kernel: The kernel, from `replay.fit_kernel`.
         draws: Number of kernels fitted to resampled runs.
+
+    Example:
+        >>> kernel = replay.fit_kernel(replay.children(path), best=0.01)
+        >>> replay.plots.odds(kernel).get_xlabel()
+        'fitness of the parent'
     """
     import pandas as pd
 

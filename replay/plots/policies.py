@@ -51,6 +51,12 @@ def policy_curves(curves: pd.DataFrame, *, statistic: str = "mean", of: str = ""
             number of logged runs (not of replicates).
         statistic: What `value` is: "mean" or "median".
         of: Task and model of the runs, for the title.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> contest = replay.compete(runs, ["ucb1"], arms=3, replicates=200)
+        >>> replay.plots.policy_curves(contest.curves).get_xlabel()
+        'pulls'
     """
     style.require(curves, "policy", "round", "value", "low", "high", "n")
     if curves["value"].isna().all():
@@ -70,6 +76,12 @@ def pulls_per_arm(pulls: pd.DataFrame, *, of: str = "") -> Chart:
         pulls: One row per policy and rank: policy, rank (1 is the arm with the best final fitness),
             value (its share of the pulls, in [0, 1]), low, high and n, the number of logged runs.
         of: Task and model of the runs, for the title.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> contest = replay.compete(runs, ["ucb1"], arms=3, replicates=200)
+        >>> replay.plots.pulls_per_arm(contest.pulls).get_xlabel()
+        'arm, by rank of its final fitness (1 = best)'
     """
     style.require(pulls, "policy", "rank", "value", "low", "high", "n")
     if pulls.empty:
@@ -97,6 +109,12 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
         times: One row per policy and threshold, with the columns policy, tau, time, low and high
             (infinite if not reached), share, share_reached and n.
         of: Name of the runs, for the title.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> contest = replay.compete(runs, ["ucb1"], arms=3, replicates=200)
+        >>> replay.plots.threshold_times(contest.times).get_xlabel()
+        'pulls'
     """
     style.require(times, "policy", "tau", "time", "low", "high", "share", "share_reached", "n")
     if times.empty:
@@ -125,6 +143,12 @@ def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:
         effects: One row per policy and effect: policy, effect ("policy", "pool" or "allocation"),
             value (a difference of best fitness), low, high and n, the number of logged runs.
         of: Task and model of the runs, for the title.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> contest = replay.compete(runs, ["ucb1"], arms=3, replicates=200)
+        >>> replay.plots.pool_vs_allocation(contest.effects).get_xlabel()
+        'gain in best fitness'
     """
     style.require(effects, "policy", "effect", "value", "low", "high", "n")
     if unknown := set(effects["effect"]) - set(EFFECTS):
@@ -146,6 +170,11 @@ def gains(ways: pd.DataFrame, *, of: str = "") -> Chart:
         ways: The table `ways` of `replay.diagnose`: one row per number of arms and of pulls of each
             before the choice, with the columns arms, explored, gain, low and high.
         of: Task and model of the runs, for the title.
+
+    Example:
+        >>> runs = frame[frame["children"] == 1]
+        >>> replay.plots.gains(replay.diagnose(runs).ways).get_xlabel()
+        'pulls of each arm before the choice'
     """
     style.require(ways, "arms", "explored", "gain", "low", "high")
     table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
@@ -175,6 +204,11 @@ def race(selection: Selection, *, rounds: int | None = None, named: int = 12) ->
 
     Raises:
         ValueError: The race has fewer rounds.
+
+    Example:
+        >>> chosen = replay.select(np.array([[1.0] * 200, [0.0] * 200]))
+        >>> replay.plots.race(chosen).get_xlabel()
+        'mean reward (within [0, 1])'
     """
     if rounds is None and not selection.rounds:
         text = f"No sample was taken: {outcome(selection, IN_TITLE)}."
@@ -311,6 +345,10 @@ def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task"
     Args:
         ledger: The ledger, from `replay.claims.ledger`.
         columns: The columns of the ledger that distinguish the columns of the matrix.
+
+    Example:
+        >>> type(replay.plots.verdicts(replay.ledger({"runs": frame}))).__name__
+        'Axes'
     """
     style.require(ledger, "claim", "verdict", "n", *columns)
     rows = list(dict.fromkeys(ledger["claim"].map(question)))

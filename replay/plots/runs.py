@@ -226,6 +226,12 @@ def pulls(allocation: Allocation, *, of: str = "") -> Chart:
     Args:
         allocation: The allocation, from `evo.allocate_live`.
         of: Name of the allocation, for the title.
+
+    Example:
+        >>> settings = {"children": 1, "log_dir": new(""), "progress": False}
+        >>> made = evo.allocate_live("mmd", "ucb1", arms=2, rounds=3, **settings)
+        >>> replay.plots.pulls(made).get_xlabel()
+        'round'
     """
     return pulled(allocation.pulls[allocation.pulls >= 0], len(allocation.arms), of=of)
 

@@ -119,6 +119,13 @@ def lines(
         apart: By how much lines are moved sideways so that bars do not hide each other, in units of
             the axis or in doublings.
         together: Draw all lines in one panel, though their bands may hide each other.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"greedy": [0.1, 0.3, 0.4], "islands": [0.1, 0.2, 0.5]})
+        >>> words = {"title": "Two runs", "about": "n = 2", "x": "generation", "y": "fitness"}
+        >>> replay.plots.lines(table, **words).get_xlabel()
+        'generation'
     """
     if by is None:
         wide = table.rename_axis(index=at, columns=None).reset_index()
@@ -200,6 +207,14 @@ def estimates(
 
     Raises:
         ValueError: If the table lacks a column.
+
+    Example:
+        >>> import pandas as pd
+        >>> columns = {"name": ["a", "b"], "value": [0.1, 0.3]}
+        >>> columns |= {"low": [0.0, 0.2], "high": [0.2, 0.4]}
+        >>> words = {"title": "Two rules", "about": "n = 6", "x": "fitness", "rows": "name"}
+        >>> replay.plots.estimates(pd.DataFrame(columns), **words).get_xlabel()
+        'fitness'
     """
     used = [name for name in (rows, groups) if name]
     style.require(table, "value", "low", "high", *used)

@@ -77,6 +77,11 @@ def subplots(
 
     Returns:
         The figure and its axes, row by row.
+
+    Example:
+        >>> figure, axes = replay.plots.subplots(1, 2)
+        >>> len(axes)
+        2
     """
     figure = blank(width, height * rows)
     return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())

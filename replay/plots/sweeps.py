@@ -52,6 +52,12 @@ def main_effects(
         frame: The table of a sweep, from `replay.load_sweep`.
         fields: Names of the fields (default: all that vary).
         column: The column whose mean is drawn.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1, 2], **settings)
+        >>> replay.plots.main_effects(replay.load_sweep(made)).get_xlabel()
+        'mean best fitness'
     """
     try:
         shown = effects(frame, fields, column)
@@ -101,6 +107,12 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1, 2], **settings)
+        >>> type(replay.plots.parallel_coordinates(replay.load_sweep(made))).__name__
+        'Axes'
     """
     try:
         shown = coordinates(frame)
@@ -191,6 +203,12 @@ def depth_breadth_slice(frame: pd.DataFrame) -> Chart:
 
     Args:
         frame: The table of a sweep, from `replay.load_sweep`.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1, 2], **settings)
+        >>> replay.plots.depth_breadth_slice(replay.load_sweep(made)).get_xlabel()
+        'N, children per generation'
     """
     try:
         shown = depth_breadth(frame)
@@ -239,6 +257,12 @@ def cost_and_fitness(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
 
     Raises:
         ValueError: The cost is not one of these, or is unknown for every run.
+
+    Example:
+        >>> settings = {"base": {"generations": 1}, "log_dir": new(""), "progress": False}
+        >>> made = evo.sweep({"children": [1, 2]}, task="mmd", seeds=[1, 2], **settings)
+        >>> replay.plots.cost_and_fitness(replay.load_sweep(made)).get_xlabel()
+        'prompt and completion tokens of a run'
     """
     shown = costs(frame, cost)
     plane = _plane(frame, shown, cost)

@@ -39,6 +39,10 @@ class Cell(NamedTuple):
         level: Nominal level of the interval.
         coverage: Coverage that was measured for such an interval; NaN if none was.
         without: Why an estimate has no interval.
+
+    Example:
+        >>> replay.reports.Cell("gain", 0.1, 0.0, 0.2, 6, "difference").value
+        0.1
     """
 
     quantity: str

@@ -192,6 +192,12 @@ def compete(
 
     Raises:
         ValueError: Fewer than three runs, a run without a generation, or a setting is wrong.
+
+    Example:
+        >>> runs = frame[frame["children"] == 4]
+        >>> contest = replay.compete(runs, ["ucb1"], arms=3, replicates=200)
+        >>> contest.finals["policy"].tolist()
+        ['single', 'random', 'ucb1']
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -81,6 +81,11 @@ def pool_interval(
     Returns:
         The interval; `n` counts runs. There is none below five runs, where each replicate drew all
         runs, and where arms were drawn with replacement.
+
+    Example:
+        >>> arms = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]])
+        >>> replay.pool_interval(fitness[:, -1], arms).n
+        6
     """
     array = np.asarray(values, dtype=np.float64)
     columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
@@ -329,6 +334,10 @@ def time_to_threshold(
         The time, pulls counted from 1, with its interval over runs. Of rule `bootstrap`: the times
         at which the limits of the mean's interval reach `tau`; of `share`, order statistics; for a
         replay, the times at which the limits of the share do.
+
+    Example:
+        >>> replay.time_to_threshold(fitness, 0.5).time
+        4.0
     """
     if not 0 < share <= 1:
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
