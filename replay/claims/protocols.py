@@ -63,6 +63,10 @@ def protocol_runs(
 
     Raises:
         ProtocolError: There is no such protocol.
+
+    Example:
+        >>> replay.protocol_runs("local-tsp", new("")).columns.tolist()[:3]
+        ['condition', 'run', 'seed']
     """
     protocol = loaded(protocol)
     wanted = dict.fromkeys(protocol.tasks, reach)
@@ -175,6 +179,10 @@ def best_of(
     Returns:
         Columns n, value, low, high (2.5 % and 97.5 % of 2,000 resamples of whole runs, a range
         whose coverage was not measured; NaN below five runs), children, runs.
+
+    Example:
+        >>> replay.best_of("local-tsp", new("")).columns.tolist()[:4]
+        ['n', 'value', 'low', 'high']
     """
     logs = itertools.chain.from_iterable(logs_of(loaded(protocol), folder).values())
     drawn = [found for found in map(_rewrites, logs) if len(found)]

@@ -100,6 +100,13 @@ def register(
 
     Raises:
         ValueError: The name is empty or that of a shipped format.
+
+    Example:
+        >>> def read(place):
+        ...     return []
+        >>> replay.importers.register("mine", read, lambda place: place.suffix == ".mine")
+        >>> replay.importers.IMPORTERS.pop("mine") is not None
+        True
     """
     if not name or name in _SHIPPED | {OWN}:
         taken = ", ".join(sorted(_SHIPPED | {OWN}))
@@ -134,6 +141,13 @@ def detect(path: str | os.PathLike[str]) -> str:
 
     Raises:
         LogFormatError: No importer recognises it; the message shows a table that can be read.
+
+    Example:
+        >>> file = new(".csv")
+        >>> rows = ["run,generation,fitness", "a,1,0.31", "a,2,0.42"]
+        >>> written = file.write_text(chr(10).join(rows))
+        >>> replay.importers.detect(file)
+        'table'
     """
     for name, _ in _found(Path(path), None):
         return name
@@ -152,6 +166,14 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
 
     Raises:
         LogFormatError: The format is unknown, or the path does not hold it.
+
+    Example:
+        >>> file = new(".csv")
+        >>> rows = ["run,generation,fitness", "a,1,0.31", "a,2,0.42"]
+        >>> written = file.write_text(chr(10).join(rows))
+        >>> [imported] = replay.importers.read(file)
+        >>> len(imported.generations)
+        2
     """
     if not os.fspath(path).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
@@ -195,6 +217,16 @@ def keep(
     Raises:
         LogError: A log exists already or cannot be written.
         TaskError: There is no such task.
+
+    Example:
+        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
+        >>> born = replay.importers.born
+        >>> imported = replay.importers.assemble(
+        ...     path, "mine", name="run", initial=born(0, evaluation),
+        ...     children=[[born(1, evaluation)]], lost=[], model=evo.Model("m"),
+        ... )
+        >>> len(replay.importers.keep([imported], new("")))
+        1
     """
     record = None if task is None else load_task(task).record
     paths, pools = [], dict[str, list[tuple[Path, Imported]]]()

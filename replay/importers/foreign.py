@@ -75,6 +75,16 @@ class Imported:
         generations: The generations, all of them complete.
         program: The initial program; None if the source does not hold it.
         pool: The choices of the bandit that advanced this run as an arm, if there was one.
+
+    Example:
+        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
+        >>> born = replay.importers.born
+        >>> imported = replay.importers.assemble(
+        ...     path, "mine", name="run", initial=born(0, evaluation),
+        ...     children=[[born(1, evaluation)]], lost=[], model=evo.Model("m"),
+        ... )
+        >>> imported.name
+        'run'
     """
 
     source: Path  # file or folder that it was read from
@@ -134,6 +144,18 @@ def write(
 
     Raises:
         LogFormatError: The source holds values that a log cannot, such as integers beyond 64 bits.
+
+    Example:
+        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
+        >>> born = replay.importers.born
+        >>> imported = replay.importers.assemble(
+        ...     path, "mine", name="run", initial=born(0, evaluation),
+        ...     children=[[born(1, evaluation)]], lost=[], model=evo.Model("m"),
+        ... )
+        >>> target = new()
+        >>> replay.importers.write(imported, target)
+        >>> evo.read_log(target).header.source
+        'mine'
     """
     try:
         data = b"".join(encode_line(line) for line in imported.lines(compact=compact, task=task))
@@ -166,6 +188,16 @@ def assemble(
     `initial` is a child of generation 0. `children` by generation, from 1: calls that are missing
     below `n` become failures. `mixed` is the first generation that may descend from programs of
     other runs.
+
+    Example:
+        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
+        >>> born = replay.importers.born
+        >>> imported = replay.importers.assemble(
+        ...     path, "mine", name="run", initial=born(0, evaluation),
+        ...     children=[[born(1, evaluation)]], lost=[], model=evo.Model("m"),
+        ... )
+        >>> [line.best_fitness for line in imported.generations]
+        [0.5]
     """
     if not children and initial is None:
         raise LogFormatError(f"{source}: holds no call and no program of {tool}")
@@ -254,6 +286,11 @@ def born(
         prompt: Role and text of each message that was sent.
         index: Its index in the generation, from 0.
         seed: Its seed (default: unknown).
+
+    Example:
+        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
+        >>> replay.importers.born(1, evaluation, program="x = 1").program
+        'x = 1'
     """
     return Child(
         generation=generation,
@@ -281,6 +318,10 @@ def failed(
         failure: Its status (None if unknown) and an error message (None if there is none).
         index: Its index in the generation, from 0.
         attempts: Its requests, made by `answered`.
+
+    Example:
+        >>> replay.importers.failed(1, ("timeout", "too slow")).evaluation.status
+        'timeout'
     """
     evaluation = Evaluation(status=failure[0], error=failure[1], seconds=None)
     return born(generation, evaluation, index=index, attempts=attempts)
@@ -424,6 +465,12 @@ def parse_file(path: Path, kind: type[T]) -> T:
 
     Raises:
         LogFormatError: The file is missing, too large or does not fit the type.
+
+    Example:
+        >>> file = new(".json")
+        >>> written = file.write_text('{"fitness": 0.5}')
+        >>> replay.importers.parse_file(file, dict[str, float])
+        {'fitness': 0.5}
     """
     return parse(read_text(path), kind, path)
 
@@ -433,6 +480,12 @@ def parse_lines(path: Path, kind: type[T], notes: list[str]) -> list[T]:
 
     A last line without an end is torn if it is no JSON, as a killed writer leaves it: it is left
     out, and noted.
+
+    Example:
+        >>> file, notes = new(), []
+        >>> written = file.write_text('{"fitness": 0.5}' + chr(10) + '{"fit')
+        >>> replay.importers.parse_lines(file, dict[str, float], notes), len(notes)
+        ([{'fitness': 0.5}], 1)
     """
     lines = read_text(path).split("\n")
     values = []

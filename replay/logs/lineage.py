@@ -54,6 +54,10 @@ def lineage(log: Log) -> pd.DataFrame:
         One row per program, in order, with columns: generation, index, fitness (NaN while nothing
         is ok), gain over the one before, calls made since then, added and removed lines (NaN
         without programs), and program.
+
+    Example:
+        >>> replay.lineage(log)["generation"].tolist()[0]
+        0
     """
     steps: list[Place] = [(0, 0)]
     steps += [each.best for each in log.generations if each.improved]

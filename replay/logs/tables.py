@@ -173,6 +173,12 @@ def instances(*sources: Logs, strict: bool = True, progress: bool | None = None)
 
     Raises:
         LogError: A log cannot be read; the message names file and line.
+
+    Example:
+        >>> settings = {"generations": 1, "children": 1, "log_dir": new(""), "progress": False}
+        >>> runs = evo.run_many("obp", seeds=[1], **settings)
+        >>> replay.instances(*runs).columns.tolist()[-3:]
+        ['status', 'score', 'source']
     """
     [frame] = _kept("", sources, lambda calls: [instance_rows(calls)], strict, progress, False)
     return frame

@@ -225,6 +225,11 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
     Raises:
         ValueError: If a column is missing, there is no child, several tasks or models are mixed,
             nothing has a fitness, or fitness lies far beyond `best`.
+
+    Example:
+        >>> kernel = replay.fit_kernel(replay.children(path), best=0.01)
+        >>> type(kernel).__name__
+        'Kernel'
     """
     needed = {"run", "task", "model", "children", "generation", "fitness", "parent_fitness",
               "improved"}  # fmt: skip

@@ -108,6 +108,11 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> ShownFigu
     Args:
         figure: A figure, its axes, or one of them.
         dpi: Of the picture, which is shown at its size in inches times 100 pixels.
+
+    Example:
+        >>> shown = replay.show(replay.plots.trajectories(frame))
+        >>> shown.png[1:4]
+        b'PNG'
     """
     from matplotlib.axes import Axes
     from matplotlib.colors import to_rgb

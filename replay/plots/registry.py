@@ -109,6 +109,11 @@ def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0
 
     Returns:
         The figure.
+
+    Example:
+        >>> figure = replay.plots.overview(frame[frame["children"] == 4])
+        >>> [ax.get_title(loc="left").partition(":")[0] for ax in figure.axes][:1]
+        ['Best so far']
     """
     known: dict[str, GroupFigure | Chart] = {}
     refused: list[str] = []

@@ -198,6 +198,11 @@ def worth(
 
     Raises:
         ValueError: There are no forks, or forks of several states.
+
+    Example:
+        >>> forks = evo.fork(path, at=1, copies=3, log_dir=new(""), progress=False)
+        >>> replay.plots.worth(replay.load(*forks)).get_xlabel()
+        'LLM calls from the fork on'
     """
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
     frame = counted_once(frame, stacklevel=2)

@@ -61,6 +61,12 @@ class Group:
         repeats: Number of runs that were left out, since they repeat others.
         setting: What tells its runs from those of other configurations; empty if there is one.
         of: Number of configurations that it was chosen from, where not all are shown; 0: all are.
+
+    Example:
+        >>> from replay.logs.tables import load_tables
+        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> group.task
+        'min_max_distance'
     """
 
     task: str
@@ -146,6 +152,12 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
 
     Returns:
         The tables of `replay.reports.SECTIONS` that apply to these runs.
+
+    Example:
+        >>> from replay.logs.tables import load_tables
+        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> [section.title for section in replay.reports.sections(group)]
+        ['Fitness', 'Children by status', 'Cost']
     """
     known = {**SECTIONS, **plugged_in("replay.sections")}
     made = (make(group, tau) for make in known.values())
@@ -162,6 +174,15 @@ def by_size(
         title: Title of the table.
         cells: Returns the cells of a row from the runs of one N.
         notes: Sentences that are needed to read the table.
+
+    Example:
+        >>> from replay.logs.tables import load_tables
+        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> def runs(part):
+        ...     count = len(part.tables.runs)
+        ...     return [replay.reports.Cell("runs", count, count, count, count, "count")]
+        >>> replay.reports.by_size(group, "Runs", runs).cells["value"].tolist()
+        [1]
     """
     rows = {str(children): cells(part) for children, part in group.sizes()}
     return group.section(title, "N", stack(rows), notes)

@@ -86,6 +86,10 @@ def site(
 
     Raises:
         LogError: A log cannot be read, or the folder cannot be written.
+
+    Example:
+        >>> replay.site(path, new("")).name
+        'index.html'
     """
     tables = load_tables(logs, strict=strict)
     parts = groups(tables)

@@ -74,6 +74,15 @@ class Section:
             without any, there are words alone.
         notes: Sentences that are needed to read the table.
         words: What it says, as questions with their answers, which stand before the table.
+
+    Example:
+        >>> cell = replay.reports.Cell("gain", 0.1, 0.0, 0.2, 6, "difference")
+        >>> section = replay.reports.Section(
+        ...     title="Gain", task="mmd", model="offline", is_llm=False, heading="N",
+        ...     cells=replay.reports.stack({"4": [cell]}),
+        ... )
+        >>> section.title
+        'Gain'
     """
 
     title: str
@@ -133,6 +142,11 @@ def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
 
     Returns:
         One row per cell, with the columns `row` and those of `Cell`.
+
+    Example:
+        >>> cell = replay.reports.Cell("gain", 0.1, 0.0, 0.2, 6, "difference")
+        >>> replay.reports.stack({"4": [cell]})["value"].tolist()
+        [0.1]
     """
     return pd.DataFrame(
         [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
