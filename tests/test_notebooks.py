@@ -5,10 +5,12 @@ import hashlib
 import html
 import importlib
 import itertools
+import json
 import os
 import re
 import shutil
 import tempfile
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, LONGEST_DEF, LONGEST_TEXT = 20, 5, 41
 MOST_WORDS, MOST_CELLS = 800, 15
+OPENING = json.loads((ROOT / "notebooks" / "pictures" / "opening.json").read_text())
+PICTURE = re.compile(r"!\[(.+)\]\((pictures/opening/.+\.png)\)")
 
 every = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -101,8 +105,19 @@ def test_it_is_prose_first(path: Path) -> None:
 @every
 def test_it_is_short(path: Path) -> None:
     text = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
-    assert sum(len(each.split()) for each in text) <= MOST_WORDS
+    assert sum(len(PICTURE.sub("", each).split()) for each in text) <= MOST_WORDS
     assert len(code_cells(path)) <= MOST_CELLS
+
+
+@every
+def test_it_opens_with_a_picture_that_it_draws(path: Path) -> None:
+    _title, picture, *_ = read(path).cells[0].source.split("\n\n")
+    words, place = PICTURE.fullmatch(picture).groups()
+    [cell] = [each for each in code_cells(path) if each.id == OPENING[path.stem]]
+    [shown, *_] = [each for each in cell.outputs if "image/png" in each.data]
+    assert shown.data["text/plain"].startswith(words)
+    again = "`notebooks/pictures/make.py` again"
+    assert (path.parent / place).read_bytes() == b64decode(shown.data["image/png"]), again
 
 
 DECIDES = ("00", "01", "03", "04", "05", "10", "11", "12")

@@ -1,7 +1,9 @@
-"""Runs the notebooks that are named, keeps what they show, and takes the README's pictures out.
+"""Runs the notebooks that are named, keeps what they show, and takes pictures out.
 
 python notebooks/pictures/make.py 01_depth_breadth    # what its cells show, in it
-python notebooks/pictures/make.py                     # the README's pictures alone
+python notebooks/pictures/make.py                     # the pictures beside them alone
+
+Beside them are the picture with which each notebook opens, one of its own, and the README's film.
 
 Kept are pictures with their words, tables, cards of logs, sentences that were made from the data
 (`replay.say`), and what cells print, without the places of temporary files.
@@ -24,8 +26,8 @@ from PIL import Image
 import replay
 
 HERE = Path(__file__).resolve().parent
-WANTED = json.loads((HERE / "wanted.json").read_text())
-"""By name of the picture: the notebook and the id of the cell that draws it."""
+OPENING = json.loads((HERE / "opening.json").read_text())
+"""By notebook: the id of the cell that draws the picture with which it opens."""
 
 FILMED = HERE.parents[1] / "logs/corpus/islands/circle_packing-offline-N4-s40.jsonl.gz"
 
@@ -42,13 +44,17 @@ def main() -> None:
         resources = {"metadata": {"path": str(HERE.parent)}}
         NotebookClient(notebook, timeout=600, resources=resources).execute()
         path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
-    for picture, (place, wanted) in WANTED.items():
-        cells = nbformat.read(HERE.parent / place, as_version=4).cells
-        for cell in (each for each in cells if each.cell_type == "code"):
-            pngs = [each.data["image/png"] for each in cell.outputs if "image/png" in each.data]
-            if cell.id == wanted and pngs:
-                (HERE / picture).write_bytes(base64.b64decode(pngs[0]))
+    for name, wanted in OPENING.items():
+        picture = HERE / "opening" / f"{name}.png"
+        picture.write_bytes(drawn(nbformat.read(HERE.parent / f"{name}.ipynb", 4), wanted))
     replay.film(FILMED).save(HERE / "film.gif")
+
+
+def drawn(notebook: Any, wanted: str) -> bytes:
+    """The first picture that a cell of the notebook shows."""
+    [cell] = [each for each in notebook.cells if each.id == wanted]
+    pngs = (each.data["image/png"] for each in cell.outputs if "image/png" in each.data)
+    return base64.b64decode(next(pngs))
 
 
 def kept(notebook: Any) -> Any:

@@ -15,6 +15,7 @@ CLONED = Path(__file__).parents[2]
 """Where they are in a clone of the repository."""
 
 SAMPLES = Path("logs", "corpus", "qwen2.5-coder-1.5b")
+OPENING = Path("notebooks", "pictures", "opening")
 
 
 def copy_samples(folder: str | os.PathLike[str]) -> list[Path]:
@@ -62,12 +63,13 @@ def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
         if path.is_file()
     ]
     books = sorted((source / "notebooks").glob("[0-9]*.ipynb"))
-    return _copy(source, [*books, *logs], Path(folder))[: len(books)]
+    pictures = sorted((source / OPENING).glob("*.png"))
+    return _copy(source, [*books, *pictures, *logs], Path(folder))[: len(books)]
 
 
 def _packaged_logs() -> Path:
     """Returns the folder with the notebooks and logs of this installation."""
-    for root in (PACKAGED, CLONED):
+    for root in (CLONED, PACKAGED):  # what an editable installation copied grows old
         if (root / SAMPLES).is_dir():
             return root
     raise FileNotFoundError(f"no notebooks and logs, expected them in {PACKAGED} or {CLONED}")

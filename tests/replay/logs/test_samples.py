@@ -31,8 +31,10 @@ def test_nothing_is_overwritten(tmp_path):
 def test_the_notebooks_come_with_the_logs_that_they_read(tmp_path, capsys):
     assert main(["notebooks", str(tmp_path / "new")]) == 0
     assert "try `jupyter lab " in capsys.readouterr().out
-    books = {path.name for path in (tmp_path / "new" / "notebooks").iterdir()}
+    books = {path.stem for path in (tmp_path / "new" / "notebooks").glob("*.ipynb")}
     assert len(books) >= 13
+    opening = tmp_path / "new" / "notebooks" / "pictures" / "opening"
+    assert {path.stem for path in opening.iterdir()} == books
     for folder in ("corpus", "samples"):
         copied = {
             path.relative_to(tmp_path / "new")
