@@ -277,11 +277,15 @@ def test_an_offline_run_does_not_load_openai(tmp_path: Path) -> None:
     assert done.stdout.split() == []
 
 
+EXAMPLE = re.compile(r"\n\n {4,}Example:(?:\n {8,}.*)+")
+"""The last part of a docstring; however many examples a module has, its code is no longer."""
+
+
 def test_modules_and_functions_stay_small() -> None:
     large, long = [], []
     for name, path in modules().items():
         text = path.read_text()
-        if len(text.splitlines()) > 450:
+        if len(EXAMPLE.sub("", text).splitlines()) > 450:
             large.append(name)
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

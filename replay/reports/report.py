@@ -63,8 +63,7 @@ class Group:
         of: Number of configurations that it was chosen from, where not all are shown; 0: all are.
 
     Example:
-        >>> from replay.logs.tables import load_tables
-        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> [group] = replay.reports.groups(replay.load_tables(path))
         >>> group.task
         'min_max_distance'
     """
@@ -154,8 +153,7 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         The tables of `replay.reports.SECTIONS` that apply to these runs.
 
     Example:
-        >>> from replay.logs.tables import load_tables
-        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> [group] = replay.reports.groups(replay.load_tables(path))
         >>> [section.title for section in replay.reports.sections(group)]
         ['Fitness', 'Children by status', 'Cost']
     """
@@ -176,8 +174,7 @@ def by_size(
         notes: Sentences that are needed to read the table.
 
     Example:
-        >>> from replay.logs.tables import load_tables
-        >>> [group] = replay.reports.groups(load_tables(path))
+        >>> [group] = replay.reports.groups(replay.load_tables(path))
         >>> def runs(part):
         ...     count = len(part.tables.runs)
         ...     return [replay.reports.Cell("runs", count, count, count, count, "count")]
