@@ -267,6 +267,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         kinds.setdefault(type(record), []).append(record)
     asked = {(r.generation, r.index, r.draft): r for r in kinds.get(LoggedCall, [])}
     children: list[Outcome] = kinds.get(Outcome, [])
+    logged = children
     if asked:
         width = records[0].children
         children = [joined(each, asked.pop(each.reply_key(width), None)) for each in children]
@@ -296,6 +297,9 @@ def read_run(path: Path, name: str) -> LeanRun:
     )
     if (fault := _contradiction(run, kinds[Header])) is not None:
         record, words = fault
+        # A child that was joined with its reply is another value than the one of its line.
+        lines_of = dict(zip(map(id, children), logged, strict=True))
+        record = lines_of.get(id(record), record)
         at = next(number for number, each in enumerate(records, start=1) if each is record)
         raise LogError(f"{path}:{at}: {words}")
     return run

@@ -24,6 +24,7 @@ from evo.filters.ends import BREAKS, shared_lines
 from evo.filters.near_duplicates import SimilarBlocks, _common, _similarity
 from evo.filters.registry import filters_of, records_of
 from evo.filters.same_program import _alike
+from evo.logs.several import pack
 from evo.runs.configuration import find_run, make_header, make_header_again
 from evo.runs.identity import as_begun, differences
 from evo.runs.planning import asked_in
@@ -278,6 +279,18 @@ def test_what_is_protected_is_what_the_initial_program_closes() -> None:
     assert ProtectedRegions().check(initial.replace("b = 2", "b = 5"), known) is None
     assert "'a = 1'" in (ProtectedRegions().check(str(later.program), known) or "")
     assert "got 0" in (ProtectedRegions().check(opened, known) or "")
+
+
+def test_marks_are_kept_in_each_of_several_files() -> None:
+    files = {"a.py": MARKED, "b.py": "x = 1\n"}
+    known = [Member((0, 0), 0.5, (), pack(files))]
+    check = ProtectedRegions().check
+    assert check(pack({**files, "a.py": MARKED.replace("1.5", "2.5"), "b.py": ""}), known) is None
+    moved = check(pack({**files, "a.py": MARKED.replace("2 * inner", "3 * inner")}), known)
+    assert moved is not None
+    assert moved.startswith("a.py: a line outside the marks was changed")
+    assert "expected 1 regions" in (check(pack({"b.py": "x = 1\n"}), known) or "")
+    assert "was changed" in (check(MARKED, known) or "")  # no longer several files
 
 
 def test_the_prompt_says_what_is_protected(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def test_crossover_takes_two_parents_and_its_rate_is_kept() -> None:
     assert abs(share["mutate"] / (1 - share["cross"]) - 0.5) < 0.03
     assert {len(r.parents) for r in requests if r.operator == "cross"} == {2}
     assert {len(r.parents) for r in requests if r.operator != "cross"} == {1}
+    chosen = {place for request in requests for place in request.parents}
+    assert chosen == {member.place for member in state.members}  # the best and the worst, too
 
 
 def test_a_larger_tournament_presses_harder() -> None:

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from replay.claims.judging import shares_apart
 from replay.claims.policies import policy_claim_rows
 from replay.claims.protocols import (
     _expected_best,
+    _measured,
     _share_error,
     best_of,
     protocol_claims,
@@ -103,6 +105,27 @@ def test_measures_are_those_of_the_logs(made: tuple[Protocol, Path]) -> None:
         assert row.reach == float(log.trajectory[-1] >= 0.1)
         rises = np.diff(log.trajectory) > 1e-9
         assert row.improving == pytest.approx(rises.sum() / 4)
+        assert row.improves == float(rises.any())
+        ok = [child.evaluation.status == "ok" for child in log.outcomes]
+        assert (row.ok, row.works) == (sum(ok) / 4, float(any(ok)))
+    assert (runs["copy"] == -1).all()  # none is a fork
+
+
+def itself(value: float) -> float:
+    """A large number is good."""
+    return value
+
+
+def test_a_run_in_which_nothing_works_is_worse_than_any(tmp_path: Path) -> None:
+    text = "def broken():\n    raise ValueError\n"
+    task = evo.task("broken", initial_program=text, evaluate=itself)
+    with pytest.warns(UserWarning, match="begins without a fitness"):
+        log = evo.run(
+            task, model=lambda messages: "no program", children=2, generations=1,
+            log=tmp_path / "a.jsonl", progress=False,
+        )  # fmt: skip
+    row = _measured(log, -1e9)
+    assert (row["final_fitness"], row["reach"], row["works"]) == (-math.inf, 0.0, 0.0)
 
 
 def test_claims_are_judged_on_both_sides(made: tuple[Protocol, Path]) -> None:
@@ -153,6 +176,37 @@ def test_best_of_n_is_the_mean_over_all_choices(made: tuple[Protocol, Path]) -> 
         assert value == pytest.approx(np.mean(every))
     assert (table["low"] <= table["value"] + 1e-12).all()
     assert (table["high"] >= table["value"] - 1e-12).all()
+
+
+@pytest.mark.parametrize(("runs", "known"), [(4, False), (5, True)])
+def test_five_runs_give_a_range_of_the_best_of_n(
+    made: tuple[Protocol, Path], tmp_path: Path, runs: int, known: bool
+) -> None:
+    protocol, logs = made
+    for path in sorted(logs.glob("broad*.jsonl"))[:runs]:
+        shutil.copy(path, tmp_path)
+    table = best_of(protocol, tmp_path, most=4)
+    assert (table["runs"] == runs).all()
+    assert (table[["low", "high"]].notna() == known).all(axis=None)
+
+
+def test_the_range_of_the_best_of_one_is_that_of_resampled_means(
+    made: tuple[Protocol, Path],
+) -> None:
+    protocol, logs = made
+    found: list[list[float]] = []
+    for path in logs.glob("*.jsonl"):
+        log = evo.read_log(path)
+        floor = float(log.trajectory[0])
+        first = [c.evaluation.fitness for c in log.outcomes if c.generation == 1]
+        found.append([floor if each is None else max(floor, each) for each in first])
+    sums, counts = np.array([sum(each) for each in found]), np.array([*map(len, found)])
+    rows = np.random.default_rng(1).integers(0, len(found), (20_000, len(found)))
+    means = sums[rows].sum(axis=1) / counts[rows].sum(axis=1)
+    [one] = best_of(protocol, logs, most=1).to_dict("records")
+    assert [one["low"], one["high"]] == pytest.approx(
+        np.quantile(means, [0.025, 0.975]), abs=0.2 * means.std()
+    )
 
 
 def test_difference_of_shares_holds_its_level() -> None:

@@ -1,5 +1,6 @@
 """Reports and sites of logs with odd paths and numbers: an answer in words, or none needed."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -50,6 +51,27 @@ def test_a_fitness_beyond_statistics_is_said_in_words(
         assert "statistics are possible up to 1e+100" in capsys.readouterr().err
     with pytest.warns(UserWarning, match="a fitness of"):
         assert len(replay.load(tmp_path, strict=False)) == 4
+
+
+def itself(value: float) -> float:
+    """A large number is good."""
+    return value
+
+
+def test_a_child_whose_reply_has_a_line_of_its_own_is_named_by_its_own(tmp_path: Path) -> None:
+    text = "def large():\n    return 0.5\n"
+    task = evo.task("large", initial_program=text, evaluate=itself)
+    path, replies = tmp_path / "a.jsonl", itertools.cycle((0.25, 2e100))
+    evo.run(
+        task, model=lambda messages: f"```python\ndef large():\n    return {next(replies)}\n```",
+        children=2, generations=1, log=path, progress=False,
+    )  # fmt: skip
+    place = next(
+        number for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if '"fitness":2e100' in line.replace("e+", "e") and '"child"' in line
+    )  # fmt: skip
+    with pytest.raises(LogError, match=rf"a.jsonl:{place}: a fitness of 2e\+100"):
+        replay.load(path)
 
 
 def test_tokens_that_are_no_whole_numbers_are_one_number_everywhere(tmp_path: Path) -> None:

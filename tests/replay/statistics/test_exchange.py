@@ -86,6 +86,15 @@ def test_results_move_with_the_scale_and_turn_with_the_sides():
         np.testing.assert_allclose([turned.low, turned.high], [-found.high, -found.low])
 
 
+def test_exchanges_that_tie_do_so_whatever_their_rounding():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        left, right = rng.integers(0, 4, size=(2, 6)).astype(float)
+        whole = [Exchanges(left, right).p(0.0, sign) for sign in (1, -1)]
+        tenths = [Exchanges(left * 0.1, right * 0.1).p(0.0, sign) for sign in (1, -1)]
+        assert tenths == whole
+
+
 def test_five_pairs_exclude_nothing_and_equal_runs_say_nothing():
     found = exchange(np.arange(5.0) + 9, np.arange(5.0) / 3, pairs=5)
     assert (found.low, found.high, found.p_greater) == (-np.inf, np.inf, 1 / 32)

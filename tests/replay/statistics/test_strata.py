@@ -72,3 +72,8 @@ def test_a_scale_is_a_unit_and_no_more() -> None:
     assert halved.value == pytest.approx(whole.value / 2)
     assert halved.p_greater == pytest.approx(whole.p_greater)
     assert TASKS[0].scale == pytest.approx(np.std([*TASKS[0].left, *TASKS[0].right], ddof=1))
+
+
+def test_runs_that_do_not_vary_leave_one_degree_of_freedom() -> None:
+    same = [Stratum(np.full(5, value), np.full(6, value)) for value in (0.25, 0.5)]
+    assert Stratified(same, 0).freedom == 1
