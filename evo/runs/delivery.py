@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextvars
+import inspect
 import queue
 import threading
 import time
@@ -24,7 +26,8 @@ AT_EXIT = 10.0
 class Delivery(Generic[E]):
     """Calls listeners with events, each on a thread of its own, in order; it is thread-safe.
 
-    What a listener raises is a warning, the first time.
+    What a listener raises is a warning, the first time. One that is `async` runs to its end, in a
+    loop of its own, before it is called with the next event.
 
         with contextlib.closing(Delivery([listener])) as delivery:
             delivery.put(event)
@@ -96,7 +99,9 @@ class _Line(Generic[E]):
         while (event := self._events.get()) is not None:
             failure: BaseException | None = None
             try:
-                self._listener(*event)
+                answer = self._listener(*event)
+                if inspect.iscoroutine(answer):  # of `async def`, which would not begin else
+                    asyncio.run(answer)
             except BaseException as error:
                 failure = error
             with self._lock:

@@ -104,7 +104,8 @@ class Settings:
             limit.
         tokens_per_minute: Of prompts and replies, likewise; None: no limit.
         on_event: Called with every `Event`, one at a time and in order, on a thread of its own: it
-            neither slows nor ends the run. What it raises is a warning, the first time.
+            neither slows nor ends the run. What it raises is a warning, the first time. It may be
+            `async`, and then runs to its end in a loop of its own.
         listeners: Further functions that are called so, each on a thread of its own.
 
     Example:

@@ -21,7 +21,7 @@ import replay
 from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
 from evo.filters.ends import BREAKS, shared_lines
-from evo.filters.near_duplicates import SimilarBlocks, _common, _similarity
+from evo.filters.near_duplicates import LONG, SimilarBlocks, _by_lines, _common, _similarity
 from evo.filters.registry import filters_of, records_of
 from evo.filters.same_program import _alike
 from evo.logs.several import pack
@@ -268,6 +268,17 @@ def test_the_filter_of_earlier_logs_finds_long_programs_too() -> None:
     nearly = program.replace("200 * 0.25", "200 * 0.35")
     assert "the same" in (SimilarBlocks().check(nearly, archive("x = 1\n", program)) or "")
     assert SimilarBlocks().check(nearly[::-1], archive(program)) is None
+
+
+@pytest.mark.parametrize("changed", [1, LONG])
+def test_earlier_similarity_counts_equal_lines_and_characters_of_short_changes(
+    changed: int,
+) -> None:
+    kept = "".join(f"x{k} = {k}\n" for k in range(2 * LONG))
+    old, new = "a" * changed + "b\n", "a" * changed + "c\n"
+    one, other = kept + old + kept, kept + new + kept
+    common = 2 * len(kept) + (changed + 1 if len(old) <= LONG else 0)  # as and the line's end
+    assert _by_lines(one, other) == pytest.approx(2 * common / (len(one) + len(other)))
 
 
 def test_what_is_protected_is_what_the_initial_program_closes() -> None:

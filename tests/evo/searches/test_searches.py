@@ -23,7 +23,7 @@ from evo.searches import (
     Tree,
     find_search,
 )
-from evo.searches.base import choose, ranked
+from evo.searches.base import choose, plan_one, ranked
 from evo.searches.registry import record_of, search_of
 from evo.values import fields_of, source_hash
 
@@ -469,3 +469,21 @@ def test_islands_that_complete_one_by_one_are_those_that_complete_together(
         for index, member in enumerate(generation):
             alone = search.fold_one(alone, member, 3 * before + index, 3)
         assert alone.islands == together.islands
+
+
+def test_requests_that_are_made_one_by_one_go_to_the_islands_in_turn() -> None:
+    search = Islands(islands=3, interval=100, population=Population(size=3, elite=1))
+    [children] = archive_of([[1.0, 2.0, 3.0]])
+    state = search.fold(search.start(Member((0, 0), 0.0), 0), children)
+    homes = [{member.place for member in people.members} for people in state.islands]
+    for number in range(30):
+        request = plan_one(search, state, number, 3, (), stream(1, number))
+        assert set(request.parents) <= homes[number % 3]
+
+
+def test_a_request_alone_is_that_of_a_generation_of_one_child() -> None:
+    search = Population(size=9, tournament=1)
+    state = search.fold(search.start(Member((0, 0), 0.0), 0), archive_of([[0.1] * 8])[0])
+    for number in range(30):
+        alone = plan_one(search, state, number, 4, (), stream(1, number))
+        assert [alone] == search.plan(state, 1, stream(1, number))

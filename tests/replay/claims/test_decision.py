@@ -94,6 +94,12 @@ def test_heavy_tails_leave_the_freedom_of_a_variance_of_such_runs() -> None:
         assert effective < open_to(freedom, kurtosis / 2)[0] < open_to(freedom, 0.0)[0] == freedom
 
 
+def test_heavy_tails_widen_the_error_up_to_a_bound() -> None:
+    factors = [open_to(10.0, kurtosis)[1] for kurtosis in (0.0, 1.0, 3.0, 30.0, 300.0)]
+    assert factors[0] == 1
+    assert factors[0] < factors[1] < factors[2] < factors[3] == factors[4] < 2
+
+
 def test_runs_that_are_still_needed_grow_with_the_square_of_what_was_not_found() -> None:
     assert still_needed(10, 0.1, 0.0, 0.2, "undetermined") == 30  # a half as large: four times
     assert still_needed(10, -0.1, 0.0, 0.3, "undetermined") == 80

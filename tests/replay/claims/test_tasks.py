@@ -136,6 +136,21 @@ def test_other_measures_are_higher_where_the_first_is_better(measure):
     assert found.table.iloc[0]["configuration"] == "a"
 
 
+@pytest.mark.parametrize("measure", ["final", "calls"])
+def test_a_value_is_the_share_of_what_was_possible_on_each_task(measure):
+    frame = tasks(1.0, count=2, runs=5, seed=2)
+    alike = frame.groupby(["task", "search", "generation"])["best_fitness"].transform("median")
+    frame = frame.assign(best_fitness=alike)
+    # Between the sides' fitness after one generation: one of them reaches it then, the other later.
+    between = frame[frame["generation"] == 1].groupby("task")["best_fitness"].mean().to_dict()
+    target = between if measure == "calls" else None
+    found = replay.compare(frame, by="search", measure=measure, target=target, best=2.0).table
+    for row in found.to_dict("records"):
+        shown = np.array([row["t0"], row["t1"]])
+        share = 1 - shown / 8 if measure == "calls" else (shown - 0.2) / (2.0 - 0.2)
+        assert row["value"] == pytest.approx(share.mean())
+
+
 def test_what_cannot_be_compared_is_said():
     frame = tasks(0.5)
     with pytest.raises(ValueError, match="expected a column to compare by, got 'tool'"):
