@@ -1,6 +1,7 @@
 """Holds the layout: which folder may import which, and nothing heavy before it is used."""
 
 import ast
+import functools
 import importlib
 import itertools
 import re
@@ -20,6 +21,7 @@ HEAVY = {
 """Imported only where they are used."""
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     found = {}
     for package in ("evo", "replay"):
@@ -31,10 +33,16 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path: Path, *, top_level: bool) -> set[str]:
     """Absolute imports of a module; with `top_level` only those made when it is imported."""
     found = set()
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.Import):
@@ -287,7 +295,7 @@ def test_modules_and_functions_stay_small() -> None:
         text = path.read_text()
         if len(EXAMPLE.sub("", text).splitlines()) > 450:
             large.append(name)
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) is not None else node.body
                 if body and (body[-1].end_lineno or 0) - body[0].lineno >= 60:
@@ -311,7 +319,7 @@ def test_lines_of_scripts_and_style_sheets_have_at_most_100_characters() -> None
 def test_no_two_files_define_a_public_class_of_one_name() -> None:
     found = dict[str, list[str]]()
     for name, path in modules().items():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name)
     assert not {name: places for name, places in found.items() if len(places) > 1}
@@ -330,7 +338,7 @@ def test_functions_and_classes_have_names_that_say_what_they_are() -> None:
     found = {
         f"{name}.{node.name}"
         for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and node.name.strip("_").lower() in SAYS_NOTHING
     }
@@ -347,7 +355,7 @@ def public_functions() -> set[str]:
     for package in ("evo", "replay", "replay.importers"):
         found |= set(importlib.import_module(package).__all__)
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef) and ".cli." in name and node.name[0] != "_":
                 found.add(node.name)
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "verb":
@@ -359,7 +367,7 @@ def test_only_verbs_and_commands_have_many_parameters() -> None:
     """Parameters that belong together are a frozen dataclass."""
     public, wide = public_functions(), []
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in public:
                 continue
             every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
