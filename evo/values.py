@@ -65,7 +65,8 @@ class Kind(Generic[T]):
         """Returns a value: the one given, or by name, or by a mapping of its name and fields.
 
         Raises:
-            ValueError: The name or a field is unknown.
+            ValueError: The name or a field is unknown, or a class of one's own has the name of a
+                built-in one.
             TypeError: It is no frozen dataclass with a name and the methods.
         """
         if isinstance(given, str):
@@ -81,6 +82,12 @@ class Kind(Generic[T]):
             raise MistakenType(
                 f"expected the name of a {self.what}, or a value of a frozen dataclass with "
                 f"{', '.join(('name', *self.methods))}, got {given!r}{self._lack(given)}"
+            )
+        name, own = given.name, type(given)  # type: ignore[attr-defined]
+        if self.known.get(name) in self.shipped and own not in self.shipped:
+            raise ValueError(  # its log would go on with the built-in one
+                f"{self.what}: {name!r} is the name of a built-in one, got one of "
+                f"{own.__name__}; give that class a `name` of its own"
             )
         return given  # type: ignore[return-value]  # it has all that makes one
 

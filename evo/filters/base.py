@@ -87,7 +87,7 @@ def exclusion(
 
 def _reason(of: Filter, method: str, what: str, reason: object) -> str:
     """Returns what is logged of a filter's answer."""
-    if not isinstance(reason, str):
+    if not isinstance(reason, str) or not reason.strip():
         raise MistakenType(
             f"filter {of.name!r}: expected `{method}` to return a sentence that says why "
             f"the program is {what}, or None to let it pass, got {reason!r}"

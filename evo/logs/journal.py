@@ -214,7 +214,7 @@ def open_regular(path: Path) -> BinaryIO:
         return open(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
-        raise LogError(f"{path}: a folder, no log; name the logs in it, *.jsonl")
+        raise LogError(f"{path}: a folder, no log; name the logs in it, {path}/*.jsonl")
     raise LogError(f"{path}: expected a file, got a pipe or a device")
 
 

@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,9 @@ RUBRIC = "Does the reply do what the system prompt and the query ask for, correc
 
 MOST = 10
 """The best score in a critic's own words; `score` gives its share."""
+
+SILENT = 4
+"""Calls without a score, from the first on, after which a warning says so."""
 
 _decoder = msgspec.json.Decoder(CriticCall)
 _SCORE = re.compile(
@@ -128,6 +132,7 @@ class Scorer:
         self._record, self._caller, self._on_call = record, caller, on_call
         self._stopping = stopping or threading.Event()
         self._known, self._turns = known, dict[str, threading.Lock]()
+        self._silent: int | None = 0  # calls without a score before the first one that has one
         model = record.model
         named = (model.name, model.id or model.name, model.version, model.extra_body)
         self._identities = {
@@ -170,9 +175,24 @@ class Scorer:
                 reply=made.reply, score=score,
             )  # fmt: skip
             self._on_call(call)
+            self._note_silence(call)
             if call.reply is not None:  # what failed may do better another time
                 self._known[key, None] = call
             return call
+
+    def _note_silence(self, call: CriticCall) -> None:
+        """Warns once if the first calls gave no score: a run goes on without, and pays for it."""
+        if self._silent is None:
+            return
+        self._silent = None if call.score is not None else self._silent + 1
+        if self._silent == SILENT:
+            errors = [attempt.error for attempt in call.attempts if attempt.error]
+            why = errors[-1] if errors else f"the last reply was {call.reply!r:.80}"
+            warnings.warn(
+                f"critic {self._record.model.name}: none of its first {SILENT} calls gave a score "
+                f"({why}); nothing is chosen by it until one does",
+                stacklevel=3,
+            )
 
 
 def _mean_of(calls: Sequence[CriticCall]) -> CriticCall:

@@ -50,6 +50,12 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
         )
     known = read_begun(path)
     if known is not None and (other := differing(known.header, header)):
+        if only_code_differs(known.header, header):
+            raise LogError(
+                f"{path}: exists already, and the code of its search has changed since; "
+                f"evo.resume({str(path)!r}, search=...) goes on with the code as it is now, "
+                "another path begins a new run"
+            )
         raise LogError(
             f"{path}: exists already and holds another run: {other}; give what is new another path"
         )
@@ -83,6 +89,14 @@ def differing(there: Header, here: Header) -> str:
         one, other = (_shown(getattr(each, name)) for each in (there, here))
         parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
     return "; ".join(parts)
+
+
+def only_code_differs(there: Header, here: Header) -> bool:
+    """Whether two runs differ by nothing but the source of their search."""
+    one, other = there.search, here.search
+    if one is None or other is None or differences(there, here) != ["search"]:
+        return False
+    return msgspec.structs.replace(one, source=other.source) == other
 
 
 def _shown(value: object) -> str:

@@ -30,8 +30,10 @@ from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
 from evo.runs.settings import Settings, at_least
 from evo.sandbox import Evaluator
-from evo.searches.base import choose
+from evo.searches.base import Search, choose
+from evo.searches.registry import known_search, search_of
 from evo.tasks.task import Task, with_function
+from evo.values import UnknownValue
 
 TOLERANCE = 1e-9
 
@@ -64,7 +66,8 @@ class Rerun:
     """Differences found by playing a log again; generation 0 counts as an evaluation.
 
     Prompts that are not the logged ones go by generation and index, which is N for advice; where a
-    generation would be planned otherwise now, the log's plan was kept.
+    generation would be planned otherwise now, the log's plan was kept. Plans are not checked where
+    the search is not known here.
     """
 
     log: Log
@@ -72,6 +75,7 @@ class Rerun:
     differences: tuple[Difference, ...]
     differing_prompts: tuple[tuple[int, int], ...]
     differing_plans: tuple[int, ...] = ()
+    plans_checked: bool = True
 
     @property
     def same(self) -> bool:
@@ -85,9 +89,17 @@ class Rerun:
         found = {name: (there[name], here[name]) for name in here if name in there}
         return {name: both for name, both in found.items() if both[0] != both[1]}
 
+    @property
+    def _unchecked(self) -> str:
+        """What was not checked, as the end of a sentence."""
+        search = self.log.header.search
+        if self.plans_checked or search is None:
+            return ""
+        return f"; whether {search.name!r}, not known here, plans the same was not checked"
+
     def __str__(self) -> str:
         if self.same:
-            return f"{self.log.path}: {self.evaluations} evaluations, all the same"
+            return f"{self.log.path}: {self.evaluations} evaluations, all the same{self._unchecked}"
         lines = [str(difference) for difference in self.differences]
         if self.differing_prompts:
             lines.append(f"{len(self.differing_prompts)} prompts differ from the logged ones")
@@ -104,6 +116,7 @@ class Rerun:
 def rerun(
     path: str | os.PathLike[str],
     *,
+    search: Search | None = None,
     workers: int | None = None,
     log: str | os.PathLike[str] | None = None,
 ) -> Rerun:
@@ -111,11 +124,13 @@ def rerun(
 
     Args:
         path: A log with replies.
+        search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
         workers: Evaluations at a time; None: one per core.
         log: Where to keep the log of the rerun; None: nowhere.
 
     Raises:
         LogError: The log is damaged or compact, or holds no plans though its search is unknown.
+        ValueError: The log was made by another search.
 
     Example:
         >>> evo.rerun(path).same
@@ -124,6 +139,7 @@ def rerun(
     logged = _read_texts(path)
     if logged.header.source != "evo":
         raise LogError(f"{path}: written by {logged.header.source}; only runs of evo are played")
+    header = logged.header if search is None else known_search(logged.header, search)
     model = RecordedModel(
         logged.children, model=logged.header.model, sampling=logged.header.sampling,
         width=logged.header.children,
@@ -139,7 +155,7 @@ def rerun(
             taken = [] if ours or fork is None else lines_through(logged, fork.at, logged.children)
             first = taken or _asked(logged)
             with Writer.create(target, logged.header, *first) as writer:
-                arm = Arm(writer, logged.header, resources)
+                arm = Arm(writer, header, resources)
                 arm.play(logged)
                 arm.begin(read_log(target) if taken else None)
                 while arm.generation < len(logged.generations):
@@ -153,7 +169,17 @@ def rerun(
         differences=tuple(differences),
         differing_prompts=tuple(sorted(model.differing)),
         differing_plans=tuple(arm.planner.differing),
+        plans_checked=_is_known(header),
     )
+
+
+def _is_known(header: Header) -> bool:
+    """Whether the search of a run is known here."""
+    try:
+        search_of(header.search)
+    except UnknownValue:
+        return False
+    return True
 
 
 def _asked(log: Log) -> list[Line]:

@@ -102,6 +102,8 @@ def record_of(search: str | Mapping[str, object] | Search) -> SearchRecord | Non
 def known_search(header: Header, search: Search | None = None) -> Header:
     """Returns the header of a log with the search that goes on with it, `search` or a known one."""
     record = header.search
+    if search is not None:
+        search = find_search(search)
     if record is None:
         if search is not None and type(search) is not Greedy:
             raise ValueError(f"search: the log was made by 'greedy', got {search!r}")

@@ -86,7 +86,7 @@ class Never:
         return self.answer
 
 
-@pytest.mark.parametrize("answer", [False, True, 0, ["long"]])
+@pytest.mark.parametrize("answer", [False, True, 0, ["long"], "", " "])
 def test_an_answer_that_is_neither_a_sentence_nor_none_is_an_error(answer: object) -> None:
     with pytest.raises(TypeError, match=r"filter 'never': expected `check` to return a sentence"):
         refusal(PROGRAM, filters=[Never(answer)], archive=[])

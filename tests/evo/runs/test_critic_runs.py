@@ -259,6 +259,16 @@ def test_mistakes_are_named(options: dict[str, object], words: str) -> None:
         make_header("mmd", **options)  # type: ignore[arg-type]
 
 
+def test_a_critic_that_gives_no_score_is_said_to_give_none(tmp_path: Path) -> None:
+    def silent(messages: object) -> str:
+        return "no idea"
+
+    how = {"generations": 1, "children": 4, "log": tmp_path / "a.jsonl", **QUIET}
+    with pytest.warns(UserWarning, match=r"none of its first 4 calls gave a score.*no idea"):
+        log = evo.run("mmd", drafts=2, critic=silent, **how)
+    assert len(log.critic_calls) >= 4
+
+
 def test_a_critic_needs_a_model_and_a_task_without_evaluator(tmp_path: Path) -> None:
     folder = unscored_task(tmp_path / "a", told="")
     with pytest.raises(ValueError, match=r"neither task.toml nor this run names its model"):

@@ -2,6 +2,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,38 @@ def test_a_log_of_another_run_is_an_error_that_says_how_it_differs(tmp_path) -> 
         evo.run("mmd", generations=1, log=path, resume=False, **QUIET)
     with pytest.raises(ValueError, match="resume: expected True or False, got 'yes'"):
         evo.run("mmd", generations=1, log=path, resume="yes", **QUIET)
+
+
+def test_a_search_whose_code_has_changed_is_told_how_it_goes_on(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    for number, plan in enumerate((plan_first, plan_last)):
+        search = type("Mine", (), {"__annotations__": {}, "name": "mine", "start": start,
+                                   "fold": fold, "plan": plan})  # fmt: skip
+        mine = dataclass(frozen=True)(search)()
+        if number == 0:
+            evo.run("mmd", search=mine, generations=1, log=path, **QUIET)
+            continue
+        with pytest.raises(LogError, match=r"the code of its search has changed.*evo\.resume\("):
+            evo.run("mmd", search=mine, generations=2, log=path, **QUIET)
+        with pytest.warns(UserWarning, match="is not that which began the log"):
+            longer = evo.resume(path, search=mine, generations=2, progress=False)
+        assert len(longer.generations) == 2
+
+
+def start(self, initial, min_improvement):
+    return (initial,)
+
+
+def fold(self, state, generation):
+    return (*state, *(each for each in generation if each.fitness is not None))
+
+
+def plan_first(self, state, children, rng):
+    return [evo.searches.Request((state[0].place,))] * children
+
+
+def plan_last(self, state, children, rng):
+    return [evo.searches.Request((state[-1].place,))] * children
 
 
 def test_without_a_name_the_newest_log_of_the_same_run_goes_on_and_says_so(capsys) -> None:

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import evo
 from evo.keyed import KeyedStream
 from evo.logs.records import SearchRecord
 from evo.searches import (
@@ -19,6 +21,7 @@ from evo.searches import (
     Member,
     Pareto,
     Population,
+    Request,
     Search,
     Tree,
     find_search,
@@ -331,6 +334,59 @@ def test_a_search_of_ones_own_is_known_once_it_is_registered() -> None:
         assert source_hash(Latest()) != source_hash(Greedy())
     finally:
         del SEARCHES["latest"]
+
+
+def test_a_class_of_ones_own_does_not_have_the_name_of_a_built_in_search(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Mine(Greedy):
+        """Its log would go on with the built-in one."""
+
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    how = {"generations": 1, "children": 1, "log": tmp_path / "b.jsonl", "progress": False}
+    for wrong in (
+        lambda: find_search(Mine()),
+        lambda: evo.run("mmd", search=Mine(), **how),
+        lambda: evo.resume(log.path, search=Mine(), generations=2, progress=False),
+    ):
+        with pytest.raises(ValueError, match=r"'greedy' is the name of a built-in one.*Mine"):
+            wrong()
+    with pytest.raises(TypeError, match=r"give an instance of the class, Population\(\.\.\.\)"):
+        evo.resume(log.path, search=Population, generations=2, progress=False)  # type: ignore[arg-type]
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+@dataclass(frozen=True)
+class LatestOf:
+    """Rewrites one of the children of the last generation."""
+
+    which: int = 0
+    name = "latest_of"
+
+    def start(self, initial: Member, min_improvement: float) -> tuple[Member, ...]:
+        return (initial,)
+
+    def plan(self, state: tuple[Member, ...], children: int, rng: KeyedStream) -> list[Request]:
+        return [Request((state[self.which % len(state)].place,))] * children
+
+    def fold(self, state: object, generation: list[Member]) -> tuple[Member, ...]:
+        return tuple(each for each in generation if each.fitness is not None) or state
+
+
+def test_a_log_is_played_again_with_its_search_or_says_that_plans_were_not_checked(
+    tmp_path: Path,
+) -> None:
+    log = evo.run("mmd", search=LatestOf(), generations=2, children=2, log=tmp_path / "a.jsonl",
+                  progress=False)  # fmt: skip
+    unknown = evo.rerun(log.path)
+    assert unknown.same
+    assert not unknown.plans_checked
+    assert "'latest_of', not known here, plans the same was not checked" in str(unknown)
+    known = evo.rerun(log.path, search=LatestOf())
+    assert known.same
+    assert known.plans_checked
+    assert str(known).endswith("all the same")
+    with pytest.raises(ValueError, match="the log was made by 'latest_of'"):
+        evo.rerun(log.path, search=LatestOf(1))
 
 
 def test_a_search_by_its_fields_is_the_search_itself() -> None:
