@@ -158,7 +158,7 @@ class BudgetPlan:
             ]
         else:
             lines = [
-                f"  no advice: no other way to spend leads {rule} by more than luck accounts for",
+                f"  no advice: no other way to spend it is clearly ahead of {rule}",
                 f"  without advice, {self.choice}",
             ]
         for other in self.needed.to_dict("records"):

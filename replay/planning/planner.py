@@ -29,6 +29,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
+from evo.plugins import MistakenType
 from replay.planning.borrowing import Logs, borrow, children_in
 from replay.planning.choices import BudgetPlan, Choice, SplitCosts
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
@@ -55,7 +56,7 @@ SIMULATED = 40
 def plan(
     frame: pd.DataFrame,
     *,
-    budget: float,
+    budget: float | Mapping[str, float],
     children: pd.DataFrame | None = None,
     costs: Mapping[str, float] | None = None,
     tau: float | None = None,
@@ -71,7 +72,8 @@ def plan(
     Args:
         frame: The pilot, one row per run and generation, as `replay.load` returns it. Some 32 to 64
             calls over at least three seeds.
-        budget: What may be spent, in calls or in the unit of `costs`; the pilot is not part of it.
+        budget: What may be spent, in calls or in the unit of `costs`, or `{"calls": 512}` as of
+            `evo.run`; the pilot is not part of it.
         children: The pilot's children, as `replay.children` returns them; None reads them from the
             logs that the frame came from.
         costs: Cost per `call`, `evaluation` and `generation`; None counts calls.
@@ -89,6 +91,7 @@ def plan(
             is 1, or what a column `best` of such a table says.
 
     Raises:
+        TypeError: If the budget is neither a number nor a mapping with calls alone.
         ValueError: If the budget does not pay for one call, a cost is unknown or negative, `best`
             is not the best, or the frame holds several tasks or models; if earlier runs are of this
             task and model, or of fewer than three others.
@@ -104,6 +107,7 @@ def plan(
     pilot = one_sweep(frame)
     children = children_in(frame) if children is None else children
     price = _costs(costs)
+    budget = _in_calls(budget, costs)
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
@@ -202,6 +206,19 @@ def _single(rounds: Mapping[int, int], number: int) -> Choice:
     """One run of the split of that number."""
     N = list(rounds)[number]
     return Choice(generations=rounds[N], children=N)
+
+
+def _in_calls(budget: object, costs: object) -> float:
+    """Returns a budget as a number, in calls unless there are costs."""
+    given = budget
+    if isinstance(budget, Mapping) and set(budget) == {"calls"} and costs is None:
+        given = budget["calls"]
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        raise MistakenType(
+            f'budget: expected a number of calls, {{"calls": NUMBER}}, or with costs= a number in '
+            f"their unit, got {budget!r}"
+        )
+    return given
 
 
 def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:

@@ -137,6 +137,19 @@ def test_affordable_generations():
         affordable(0.5, SplitCosts())
 
 
+def test_a_budget_in_calls_is_said_as_elsewhere(pilot):
+    how = {"children": pilot[1], "kernels": 2, "arms": ()}
+    plain = plan(pilot[0], budget=32, **how)
+    pd.testing.assert_frame_equal(
+        plan(pilot[0], budget={"calls": 32}, **how).options, plain.options
+    )
+    for wrong in ({"dollars": 2}, "calls=32", True, None):
+        with pytest.raises(TypeError, match="budget: expected a number of calls"):
+            plan(pilot[0], budget=wrong, **how)
+    with pytest.raises(TypeError, match="with costs= a number"):
+        plan(pilot[0], budget={"calls": 32}, costs={"call": 1.0}, **how)
+
+
 def test_several_arms_are_the_best_of_runs_that_share_the_rounds(pilot):
     """Round robin over K arms of R rounds is the best of K runs of R / K generations."""
     kernel = fit_kernel(pilot[1])
@@ -225,7 +238,7 @@ def test_arms_have_their_lead_over_one_run_and_its_margin(swept):
 
 def test_a_plan_without_proof_says_so_and_what_would_have_to_be_true(made):
     assert not made.departs
-    assert "no advice: no other way to spend leads T = N and one run by more than" in str(made)
+    assert "no advice: no other way to spend it is clearly ahead of T = N and one run" in str(made)
     split, pool = made.needed.itertuples()
     assert (split.arms, pool.arms) == (1, 2)
     for row in (split, pool):
