@@ -27,6 +27,9 @@ VERDICTS: tuple[Outcome, ...] = get_args(Outcome)
 BETTER = {"greater": "{a} is better than {b}", "less": "{b} is better than {a}"}
 """What a verdict that finds a difference says of its two sides."""
 
+FOUND = BETTER | {"within margin": "{a} and {b} differ by less than the margin"}
+"""What a verdict other than `undetermined` says of its two sides."""
+
 POWER = 0.8
 """Power at which an effect counts as detectable."""
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from replay.claims.decision import FOUND
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -105,7 +107,9 @@ class TaskComparison:
 def _sentence(row: Mapping[Hashable, Any]) -> str:
     """One pair in words."""
     low, high = row["low"], row["high"]
-    text = f"{row['verdict']}: {row['a']} less {row['b']} is {row['effect']:+.2g} sd"
+    found = FOUND.get(row["verdict"], "Neither {a} nor {b} is shown to be better")
+    better = found.format(a=row["a"], b=row["b"])
+    text = f"{better}: {row['a']} less {row['b']} is {row['effect']:+.2g} sd"
     if isinstance(low, float) and math.isfinite(low):
         text += f" [{low:.2g}, {high:.2g}]"
     else:

@@ -106,8 +106,7 @@ def plan(
     """
     pilot = one_sweep(frame)
     children = children_in(frame) if children is None else children
-    price = _costs(costs)
-    budget = _in_calls(budget, costs)
+    budget, price = _in_calls(budget, costs), _costs(costs)
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))

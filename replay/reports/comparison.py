@@ -8,7 +8,7 @@ import warnings
 
 import pandas as pd
 
-from replay.claims.decision import BETTER
+from replay.claims.decision import FOUND
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
 from replay.logs.frames import ReplayWarning, split_repeats
@@ -18,10 +18,6 @@ from replay.reports.tables import Cell, Section, exact, stack
 
 MOST_COMPARED = 6
 """Configurations of which each pair is compared in a report."""
-
-
-_FOUND = BETTER | {"within margin": "{a} and {b} differ by less than the margin"}
-"""What a verdict on a pair says; without one nothing is said."""
 
 
 def comparison_sections(tables: Tables) -> list[Section]:
@@ -123,9 +119,9 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
         for row in found.verdicts.to_dict("records")
     }  # fmt: skip
     verdicts = [
-        _FOUND[row["verdict"]].format(a=row["a"], b=row["b"])
+        FOUND[row["verdict"]].format(a=row["a"], b=row["b"])
         for row in found.verdicts.to_dict("records")
-        if row["verdict"] in _FOUND
+        if row["verdict"] in FOUND
     ]
     task = f"{len(found.tasks)} tasks" if several else found.tasks[0]
     model, is_llm = ", ".join(dict.fromkeys(runs["model"])), bool(runs["is_llm"].all())

@@ -42,13 +42,21 @@ def test_a_difference_on_every_task_is_found_where_no_task_alone_shows_it():
     assert row["p_holm"] == row["p"] < 0.05
     assert found.table["configuration"].tolist() == ["a", "b"]
     assert set(found.tasks) <= set(found.table)
-    assert "greater: a less b" in found.paragraph
+    assert found.paragraph.startswith("a is better than b: a less b is +")
     assert "for further tasks" in found.paragraph
     assert isinstance(found.figure(), matplotlib.figure.Figure)
     for figure in (found.figure(), long_names(frame).figure()):
         figure.draw_without_rendering()
         assert all(ax.lines for ax in figure.axes)
         assert min(ax.get_window_extent().width for ax in figure.axes) > 150
+
+
+def test_the_paragraph_says_which_side_is_better_or_that_neither_is_shown_to_be():
+    worse = replay.compare(tasks(-1.5), by="search").paragraph
+    assert worse.startswith("b is better than a: a less b is -")
+    same = replay.compare(tasks(0.0), by="search")
+    assert same.verdicts["verdict"].tolist() == ["undetermined"]
+    assert same.paragraph.startswith("Neither a nor b is shown to be better: a less b is ")
 
 
 def long_names(frame):

@@ -254,7 +254,7 @@ def test_a_plan_without_proof_says_so_and_what_would_have_to_be_true(made):
 def test_t_equals_n_is_not_said_of_a_split_that_is_only_near_it(pilot):
     frame, children = pilot
     text = str(plan(frame, children=children, budget=32, arms=(), kernels=4))
-    assert "leads the split nearest to T = N and one run by more than luck" in text
+    assert "clearly ahead of the split nearest to T = N and one run" in text
 
 
 def test_a_lead_beyond_its_margin_is_followed_and_nothing_leads_what_is_advised():
