@@ -38,7 +38,7 @@ from replay.claims.contrasts import ALPHA, HalvedEnvelope, NullWorlds, Tested, b
 from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.claims.questions import answer, question
-from replay.logs.frames import counted_once, distinct_runs, run_lengths
+from replay.logs.frames import counted_once, distinct_runs, models_apart, run_lengths
 from replay.planning.grid import FloatArray, IntArray, SplitCells, cells, sweeps
 from replay.simulation.pools import Pools
 from replay.simulation.sizes import usual_runs
@@ -104,7 +104,7 @@ def ledger(
         frame = counted_once(distinct_runs(frame), stacklevel=2)
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
-        for (task, model), part in frame.groupby(["task", "model"], sort=False):
+        for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
             pool, *chosen = _pool_claims(part, policies, seed)
             families = [[*sweep_claims(part, regimes.get(str(task)), seed)], [pool], chosen]
             head = {"source": source, "task": task, "model": model, "why": ""}

@@ -23,7 +23,7 @@ from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
-from replay.logs.frames import counted_once
+from replay.logs.frames import counted_once, models_apart
 from replay.plots.style import Theme
 from replay.simulation.sizes import default_arms
 
@@ -46,13 +46,17 @@ KEY = ("task", "model", "children")
 
 
 class ExplorerPools:
-    """All that the explorer needs of a frame: the pools of its tasks, models and N."""
+    """All that the explorer needs of a frame: the pools of its tasks, models and N.
+
+    A model stands once for each search, where a task and model have runs of several.
+    """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         frame = counted_once(frame, stacklevel=3)
         self._pools: dict[tuple[str, str, int], RunsAsArms] = {}
         reason: object = "there are no runs"
-        for names, part in frame.groupby(list(KEY), sort=False) if len(frame) else ():
+        by = ["task", models_apart(frame), "children"] if len(frame) else []
+        for names, part in frame.groupby(by, sort=False) if by else ():
             task, model, N = cast("tuple[str, str, int]", names)
             try:
                 self._pools[str(task), str(model), int(N)] = RunsAsArms(part)

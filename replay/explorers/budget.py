@@ -27,7 +27,7 @@ from replay.explorers.drawn import BrowserDrawing, Drawn
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import Settings, call
 from replay.explorers.widgets import naming
-from replay.logs.frames import counted_once
+from replay.logs.frames import counted_once, models_apart
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ MOST_DEPTHS = 64
 
 
 class Budgets:
-    """All that the explorer needs of a frame: the outlooks of its tasks and models."""
+    """All that the explorer needs of a frame: the outlooks of its tasks and models.
+
+    A model stands once for each search, where a task and model have runs of several.
+    """
 
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
         if "generation" not in frame or not (frame["generation"] > 0).any():
@@ -55,7 +58,7 @@ class Budgets:
         self._children = children
         self._parts = {
             (str(task), str(model)): part
-            for (task, model), part in frame.groupby(["task", "model"], sort=False)
+            for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False)
             if (part["generation"] > 0).any()
         }
         self.pairs = list(self._parts)  # each task and model
@@ -78,7 +81,7 @@ class Budgets:
         if key not in self._parts:
             raise ValueError(f"no runs of {key[0]!r} by {key[1]!r}; there are {self.pairs}")
         if key not in self._known:
-            self._known[key] = outlook(self._parts[key], None)
+            self._known[key] = outlook(self._parts[key], None, model=key[1])
         return self._known[key]
 
     def predict(self, now: Settings) -> None:
@@ -91,8 +94,10 @@ class Budgets:
             if table is None:
                 table = read(*part["source"].unique(), progress=False)
             else:
-                table = table[(table["task"] == key[0]) & (table["model"] == key[1])]
-            self._known[key] = outlook(part, table)
+                for name in ("task", "model", "search"):
+                    if name in table and name in part:
+                        table = table[table[name] == part[name].iloc[0]]
+            self._known[key] = outlook(part, table, model=key[1])
 
     def _holes(self, part: pd.DataFrame) -> bool:
         """Whether there are children to predict from, and a split inside that nobody ran."""

@@ -103,9 +103,14 @@ class Outlook:
     """All splits of one task and model."""
 
     def __init__(
-        self, fitness: GridSweep, costs: Mapping[CostAxis, GridSweep], kernel: Kernel | None = None
+        self,
+        fitness: GridSweep,
+        costs: Mapping[CostAxis, GridSweep],
+        kernel: Kernel | None = None,
+        model: str | None = None,
     ) -> None:
         self.fitness = fitness
+        self.model = model or fitness.model
         self.costs = costs
         self.kernel = kernel
         deepest = {N: int(fitness.depth[rows].max()) for N, rows in fitness.strata()}
@@ -352,8 +357,10 @@ _Columns = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 _Band = tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]
 
 
-def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
-    """The splits of the runs of one task and model."""
+def outlook(
+    frame: pd.DataFrame, children: pd.DataFrame | None, *, model: str | None = None
+) -> Outlook:
+    """The splits of the runs of one task, model and search; `model` names the last two."""
     fitness = one_sweep(frame)
     if not fitness.depth.max():
         raise ValueError("no run has a complete generation yet: there is no split to show")
@@ -364,7 +371,7 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
             kernel = fit_kernel(children)
         except ValueError:  # nothing has a fitness, or it lies beyond 1: nothing to predict from
             kernel = None
-    return Outlook(fitness, costs, kernel)
+    return Outlook(fitness, costs, kernel, model)
 
 
 def inside(sizes: NDArray[np.int64], depths: NDArray[np.int64], T: int, N: int) -> bool:

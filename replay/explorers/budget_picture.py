@@ -76,7 +76,7 @@ def _map(view: BudgetView) -> Panel:
                     color=COLOURS[k], frame=2.5 if k else 4.4,
                 )
             )  # fmt: skip
-    title = f"{view.outlook.fitness.task}, {view.outlook.fitness.model}"
+    title = f"{view.outlook.fitness.task}, {view.outlook.model}"
     return replace(panel, title=title, about=about, marks=[*panel.marks, *marks])
 
 

@@ -42,7 +42,7 @@ class BudgetView:
             else f"never run: the kernel's prediction for the mean of {split.fitness.n} runs"
         )
         text = [
-            f"{self.outlook.fitness.task}, {self.outlook.fitness.model}: "
+            f"{self.outlook.fitness.task}, {self.outlook.model}: "
             f"T = {split.generations} generations of N = {split.children} children "
             f"(C = {split.generations * split.children} calls) have a mean best fitness of "
             f"{split.fitness.last} ({source}).",

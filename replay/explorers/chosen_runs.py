@@ -19,7 +19,7 @@ from replay.explorers.explorer_spec import ExplorerSpec
 from replay.explorers.run_browser import RunBrowser, browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.widgets import button, close_tree, name_of, page_script, row
-from replay.logs.frames import is_stand_in
+from replay.logs.frames import is_stand_in, models_apart
 from replay.plots.chart import Chart
 from replay.plots.marks import Line
 from replay.plots.medium import palette
@@ -203,13 +203,14 @@ class ChosenRuns:
 
     def go_back(self) -> None:
         """Show the split of the run, as deep as the program that is shown or as the run is."""
-        rows = self._frame[self._frame["run"] == self.names[-1]]
+        mine = self._frame["run"] == self.names[-1]
+        rows, model = self._frame[mine], models_apart(self._frame)[mine].iloc[0]
         T, N = int(rows["generation"].max()), int(rows["children"].iloc[0])
         browser = self.shown
         if isinstance(browser, RunBrowser) and browser.place[0]:
             T = browser.place[0]
         if self._back is not None and T:
-            self._back((str(rows["task"].iloc[0]), str(rows["model"].iloc[0]), T, N))
+            self._back((str(rows["task"].iloc[0]), str(model), T, N))
 
     def close(self) -> None:
         """Free the widgets."""

@@ -14,6 +14,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings
 from replay.explorers.paper import on_axes
 from replay.explorers.widgets import choice, naming
+from replay.logs.frames import models_apart
 from replay.plots.chart import Chart
 from replay.plots.registry import draws, figures
 from replay.plots.scripts import picture_of
@@ -206,7 +207,7 @@ def explore_panel(
 
 
 def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
-    """Shows every figure of `replay.plots.FIGURES`, of one task and model at a time.
+    """Shows every figure of `replay.plots.FIGURES`, of one task, model and search at a time.
 
     Args:
         frame: Rows of `replay.load`.
@@ -218,7 +219,7 @@ def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explore
     """
     groups = {
         f"{task}, {model}": part
-        for (task, model), part in frame.groupby(["task", "model"], sort=False)
+        for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False)
     }
     if not groups:
         return notice("figures", "there are no runs", theme)

@@ -11,7 +11,6 @@ from collections.abc import Container
 import pandas as pd
 
 from evo.logs.cost import UNITS
-from replay.logs.costs import REPORTED
 
 FAMILY = ("task", "model", "children", "search")
 """Settings in which runs must agree before their fitness can be taken together."""
@@ -21,6 +20,9 @@ SETTINGS = frozenset({
     "asked_model", "arm",
 })  # fmt: skip
 """Columns that say what a run, or a row of it, was made with."""
+
+REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
+"""Columns that are sums of what the endpoint reported, as far as it did."""
 
 SPENT = (
     *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),

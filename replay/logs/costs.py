@@ -20,6 +20,7 @@ from evo.logs.cost import (
 )
 from evo.logs.records import CriticCall, Model, Sampling
 from evo.logs.types import JsonObject
+from replay.logs.columns import REPORTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from replay.logs.decode import LeanRun
 
     Floats = NDArray[np.float64]
-
-REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
-"""Columns that are sums of what the endpoint reported, as far as it did."""
 
 _COUNTS = {int, float, type(None)}
 """Types of token counts."""

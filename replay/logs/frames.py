@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
+from replay.logs.columns import FAMILY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,12 +189,12 @@ def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
 
 
 def one_family(frame: pd.DataFrame, what: str) -> None:
-    """Checks that a frame holds one task, model and N.
+    """Checks that a frame holds one task, model, N and search, as far as it has these columns.
 
     Raises:
         ValueError: It holds several; names them.
     """
-    for column in ("task", "model", "children"):
+    for column in FAMILY:
         if column in frame and frame[column].nunique(dropna=False) > 1:
             values = frame[column].unique().tolist()
             found = sorted(map(str, values))
@@ -204,6 +205,25 @@ def one_family(frame: pd.DataFrame, what: str) -> None:
                 f"select one with frame[frame.{column} == ...]"
                 f"{groups if column != 'task' else ''}"
             )
+
+
+def models_apart(frame: pd.DataFrame) -> pd.Series[str]:
+    """The model of each row, with the search where a task and model have runs of several.
+
+    Groups by task and this hold runs of one search, whose fitness can be taken together.
+
+    Example:
+        >>> from replay.logs.frames import models_apart
+        >>> runs = pd.DataFrame({"task": "t", "model": "m", "search": ["greedy", "islands"]})
+        >>> models_apart(runs).tolist()
+        ['m, search greedy', 'm, search islands']
+    """
+    model = frame["model"].astype(str)
+    if "search" not in frame:
+        return model
+    search = frame["search"].astype(str)
+    several = search.groupby([frame["task"], model], dropna=False).transform("nunique") > 1
+    return model.where(~several, model + ", search " + search)
 
 
 def require_greedy(frame: pd.DataFrame, what: str) -> None:

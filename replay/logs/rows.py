@@ -12,8 +12,8 @@ import numpy as np
 
 from evo.logs.records import Header, Outcome
 from evo.policies.rewards import has_unit_scale
-from replay.logs.columns import SPENT
-from replay.logs.costs import REPORTED, Calls, floats
+from replay.logs.columns import REPORTED, SPENT
+from replay.logs.costs import Calls, floats
 from replay.logs.decode import LeanRun
 from replay.logs.frames import GREEDY
 

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.logs.frames import distinct_runs, independent_runs, matrix_of, run_lengths
+from replay.logs.frames import (
+    distinct_runs,
+    independent_runs,
+    matrix_of,
+    models_apart,
+    run_lengths,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +131,9 @@ class SplitCells:
 
 
 def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]:
-    """One sweep per task and model, in order of first appearance; forks are left out, aloud.
+    """One sweep per task, model and search, as they come first; forks are left out, aloud.
+
+    Where a task and model have runs of several searches, these are named beside the model.
 
     Args:
         frame: One row per run and generation, as `replay.load` returns it.
@@ -146,7 +154,8 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]
     if frame["run"].isna().any():
         raise ValueError("expected a run identifier in every row, got missing ones in column 'run'")
     made = []
-    for (task, model), part in frame.groupby(["task", "model"], sort=False, dropna=False):
+    families = frame.groupby(["task", models_apart(frame)], sort=False, dropna=False)
+    for (task, model), part in families:
         size = part.groupby("run", sort=False)["children"]
         if (varies := size.nunique() > 1).any():
             raise ValueError(f"the number of children varies within run {varies.idxmax()!r}")
@@ -166,7 +175,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]
 
 
 def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
-    """The sweep of a frame that holds one task and one model; a column of it as for `sweeps`.
+    """The sweep of a frame of one task, model and search; a column of it as for `sweeps`.
 
     Raises:
         ValueError: If it holds several; the message lists them.
@@ -175,8 +184,8 @@ def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
     if len(found) > 1:
         names = [(sweep.task, sweep.model) for sweep in found]
         raise ValueError(
-            f"expected runs of one task and one model, got {names!r}; select one with "
-            "frame[(frame.task == ...) & (frame.model == ...)]"
+            f"expected runs of one task and one model, by one search, got {names!r}; select some "
+            "with frame[(frame.task == ...) & (frame.model == ...) & (frame.search == ...)]"
         )
     return found[0]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from replay.logs.columns import FAMILY
 from replay.logs.frames import counted_once, is_stand_in
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -69,7 +70,7 @@ def trajectories(
     Args:
         frame: Rows of `replay.load`.
         x: One of `COSTS`, which add up over generations.
-        by: Columns that make groups; None: those of task, model and children that vary.
+        by: Columns that make groups; None: those of task, model, children and search that vary.
         references: Fitness by name, such as of textbook rules, drawn as dotted lines.
         together: Draw all groups in one panel.
         gap: Draw what is missing to a fitness of 1 on a logarithmic axis that points downwards, so
@@ -86,7 +87,8 @@ def trajectories(
     label, cost_columns = COSTS[x]
     identity = [name for name in ("task", "model", "children") if name in frame]
     if by is None:
-        keys = [name for name in identity if frame[name].nunique(dropna=False) > 1]
+        known = [name for name in FAMILY if name in frame]
+        keys = [name for name in known if frame[name].nunique(dropna=False) > 1]
     else:
         keys = [by] if isinstance(by, str) else list(by)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
@@ -103,12 +105,12 @@ def trajectories(
     parts = iter(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
     groups = [_group(_named(keys, of), part, cost_columns) for of, part in parts]
     split = sum(len(each.curves) > 1 for each in groups) > 1 and not together
-    known = {name.replace("_", " "): value for name, value in (references or {}).items()}
+    levels = {name.replace("_", " "): value for name, value in (references or {}).items()}
     drawn: list[ArrayLike] = [fitness for each in groups for _, fitness in each.curves]
-    strips = strips_for(len(groups) if split else 1, [*drawn, list(known.values())])
+    strips = strips_for(len(groups) if split else 1, [*drawn, list(levels.values())])
     thin = split or len(groups) <= len(PALETTE)
     marks = _draw_groups(groups, strips, thin=thin, gap=gap)
-    for name, value in known.items():
+    for name, value in levels.items():
         marks += [Rule(y=strips.end(order, value), dash="1.5 3") for order in range(strips.count)]
         marks.append(End(y=strips.end(0, value), text=name))
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in
-from replay.logs.costs import REPORTED
+from replay.logs.columns import REPORTED
 from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels

@@ -167,7 +167,7 @@ class LoggedArms:
 def pool_of(
     frame: pd.DataFrame, what: str, lengths: npt.ArrayLike | None = None
 ) -> tuple[Floats, Ints]:
-    """Runs of one task, model and N as arms: best fitness by generation, and their lengths.
+    """Runs of one task, model, N and search as arms: best fitness by generation, and their lengths.
 
     `what` names their purpose. Forks and repeats of other runs are left out, with a warning, unless
     lengths are given. Of each run `lengths` generations are used; None: all up to the one from

@@ -12,6 +12,7 @@ import pandas as pd
 
 from evo.logs.log import Log
 from evo.policies.base import Floats, Ints
+from replay.logs.columns import FAMILY
 from replay.logs.frames import one_family
 from replay.logs.tables import load
 from replay.simulation.arms import Logged, pool_of
@@ -67,8 +68,8 @@ def _is_matrix(earlier: Any) -> bool:
 
 
 def refuse_judged(earlier: pd.DataFrame, judged: pd.DataFrame) -> None:
-    """Raises ValueError if a run is in both frames, or they are not of one task, model and N."""
-    both = [name for name in ("task", "model", "children") if name in earlier and name in judged]
+    """Raises ValueError if a run is in both frames, or they differ in a setting of FAMILY."""
+    both = [name for name in FAMILY if name in earlier and name in judged]
     one_family(pd.concat([earlier[both], judged[both]]), "policies learn from earlier runs")
     key = "root" if "root" in earlier and "root" in judged else "run"
     if twice := sorted(set(earlier[key]) & set(judged[key])):
