@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -29,6 +31,8 @@ def watch(
 
     The program finds the gate's address in OPENAI_BASE_URL and a key of no value in OPENAI_API_KEY.
     Every call is counted, limited and logged; whatever model it names, the gate's own is asked.
+    `replay view LOG` shows the calls while they are made and, of a tool whose files `replay` reads,
+    its children, their lineage and failures.
 
     Args:
         command: The program and its arguments, after `--`.
@@ -43,12 +47,32 @@ def watch(
         raise ValueError(f"{command[0]}: there is no such program")
     gate = options.gate(model, logged=True)
     with gate:
-        print(f"log: {gate.log}", file=sys.stderr, flush=True)
+        assert gate.log is not None  # it was asked for
+        gate.account.watch(folders_of(command))
+        look = f"log: {gate.log}; to look while it runs: replay view {shlex.quote(str(gate.log))}"
+        print(look, file=sys.stderr, flush=True)
         code = _run(command, gate.url)
-    assert gate.log is not None  # it was asked for
     sys.stdout.flush()
     show_gate(gate.log)
     return code
+
+
+def folders_of(command: Sequence[str]) -> list[Path]:
+    """The folders in which a program's files are looked for.
+
+    Where it is started, and those that its arguments name elsewhere: a folder, which need not exist
+    yet, or that of a file.
+    """
+    here = Path.cwd()
+    found = [here]
+    for argument in command[1:]:
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # it is no path
+            named = Path(argument.partition("=")[2] or argument).expanduser()
+            path = Path(os.path.normpath(here / named))
+            folder = path.parent if path.is_file() else path
+            if not folder.is_relative_to(here) and folder.parent.is_dir():
+                found.append(folder)
+    return list(dict.fromkeys(found))
 
 
 def _run(command: tuple[str, ...], url: str) -> int:

@@ -12,10 +12,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evo.gate.log import Kept, Opened, Sent, Settled, line_decoder, passed_of
+from evo.gate.log import Kept, Opened, Sent, Settled, Watched, line_decoder, passed_of
 from evo.logs.cost import UNITS, cost_of_tokens, is_turned_away, usage_tokens
 from evo.logs.journal import LogError, Writer, file_name, go_on, unused
 from evo.logs.records import Attempt, Model
@@ -157,7 +157,11 @@ class Account:
         """Logs a request that was answered from the cache."""
         self._log(Kept(at=time.time(), client=client, body=body))
 
-    def _log(self, record: Sent | Kept) -> None:
+    def watch(self, folders: Sequence[Path]) -> None:
+        """Logs that a program starts whose files are looked for in some folders."""
+        self._log(Watched(at=time.time(), folders=tuple(map(str, folders))))
+
+    def _log(self, record: Sent | Kept | Watched) -> None:
         if self._writer is not None:
             try:
                 self._writer.check_in_place()

@@ -52,7 +52,14 @@ class Kept(Record, frozen=True, kw_only=True, tag_field="kind", tag="cached"):
     body: str
 
 
-GateLine = Opened | Sent | Settled | Kept
+class Watched(Record, frozen=True, kw_only=True, tag_field="kind", tag="watched"):
+    """A program starts behind the gate; its files are looked for in these folders."""
+
+    at: float
+    folders: tuple[str, ...]
+
+
+GateLine = Opened | Sent | Settled | Kept | Watched
 """Every kind of line in the log of a gate."""
 
 line_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
@@ -75,12 +82,14 @@ class GateLog:
         model: The model before which the gate stands.
         passed: The requests that were sent, in order.
         kept: The requests that the cache answered.
+        watched: The programs that `evo watch` started behind the gate, in order.
     """
 
     path: Path
     model: Model
     passed: list[Passed]
     kept: list[Kept]
+    watched: list[Watched]
 
 
 def is_gate_log(path: Path) -> bool:
@@ -107,7 +116,8 @@ def read_gate_log(path: Path) -> GateLog:
     opened = records[0]
     assert isinstance(opened, Opened)
     kept = [record for record in records if isinstance(record, Kept)]
-    return GateLog(path, opened.model, passed_of(records), kept)
+    watched = [record for record in records if isinstance(record, Watched)]
+    return GateLog(path, opened.model, passed_of(records), kept, watched)
 
 
 def passed_of(records: Iterable[GateLine]) -> list[Passed]:

@@ -294,10 +294,11 @@ def _options(options: pd.DataFrame) -> str:
 def view(folder: Path, *, port: Port = 0) -> int:
     """Serves the page of a folder of runs to this machine, and follows runs that are being written.
 
-    Its link holds a token, which its buttons need: pause, stop and go on.
+    Its link holds a token, which its buttons need: pause, stop and go on. Runs that other tools
+    write there are followed too, and of a gate its calls and the tool that `evo watch` started.
 
     Args:
-        folder: A folder of logs, or a log.
+        folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
     """
     from replay.reports.live import LivePage

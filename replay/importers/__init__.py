@@ -117,12 +117,18 @@ def register(
     _RECOGNISED.update({name: recognise, **others})
 
 
+def recognised(path: Path, *, without: Sequence[str] = ()) -> str | None:
+    """The format of a path itself, not of what lies below it; None if there is none."""
+    asked = ((name, ask) for name, ask in _RECOGNISED.items() if name not in without)
+    return next((name for name, ask in asked if ask(path)), None)
+
+
 def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noqa: A002
     """Formats and places of the runs at or below a path; no run lies within another."""
     if not path.exists():
         raise LogFormatError(f"{path}: no such file or folder")
-    names = (name for name in _RECOGNISED if format in (None, name) and _RECOGNISED[name](path))
-    if name := next(names, None):
+    others = () if format is None else tuple(name for name in _RECOGNISED if name != format)
+    if name := recognised(path, without=others):
         yield name, path
     elif path.is_dir() and not path.is_symlink():
         for inside in sorted(path.iterdir()):

@@ -3,7 +3,8 @@
 One iteration is one call with one child, so N = 1 and a generation is a call, in the order in
 which they were made. A checkpoint holds only the programs alive then, and a trace leaves out
 children whose parent was already gone: the run is the union of all of them. Iterations found
-nowhere are failed calls; a text log beside them states why, and how many tokens they took.
+nowhere are failed calls; a text log beside them states why, and how many tokens they took. It also
+tells of the children that no checkpoint holds (yet) the parent and the metrics, to four digits.
 A resumed run makes the iterations after its checkpoint again: all calls were paid, and count.
 SkyDiscover writes the same checkpoints, in which code is called `solution`, and one line an
 iteration into `adaevolve_iteration_stats_<time>.jsonl`.
@@ -29,9 +30,12 @@ _TRACES = ("evolution_trace.jsonl", "evolution_trace.jsonl.gz", "evolution_trace
 _STATISTICS = "adaevolve_iteration_stats_*.jsonl"
 _STARTED = re.compile(r"Starting process-based evolution from iteration (\d{1,9}) for")
 _LOGGED = re.compile(
-    r"Iteration (\d{1,9})(?: error: (.*?)|: Program (\S+) \(parent: \S+\) completed in [\d.]+s)"
+    r"Iteration (\d{1,9})(?: error: (.*?)|: Program (\S+) \(parent: (\S+)\) completed in [\d.]+s)"
     r"(?: \| tokens: \d+ \(prompt: (\d{1,12}), completion: (\d{1,12})\))?$"
 )
+_METRICS = re.compile(r" - INFO - Metrics: (.*)$")
+_METRIC = re.compile(r"(?:^|, )([^=,]{1,80})=")
+_TEXT_LOGS = "openevolve_*.log"
 _NO_REPLY = re.compile("LLM generation failed|LLM returned None")
 _NO_PROGRAM = re.compile(
     "No valid (diffs|code)|None of the .* SEARCH block|Diff did not change|Rewrite is identical|"
@@ -129,6 +133,7 @@ class _Found:
     seconds: dict[str, float | None] = field(default_factory=dict)
     sessions: list[_Session] = field(default_factory=list)  # where text logs tell them
     failures: dict[int, Child] = field(default_factory=dict)  # where no session is known
+    told: dict[str, _Program] = field(default_factory=dict)  # by text logs, without their code
     last: int = 0
     notes: list[str] = field(default_factory=list)  # what went wrong on the way
 
@@ -136,7 +141,8 @@ class _Found:
 def recognises(path: Path) -> bool:
     """Whether the path looks like an output folder, a checkpoint or a trace."""
     if path.is_dir():
-        return bool(_checkpoints(path)) or any((path / name).is_file() for name in _TRACES)
+        names = (*_TRACES, f"logs/{_TEXT_LOGS}")
+        return bool(_checkpoints(path)) or any(next(path.glob(name), None) for name in names)
     return path.name.startswith("evolution_trace.")
 
 
@@ -153,6 +159,7 @@ def recognises_skydiscover(path: Path) -> bool:
 def read(path: Path) -> list[Imported]:
     """Reads an output folder, its folder of checkpoints, one checkpoint, a trace or statistics.
 
+    Before its first checkpoint a folder has a text log alone.
     Only the newest checkpoint and the last line of a file of lines may be torn.
     """
     found = _Found()
@@ -162,7 +169,8 @@ def read(path: Path) -> list[Imported]:
     statistics = sorted(root.glob(_STATISTICS))
     if not path.is_dir():
         traces, statistics = ([], [path]) if path.match(_STATISTICS) else ([path], [])
-    if not checkpoints and not traces and not statistics:
+    logs = sorted((root / "logs").glob("*.log"))
+    if not (checkpoints or traces or statistics or any(log.match(_TEXT_LOGS) for log in logs)):
         raise LogFormatError(
             f"{path}: expected checkpoints/checkpoint_<n>, evolution_trace.jsonl or {_STATISTICS}"
         )
@@ -170,7 +178,7 @@ def read(path: Path) -> list[Imported]:
         _add_checkpoint(checkpoint, found, torn_allowed=checkpoint == checkpoints[-1])
     for trace in traces:
         _add_trace(trace, found)
-    for log in sorted((root / "logs").glob("*.log")):
+    for log in logs:
         _add_log(log, found)
     for file in statistics:
         _add_statistics(file, found)
@@ -233,20 +241,44 @@ def _add_trace(path: Path, found: _Found) -> None:
 
 def _add_log(path: Path, found: _Found) -> None:
     sessions: list[_Session] = []
+    last: _Program | None = None
     for line in foreign.read_text(path).splitlines():
         if started := _STARTED.search(line):
             sessions.append(_Session(first=int(started[1])))
         elif match := _LOGGED.search(line):
-            iteration, message, program, prompt, completion = match.groups()
+            iteration, message, program, parent, prompt, completion = match.groups()
             number = int(iteration)
             sessions = sessions or [_Session(first=1)]
             sessions[-1].last = max(sessions[-1].last, number)
+            usage = {}
+            if prompt:
+                usage = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
+            last = None
             if program:
                 sessions[-1].made[number] = program
+                known: dict[str, object] = {"token_usage": usage}
+                last = _Program(program, None, number, parent_id=parent, metadata=known)
             why = (None, _EVICTED) if program else _why(message)
-            used = foreign.answered(int(prompt), int(completion)) if prompt else ()
+            used = foreign.answered(*usage.values()) if usage else ()
             sessions[-1].failures[number] = foreign.failed(number, why, attempts=used)
+        elif last is not None and (told := _METRICS.search(line)):  # the line after its own
+            last.metrics = _metrics(told[1])
+            found.told[last.id] = last
     found.sessions += sessions
+
+
+def _metrics(words: str) -> dict[str, object]:
+    """The metrics in a line of a text log, where numbers and truth values have four decimals."""
+    keys = list(_METRIC.finditer(words))
+    ends = [*(key.start() for key in keys[1:]), len(words)]
+    metrics: dict[str, object] = {}
+    for key, end in zip(keys, ends, strict=True):
+        value = words[key.end() : end]
+        try:
+            metrics[key[1]] = float(value)
+        except ValueError:
+            metrics[key[1]] = value
+    return metrics | ({"timeout": True} if metrics.get("timeout") == 1 else {})
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
@@ -297,7 +329,8 @@ def _calls(found: _Found, path: Path) -> Iterator[_Program | Child]:
         rest = (found.last, *found.failures) if session is sessions[-1] else ()
         last = max([session.last, *session.made, *rest])
         for iteration in range(session.first, foreign.within(last, path, "iterations") + 1):
-            known = found.programs.get(session.made.get(iteration, ""))
+            made = session.made.get(iteration, "")
+            known = found.programs.get(made) or found.told.get(made)
             failure = session.failures.get(iteration) or found.failures.get(iteration)
             yield known or failure or foreign.failed(iteration, (None, foreign.NOT_IN_SOURCE))
 
@@ -313,6 +346,8 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
     ]
     errors = [child.evaluation.error for child in children]
     lost = ["sampling settings, seeds and times of calls and evaluations"]
+    if told := sum(isinstance(call, _Program) and call.id not in found.programs for call in calls):
+        lost.append(f"{told} of {len(calls)} programs, whose fitness is known to four decimals")
     if evicted := errors.count(_EVICTED):
         lost.append(f"the fitness of {evicted} of {len(calls)} children, counted as failed")
     if absent := errors.count(foreign.NOT_IN_SOURCE):
@@ -353,6 +388,8 @@ def _child(
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
     root = parent in found.programs and found.programs[parent].is_initial
+    if not any(known.is_initial for known in found.programs.values()):  # no checkpoint yet
+        root = parent == next((first.parent_id for first in found.told.values()), None)
     answers = program.asked.get("responses")
     tokens = (program.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
     return foreign.born(

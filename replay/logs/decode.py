@@ -105,6 +105,18 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     return found
 
 
+def find_own(source: Source) -> list[Path]:
+    """The logs of this package at a path that exists, other tools' left out without a word."""
+    path = Path(source)
+    if path.is_file() and not (path.name == ALLOCATION or _is_ours(path, {})):
+        return []
+    try:
+        found = _expand(os.fspath(path), {}, None)
+    except LogError:
+        return []
+    return list({each.resolve(): each for each in found}.values())
+
+
 def find_all(
     sources: Iterable[Source | Log | Iterable[Source | Log]],
 ) -> tuple[list[Path], list[tuple[str, str]]]:
@@ -143,7 +155,7 @@ def _read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
         yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
 
 
-def _expand(source: str, left: dict[str, str], foreign: list[Foreign]) -> list[Path]:
+def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) -> list[Path]:
     if not source:
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
@@ -176,8 +188,10 @@ FOREIGN: list[Callable[[Path], Foreign | None]] = []
 """What reads a path as runs of another tool; None if it knows no tool."""
 
 
-def _of_another_tool(path: Path, foreign: list[Foreign]) -> list[Path]:
-    """Logs of another tool's runs at a path, which are noted; none if no tool is known."""
+def _of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
+    """Logs of another tool's runs at a path, which are noted; none if no tool is known or asked."""
+    if foreign is None:
+        return []
     read = next((found for convert in FOREIGN if (found := convert(path))), None)
     if read is None:
         return []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import operator
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from evo.gate.log import Passed, read_gate_log
+from evo.gate.log import GateLog, Passed, read_gate_log
 from evo.logs.cost import cost_of_attempts
 from evo.logs.records import Model, Sampling
 
@@ -32,10 +33,14 @@ def gate_calls(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         LogError: A file is damaged, or is not the log of a gate.
     """
+    return calls_of(read_gate_log(Path(path)) for path in paths)
+
+
+def calls_of(logs: Iterable[GateLog]) -> pd.DataFrame:
+    """The table of `gate_calls` of logs that were read."""
     rows = []
-    for path in paths:
-        log = read_gate_log(Path(path))
-        also = {"model": log.model.name, "source": os.fspath(path)}
+    for log in logs:
+        also = {"model": log.model.name, "source": os.fspath(log.path)}
         found = [(passed.sent.at, _row(passed, log.model)) for passed in log.passed]
         for kept in log.kept:
             row = {"client": kept.client, "number": -1, "at": kept.at, "status": "cached"}

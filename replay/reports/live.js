@@ -12,16 +12,18 @@ const lines = new Map(); // number -> {row, stamp}
 let gone = false,
   figures = 0,
   drawn = "",
+  passed = "",
   reread = 0;
 
 async function look() {
   try {
     const answer = await fetch("state");
-    const { runs, studies } = await answer.json();
+    const { runs, studies, gates } = await answer.json();
     if (gone) $("#news").textContent = "";
     gone = false;
     runs.forEach(follow);
     sum(runs);
+    if (gates !== passed) $("#gates").innerHTML = passed = gates;
     draw(runs, studies);
   } catch {
     gone = true;
@@ -50,10 +52,10 @@ function follow(run) {
   });
   state.append(
     make("b", {}, run.state),
-    run.state === "running" ? bar : "",
+    run.state === "running" && !run.tool ? bar : "",
     make("span", { class: "muted" }, ` ${run.words}`),
   );
-  for (const wish of wishes(run.state)) state.append(button(run, wish));
+  for (const wish of run.tool ? [] : wishes(run.state)) state.append(button(run, wish));
   line.row.cells[0].after(state);
   const open = location.hash.match(/^#run-(\d+)/)?.[1];
   if (open === String(run.number) && Date.now() - reread > AGAIN) {
@@ -106,7 +108,7 @@ function sum(runs) {
       make("div", {}, make("b", {}, String(text)), make("span", {}, name)),
     ),
   );
-  if ($("#news").textContent.startsWith("Reading"))
+  if (/^(Reading|There is no log)/.test($("#news").textContent))
     $("#news").textContent = runs.length
       ? ""
       : "There is no log here yet: runs appear as they begin.";

@@ -10,7 +10,6 @@ machine alone, and what changes anything (pause, stop, go on) needs the token of
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -19,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -35,10 +35,12 @@ from evo.models.serving import HttpServer
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.scripts import script
-from replay.logs.decode import find_logs
+from replay.importers.following import Followed
+from replay.logs.decode import find_own
 from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
+from replay.reports.beside import Beside
 from replay.reports.report import groups
 from replay.reports.site import (
     NUMBERS,
@@ -112,6 +114,11 @@ class Run:
         self.said = lines[-1][:300] if failed and lines else ""
 
     @property
+    def stamp(self) -> int:
+        """Grows with the log."""
+        return 0 if self.log is None else self.log.reader.lines
+
+    @property
     def state(self) -> str:
         """Whether it is running, completed, stopped, interrupted or unreadable."""
         if self.log is None:
@@ -141,27 +148,79 @@ class Run:
 
 
 @dataclass
+class ToolRun(Run):
+    """A run of another tool, as the log that is made of what the tool has written so far.
+
+    Attributes:
+        followed: The tool's files.
+        running: Whether the gate that the tool was started behind is open.
+        version: Of the files' state that was read.
+    """
+
+    followed: Followed = field(kw_only=True)
+    running: bool = False
+    version: int = 0
+
+    def refresh(self) -> None:
+        """Reads the log again if the tool has written more."""
+        if self.version != self.followed.version:
+            self.version, self.log = self.followed.version, None
+            super().refresh()
+
+    @property
+    def stamp(self) -> int:
+        """Changes whenever the log does."""
+        return self.version
+
+    @property
+    def state(self) -> str:
+        """Whether it is running, or read as it was found."""
+        return "running" if self.running else "read"
+
+    def words(self, state: str) -> str:
+        """Which tool wrote it, and when it did last."""
+        if self.log is None:
+            return self.problem[:200]
+        when = time.strftime("%H:%M:%S", time.localtime(self.followed.changed))
+        problem = self.followed.problem
+        told = f"; what it wrote since cannot be read: {problem[:200]}" if problem else ""
+        return f"{self.log.header.source}, files of {when}{told}"
+
+
+@dataclass
 class Folder:
     """The runs of a folder, which keep their numbers.
 
     Attributes:
-        path: The folder, or a log.
+        path: The folder, a log, or the log of a gate.
+        beside: Gates, and what other tools write.
         runs: In order of their first appearance.
     """
 
     path: Path
+    beside: Beside = field(init=False)
     runs: list[Run] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _parts: tuple[object, str] = (None, "")
 
+    def __post_init__(self) -> None:
+        self.beside = Beside(self.path)
+
     def look(self) -> list[dict[str, Any]]:
         """What the page shows of every run now."""
         with self._lock:
-            known = {run.path for run in self.runs}
-            with contextlib.suppress(LogError, ValueError):
-                for path in find_logs(self.path):
+            known = {run.path: run for run in self.runs}
+            for path in find_own(self.path):
+                if path not in known:
+                    self.runs.append(Run(path, len(self.runs)))
+            self.beside.look()
+            for followed in self.beside.tools:
+                for path in followed.logs:
+                    run = known.get(path) or ToolRun(path, len(self.runs), followed=followed)
                     if path not in known:
-                        self.runs.append(Run(path, len(self.runs)))
+                        self.runs.append(run)
+                    assert isinstance(run, ToolRun)
+                    run.running = self.beside.is_running(followed)
             for run in self.runs:
                 run.refresh()
             return [self._line(run) for run in self.runs]
@@ -169,7 +228,7 @@ class Folder:
     def state(self) -> dict[str, Any]:
         """The lines of all runs, and what changes when an allocation or a sweep goes on."""
         marks = "".join(f" {size}" for _, _, size in study_stamp(self.path))
-        return {"runs": self.look(), "studies": marks}
+        return {"runs": self.look(), "studies": marks, "gates": self.beside.html()}
 
     def run(self, number: str) -> Run:
         """The run with a number.
@@ -186,12 +245,19 @@ class Folder:
         """The name of a run: its place below the folder."""
         base = self.path if self.path.is_dir() else self.path.parent
         path = run.path.relative_to(base) if run.path.is_relative_to(base) else run.path
+        if isinstance(run, ToolRun):
+            place = run.followed.place
+            known = place.is_relative_to(base) and place != base
+            path = place.relative_to(base) if known else Path(*place.absolute().parts[-2:])
+            if len(run.followed.logs) > 1:
+                path /= run.path.stem
         return str(path).removesuffix(".gz").removesuffix(".jsonl")
 
     def _line(self, run: Run) -> dict[str, Any]:
         state = run.state
         log, words = run.log, run.words(state)
         line = {"number": run.number, "state": state, "words": words, "stamp": 0, "done": 0.0}
+        line["tool"] = isinstance(run, ToolRun)
         if log is None:
             empty = dict.fromkeys(NUMBERS, math.nan)
             cells = run_cells(run.number, self.name(run), ["", "", ""], empty, [])
@@ -215,11 +281,16 @@ class Folder:
             "tokens": tokens,
             "seconds": sum(a.latency or 0.0 for each in calls for a in each.attempts),
         }
-        named = [header.task.name, header.model_name, getattr(header.search, "name", "greedy")]
+        search = getattr(header.search, "name", "greedy")
+        if isinstance(run, ToolRun):
+            search = header.source
+            lacking = [] if attempts else ["calls", "tokens"]  # unknown, which is not none
+            values |= dict.fromkeys([*lacking, "seconds"], math.nan)
+        named = [header.task.name, header.model_name, search]
         cells = run_cells(run.number, self.name(run), named, values, best.tolist())
         goal = max(log.goal, 1) * header.children
         return {
-            **line, "stamp": log.reader.lines, "done": min(1.0, children / goal), "cells": cells,
+            **line, "stamp": run.stamp, "done": min(1.0, children / goal), "cells": cells,
             "calls": attempts, "ok": ok, "children": children,
             "dollars": cost.dollars if header.model.is_llm else None,
         }  # fmt: skip
@@ -227,6 +298,8 @@ class Folder:
     def ask(self, number: str, wish: str) -> str:
         """Pauses, stops or continues a run; returns what was done."""
         run = self.run(number)
+        if isinstance(run, ToolRun):
+            raise LogError(f"{self.name(run)} is a run of another tool, which knows no wishes")
         if wish == "go on":
             if run.state not in GOES_ON:
                 raise LogError(f"{self.name(run)} is {run.state}: there is nothing to continue")
@@ -243,7 +316,7 @@ class Folder:
         """Allocations and sweeps, and figures and tables of every task and model, as they are."""
         with self._lock:
             readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
-            lines = [(run.number, run.log.reader.lines) for run in readable if run.log]
+            lines = [(run.number, run.stamp) for run in readable]
         stamp = lines, study_stamp(self.path)
         if self._parts[0] != stamp:
             found = "".join(studies(self.path))
@@ -280,7 +353,7 @@ class LivePage(HttpServer):
     """Serves the page of a folder to this machine.
 
     Args:
-        folder: A folder of logs, or a log.
+        folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
 
     Raises:
@@ -360,6 +433,7 @@ class LivePage(HttpServer):
                 '<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
                 'aria-label="find runs" placeholder="find: task, model, seed, ..."><span '
                 f'class="muted" id="found" role="status"></span></p>{table}</section>',
+                '<section id="gates"></section>',
                 '<section id="parts"></section>',
             ],
         )
