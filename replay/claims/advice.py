@@ -20,7 +20,7 @@ from replay.planning.depth import DepthBreadth
 from replay.simulation.arms import IDENTICAL
 from replay.simulation.contest import Contest
 from replay.simulation.sizes import needed_runs
-from replay.simulation.widths import deciding_limits
+from replay.simulation.widths import SURE, deciding_limits
 from replay.statistics.intervals import Interval, student, too_few
 from replay.statistics.numbers import number
 from replay.statistics.resampling import holm
@@ -173,12 +173,15 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
     shared[known] = holm(shared[known])
     for row, decides, p in zip(rows, limits, shared, strict=True):
         word = decide(*decides) if p <= ALPHA else "undetermined"
-        error = (decides[1] - decides[0]) / 2 / float(student(0.95, n - 1))
+        low, high = row["low"], row["high"]
+        error = (high - low) / 2 / float(student(0.95, n - 1))
+        more = still_needed(n, row["value"], 0, detectable(error, n - 1), word)
+        if more and (low > 0 or high < 0) and decides[0] <= 0 <= decides[1]:
+            more = max(more, SURE - n)  # few runs hold it back, as `judge` says
         cases.append(_Case(
             a=row["policy"], b="one run", word=word, effect=row["value"],
-            limits=(row["low"], row["high"]), n=f"n = {n} runs",
-            note=too_few(n, needed_runs(contest.arms)),
-            more=still_needed(n, row["value"], 0, detectable(error, n - 1), word),
+            limits=(low, high), n=f"n = {n} runs", note=too_few(n, needed_runs(contest.arms)),
+            more=more,
         ))  # fmt: skip
     return cases
 
@@ -307,7 +310,7 @@ def _over_tasks(found: TaskComparison) -> str:
     alike = [other for other in others if words[other] == "within margin"]
     left = [other for other in others if other not in beaten and other not in alike]
     text = f"Use {_named(found, [leader])}." if not left else (
-        f"No decision between {_named(found, [leader])}, which has the highest mean, and "
+        f"No decision between {_named(found, [leader])}, which has the highest interquartile mean, and "
         f"{_named(found, left)}."
     )  # fmt: skip
     count = len(found.tasks)
@@ -327,17 +330,36 @@ def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str
             f"What would change that: new runs without this difference; {_named(found, [name])} is "
             f"the nearest, {_between(row)} standard deviations behind."
         )
-    known = [name for name in left if pairs[name] and pairs[name]["runs_needed"] > 0]
-    finite = [name for name in known if pairs[name]["runs_needed"] < math.inf]
-    if not finite:
-        return f"More runs may decide it. {UNTIL_THEN}"
-    soonest = min(finite, key=lambda name: float(pairs[name]["runs_needed"]))
-    row = pairs[soonest]
+    said = [_lead(found, left[0], pairs[left[0]])]
+    known = [name for name in left[1:] if 0 < pairs[name].get("runs_needed", 0) < math.inf]
+    if known:
+        soonest = min(known, key=lambda name: float(pairs[name]["runs_needed"]))
+        if not pairs[left[0]].get("runs_needed", 0) <= pairs[soonest]["runs_needed"]:
+            said.append(_lead(found, soonest, pairs[soonest]))
+    return f"{' '.join(said)} {UNTIL_THEN}"
+
+
+def _lead(found: TaskComparison, name: str, row: Row) -> str:
+    """How far the leader is ahead of one other, and how many runs would show it."""
+    if not row:
+        return "More runs may decide it."
+    text = f"Its lead over {_named(found, [name])} is {_between(row)} standard deviations"
+    if row["effect"] < 0:
+        text = (
+            f"Task by task {_named(found, [name])} is ahead of it, by "
+            f"{_between(_turned(row))} standard deviations"
+        )
+    if not 0 < row["runs_needed"] < math.inf:
+        return f"{text}; more runs may decide it."
     return (
-        f"The lead over {_named(found, [soonest])} is {_between(row)} standard deviations; if that "
-        f"is the true one, {row['runs_needed']:,.0f} more runs of the two would show it with "
-        f"probability {POWER}. {UNTIL_THEN}"
+        f"{text}; if that is the true one, {row['runs_needed']:,.0f} more runs of the two would "
+        f"show it with probability {POWER}."
     )
+
+
+def _turned(row: Row) -> Row:
+    """The difference seen from the other side."""
+    return dict(row) | {"effect": -row["effect"], "low": -row["high"], "high": -row["low"]}
 
 
 def _named(found: TaskComparison, names: Sequence[str]) -> str:
@@ -360,6 +382,5 @@ def _against(found: TaskComparison, leader: str, other: str) -> Row:
             return {str(key): value for key, value in row.items()}
         if (row["a"], row["b"]) == (other, leader):
             word = turned.get(row["verdict"], row["verdict"])
-            limits = {"low": -row["high"], "high": -row["low"], "effect": -row["effect"]}
-            return {str(key): v for key, v in row.items()} | limits | {"verdict": word}
+            return {**_turned({str(key): v for key, v in row.items()}), "verdict": word}
     return {}

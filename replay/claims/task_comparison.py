@@ -114,7 +114,8 @@ def _sentence(row: Mapping[Hashable, Any]) -> str:
         text += f" [{low:.2g}, {high:.2g}]"
     else:
         text += " (too few runs for an interval)"
-    text += f" on {row['tasks']} tasks ({row['runs']} runs, p = {row['p_holm']:.3g} after Holm)"
+    tasks = f"{row['tasks']} task{'s' * (row['tasks'] > 1)}"
+    text += f" on {tasks} ({row['runs']} runs, p = {row['p_holm']:.3g} after Holm)"
     if isinstance(row["further_low"], float) and math.isfinite(row["further_low"]):
         text += (
             f"; for further tasks {row['further']:+.2g} "

@@ -264,10 +264,13 @@ def plan(
     output = _picture(output)
     parts = groups(load_tables(*logs))
     for group in parts:
-        made = make(
-            group.tables.generations, budget=budget, children=group.tables.children, costs=cost,
-            tau=tau, best=best, seed=seed or 0, earlier=earlier,
-        )  # fmt: skip
+        try:
+            made = make(
+                group.tables.generations, budget=budget, children=group.tables.children,
+                costs=cost, tau=tau, best=best, seed=seed or 0, earlier=earlier,
+            )  # fmt: skip
+        except ValueError as error:
+            raise ValueError(f"{group.task}, {group.model}: {error}") from error
         print(made)
         if not group.is_llm:
             print(f"  {OFFLINE_NOTE}")

@@ -19,10 +19,12 @@ of the run has, is a failed call.
 
 from __future__ import annotations
 
+import collections
 import csv
 import io
 import itertools
 import json
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -40,6 +42,9 @@ _NUMBERS = {
     *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
 }
 _COLUMNS = _NUMBERS | {"run", "task", "model", "status", "program"}
+_NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
+"""What tables write where there is no fitness."""
+
 _STATUSES = frozenset(get_args(Status))
 
 Row = Fields
@@ -162,6 +167,17 @@ def _whole(row: Row, name: str, where: str, most: int = foreign.MOST) -> int | N
     return int(value)
 
 
+def _warn_of_doubles(name: str, rows: list[tuple[str, Row]]) -> None:
+    """Warns where all rows of a run stand several times, as in a table that was joined twice."""
+    counts = collections.Counter(repr(sorted(row.items(), key=str)) for _, row in rows)
+    if (least := min(counts.values())) > 1 and len(counts) > 1:
+        warnings.warn(
+            f"run {name!r}: every row stands {least} times or more; they are taken for {least} "
+            "children of each generation",
+            stacklevel=4,
+        )
+
+
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
     for column, (line, row) in itertools.product(("task", "model", "seed"), rows):
@@ -170,6 +186,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
                 f"{line}: run {name!r} has more than one {column}, {first.get(column)!r:.60} and "
                 f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'"
             )
+    _warn_of_doubles(name, rows)
     if "generation" not in first:
         rows = sorted(rows, key=lambda row: foreign.finite(row[1].get("order")) or 0.0)
         rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
@@ -206,6 +223,11 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
 
 def _child(row: Row, generation: int, index: int, where: str) -> Child:
     word, fitness = row.get("status"), foreign.finite(row.get("fitness"))
+    if isinstance(text := row.get("fitness"), str) and text.strip().lower() not in _NO_NUMBER:
+        raise LogFormatError(
+            f"{where}: expected a number in column 'fitness', with a point before its decimals, or "
+            f"nothing where there is none, got {text!r:.60}"
+        )
     failure: Failure | None = None
     if word is not None and word != "ok":
         failure = (word if word in _STATUSES else None, f"status {word!r}")

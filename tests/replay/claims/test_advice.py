@@ -68,7 +68,8 @@ def test_over_tasks_the_leader_and_what_is_open_are_named() -> None:
     assert replay.advise(replay.compare(clear, by="search")).startswith("Use a.")
     found = replay.compare(close, by="search")
     [needed] = found.verdicts["runs_needed"]
-    assert re.match(r"No decision between [ab], which has the highest mean", replay.advise(found))
+    start = r"No decision between [ab], which has the highest interquartile mean"
+    assert re.match(start, replay.advise(found))
     assert f"{needed:,.0f} more runs" in replay.advise(found)
     assert replay.compare(clear, by="search").verdicts["runs_needed"].tolist() == [0]
 
@@ -100,3 +101,26 @@ def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> Non
     assert said.startswith(start)
     assert f"n = {plan.pilot_runs} runs" in said
     assert "What would change that" in said
+
+
+@pytest.mark.parametrize("runs", [10, 40])
+def test_a_contest_needs_as_many_more_runs_as_judge_says(runs: int) -> None:
+    rng = np.random.default_rng(3)
+    frame = as_frame(np.sort(rng.random((runs, 17)), axis=1), children=1, seeds=range(runs))
+    arms = 2 if runs < 20 else 8
+    verdict = replay.judge(frame, "ucb1", "single", arms=arms)
+    said = replay.advise(replay.compete(frame, ["ucb1"], arms=arms))
+    if verdict.verdict == "undetermined":
+        assert f"{verdict.runs_needed:,.0f} more runs" in said
+
+
+def test_an_open_comparison_names_the_lead_over_the_next_best() -> None:
+    rng, parts = np.random.default_rng(0), []
+    for name, mean in {"first": 0.6, "second": 0.6, "third": 0.55}.items():
+        ends = mean + 0.1 * rng.normal(size=(8, 1)) + np.zeros(5)
+        parts.append(as_frame(ends, children=1, seeds=range(8)).assign(search=name, task="t"))
+        parts[-1]["run"] = name + parts[-1]["run"].astype(str)
+    found = replay.compare(pd.concat(parts, ignore_index=True), by="search")
+    _leader, runner, *_ = found.table["configuration"]
+    said = replay.advise(found)
+    assert f"Its lead over {runner} is" in said or f"{runner} is ahead of it" in said

@@ -150,3 +150,24 @@ def test_rows_without_an_index_follow_the_largest_one_so_far(tmp_path):
     assert fitness == [None, None, None, 0.1, 0.2]
     path.write_text("".join(json.dumps({**rows[1], "fitness": f}) + "\n" for f in (0.3, 0.4)))
     assert [child.evaluation.fitness for child in read(path)[0].children] == [0.3, 0.4]
+
+
+def test_a_fitness_that_is_no_number_is_refused_and_an_empty_one_is_a_failure(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('generation,fitness\n1,0.31\n2,"0,42"\n')
+    with pytest.raises(LogFormatError, match=r"table\.csv:3: expected a number.*got '0,42'"):
+        read(path)
+    for nothing in ("", "n/a", "NaN", "-"):
+        path.write_text(f"generation,fitness\n1,0.31\n2,{nothing}\n")
+        [imported] = read(path)
+        assert imported.children[1].evaluation.fitness is None
+
+
+def test_rows_that_all_stand_twice_are_warned_of(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = ["a,1,0.31", "a,2,0.42"]
+    path.write_text("\n".join(["run,generation,fitness", *rows, *rows, "b,1,0.1", "b,1,0.1"]))
+    with pytest.warns(UserWarning, match="run 'a': every row stands 2 times"):
+        assert [each.name for each in read(path)] == ["a", "b"]
+    path.write_text("\n".join(["run,generation,fitness", *rows, "a,2,0.42"]))
+    assert len(read(path)) == 1
