@@ -96,10 +96,9 @@ class InstanceEvaluator:
     ) -> None:
         self.generation, self._known = 0, {} if known is None else known
         self._header, self._sandbox = header, resources.evaluator.evaluate
-        self._caller, self._stopping = (
-            resources.caller(header.asks or header),
-            resources.control.stopping,
-        )
+        asked = header.asks or header
+        self._caller = resources.caller(asked) if header.task.asks_model else None
+        self._stopping = resources.control.stopping
         self._instances = read_instances(header.task)
         self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
         self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
@@ -290,6 +289,7 @@ class InstanceEvaluator:
             luck = f"{self._header.seed}/check"
         elif self._header.batches:
             luck = f"{self._header.seed}/{self.generation}"
+        assert self._caller is not None  # the task's texts are asked
         made = self._caller.call(
             [{"role": "system", "content": text.strip()}, {"role": "user", "content": prompt}],
             seed=instance_seed(luck, index),

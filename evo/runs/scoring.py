@@ -144,10 +144,10 @@ def evo_on_luck(names={entry!r}, luck={luck!r}):
     def lucky(function):
         tried = []
 
-        def on_instance(value):
+        def on_instance(*values, **named):
             tried.append(None)
             seed_everything(hashlib.sha256(f"{{luck}}/{{len(tried)}}".encode()).digest())
-            return function(value)
+            return function(*values, **named)
 
         return on_instance
 

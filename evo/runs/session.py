@@ -293,8 +293,10 @@ class _Run:
             return JobResult(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
         # and an endpoint that nobody named is missed before it.
-        if self.resources.hand is None or job.header.task.asks_model:
+        if self.resources.hand is None:
             self.resources.caller(job.header)
+        if job.header.task.asks_model:
+            self.resources.caller(job.header.asks or job.header)
         if job.header.critic is not None:
             self.resources.caller(job.header.critic)
         session = session_line(self.resources, job.goal)

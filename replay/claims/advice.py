@@ -310,8 +310,8 @@ def _over_tasks(found: TaskComparison) -> str:
     alike = [other for other in others if words[other] == "within margin"]
     left = [other for other in others if other not in beaten and other not in alike]
     text = f"Use {_named(found, [leader])}." if not left else (
-        f"No decision between {_named(found, [leader])}, which has the highest interquartile mean, and "
-        f"{_named(found, left)}."
+        f"No decision between {_named(found, [leader])}, which has the highest interquartile mean, "
+        f"and {_named(found, left)}."
     )  # fmt: skip
     count = len(found.tasks)
     text += f" Compared were {found.table['runs'].sum()} runs on {count} task{'s' * (count > 1)}."

@@ -200,3 +200,43 @@ def test_a_task_that_asks_a_model_needs_one(tmp_path) -> None:
         (prompt,) = searcher.ask()
         assert searcher.tell(prompt, program="Answer in words.").status == "ok"
         assert searcher.log.instance_calls
+
+
+def test_a_program_that_is_tried_on_instances_needs_no_model(tmp_path, monkeypatch) -> None:
+    for name in ("OPENAI_BASE_URL", "LLM_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def following(x: int) -> int:
+        return x
+
+    def score(value: int, row: dict[str, int]) -> float:
+        return float(value == row["input"] + 1)
+
+    rows = [{"input": number} for number in range(3)]
+    task = evo.task("following", initial_program=following, evaluate=score, instances=rows,
+                    statement="s")  # fmt: skip
+    with evo.Searcher(task, children=1, generations=1, log=tmp_path / "a.jsonl") as searcher:
+        [prompt] = searcher.ask()
+        made = searcher.tell(prompt, "```python\ndef following(x):\n    return x + 1\n```")
+        assert made is not None
+        assert made.fitness == 1
+
+
+def test_a_text_is_tried_with_the_model_that_its_task_asks(tmp_path, monkeypatch) -> None:
+    for name in ("OPENAI_BASE_URL", "LLM_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def asked(messages: object) -> str:
+        return "4"
+
+    def score(reply: str, row: dict[str, str]) -> float:
+        return float(reply == row["answer"])
+
+    rows = [{"prompt": "2 + 2", "answer": "4"}, {"prompt": "1 + 2", "answer": "3"}]
+    task = evo.task("sums", initial_program="Say a number.", evaluate=score, instances=rows,
+                    statement="s", asks=asked)  # fmt: skip
+    with evo.Searcher(task, children=1, generations=1, log=tmp_path / "a.jsonl") as searcher:
+        [prompt] = searcher.ask()
+        made = searcher.tell(prompt, "```\nSay it now.\n```")
+        assert made is not None
+        assert made.fitness == 0.5

@@ -106,6 +106,33 @@ def test_a_harness_is_given_the_function_and_the_input_and_never_the_row() -> No
     assert task("a", initial_program=double, evaluate=plain, harness=alone).evaluate().fitness == 10
 
 
+def test_a_harness_may_call_the_function_with_any_arguments_in_every_draw(tmp_path):
+    def added(one, *, other):
+        return one + other
+
+    def twice(function, number):
+        return function(number, other=number)
+
+    def alone(function):
+        return function(1, other=2)
+
+    def plain(value):
+        return value
+
+    def of_row(value, row):
+        return value
+
+    how = {"initial_program": added, "statement": "s"}
+    for number, made in enumerate((
+        task("alone", harness=alone, evaluate=plain, **how),
+        task("twice", harness=twice, evaluate=of_row, instances=[{"input": 1.5}], **how),
+    )):  # fmt: skip
+        log = evo.run(made, generations=1, children=1, draws=3, progress=False,
+                      log=tmp_path / f"{number}.jsonl")  # fmt: skip
+        assert log.best.fitness == 3
+        assert log.best.evaluation.draws == 3
+
+
 def test_a_harness_and_a_program_may_use_the_same_names() -> None:
     program = (
         "SCALE = 2\n\ndef helper(x):\n    return SCALE * x\n\ndef run(x):\n    return helper(x)\n"
