@@ -330,16 +330,16 @@ def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str
             f"What would change that: new runs without this difference; {_named(found, [name])} is "
             f"the nearest, {_between(row)} standard deviations behind."
         )
-    said = [_lead(found, left[0], pairs[left[0]])]
+    said = [_ahead_of(found, left[0], pairs[left[0]])]
     known = [name for name in left[1:] if 0 < pairs[name].get("runs_needed", 0) < math.inf]
     if known:
         soonest = min(known, key=lambda name: float(pairs[name]["runs_needed"]))
         if not pairs[left[0]].get("runs_needed", 0) <= pairs[soonest]["runs_needed"]:
-            said.append(_lead(found, soonest, pairs[soonest]))
+            said.append(_ahead_of(found, soonest, pairs[soonest]))
     return f"{' '.join(said)} {UNTIL_THEN}"
 
 
-def _lead(found: TaskComparison, name: str, row: Row) -> str:
+def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
     """How far the leader is ahead of one other, and how many runs would show it."""
     if not row:
         return "More runs may decide it."
