@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from evo.logs.log import Log
-from replay.explorers.run_data import Drawing, sentence
+from replay.explorers.run_data import UNKNOWN, Drawing, sentence
 from replay.logs.lineage import Place, parent_of
 from replay.plots.constructions import construct
 from replay.plots.style import FITNESS, PALETTE, fitness_name, usual_range, with_room
@@ -28,9 +28,6 @@ LOOKS = {
     "partial": ("h", PALETTE[1]),
 }
 """Marker and colour of failures, as matplotlib and `run_view.js` know them."""
-
-UNKNOWN = "unknown"
-"""The status of a child of which an imported log does not say it."""
 
 NOWHERE = (-1, -1)
 """The place of no program."""

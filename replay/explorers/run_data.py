@@ -25,6 +25,12 @@ LISTED = 300
 
 Hop = Literal["child", "improvement", "failure"]
 
+UNKNOWN = "unknown"
+"""The status of a child of which an imported log does not say it."""
+
+NAMED = (*STATUSES, UNKNOWN)
+"""The names of statuses, by the numbers of `RunData.status`."""
+
 
 class RunData:
     """The children of a log as arrays, the initial program first."""
@@ -43,7 +49,7 @@ class RunData:
         self.fitness = np.array(
             [np.nan if each.fitness is None else each.fitness for each in found.values()]
         )
-        self.status = np.array([STATUSES.index(each.status) for each in found.values()])
+        self.status = np.array([NAMED.index(each.status or UNKNOWN) for each in found.values()])
         self.improved = np.array([place in winners for place in self.places])
         self.trajectory = log.trajectory
         self._asked = {(each.generation, each.index): each.parents for each in log.outcomes}
@@ -96,7 +102,7 @@ class RunData:
             {
                 "generation": self.generation,
                 "index": self.index,
-                "status": [STATUSES[number] for number in self.status.tolist()],
+                "status": [NAMED[number] for number in self.status.tolist()],
                 "fitness": self.fitness,
                 "improved": self.improved,
             }
@@ -158,7 +164,7 @@ class RunData:
         """The first LISTED programs of a status whose text or error holds a text."""
         rows = []
         for number, place in enumerate(self.places):
-            named = STATUSES[self.status[number]]
+            named = NAMED[self.status[number]]
             if status not in (None, named) or (text and text not in self._texts[number]):
                 continue
             value = self.fitness[number]
@@ -187,8 +193,8 @@ class RunData:
     def counts(self) -> str:
         """Number of children by status, in words."""
         first = 1 if self.places[0] == (0, 0) else 0
-        found = Counter(STATUSES[number] for number in self.status[first:].tolist())
-        return ", ".join(f"{found[name]:,} {name}" for name in STATUSES if found[name])
+        found = Counter(NAMED[number] for number in self.status[first:].tolist())
+        return ", ".join(f"{found[name]:,} {name}" for name in NAMED if found[name])
 
     @property
     def label(self) -> str:

@@ -126,3 +126,5 @@ def test_a_folder_of_a_tool_needs_no_gate(tmp_path: Path) -> None:
         assert "ShinkaEvolve" in cells(run["cells"])
         assert state["gates"] == ""
         assert "data-chart" in get(view, "parts")
+        for place, word in (("1-0", "ok"), ("2-0", "unknown"), ("4-0", "unknown")):
+            assert word in get(view, f"child/0/{place}")
