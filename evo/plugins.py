@@ -12,6 +12,9 @@
 | `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
 | `replay.panels` | a tab of `replay.explore`, see `replay.explorers.register` |
 | `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |
+
+An entry is loaded when it is asked for, so that a package that is broken harms nothing but what it
+adds. What is registered here goes before an entry of the same name.
 """
 
 from __future__ import annotations
@@ -19,9 +22,13 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import warnings
 from collections import UserDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Made = TypeVar("Made")
 Entry = TypeVar("Entry")
@@ -76,12 +83,110 @@ def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
     return f"; did you mean {prefix + by_text[close[0]]!r}?" if close else ""
 
 
+class PluginError(ValueError):
+    """What another package adds cannot be loaded; the message names the package."""
+
+
+class _Entries(Mapping[str, Any]):
+    """Entries by name: some that are known, then entry points, which are loaded when asked for."""
+
+    def __init__(self, known: Mapping[str, Any], points: Mapping[str, EntryPoint]) -> None:
+        self._known, self._points = known, points
+
+    def __getitem__(self, name: str) -> Any:
+        return self._known[name] if name in self._known else _load(self._points[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self._points
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._known, *self._points]))
+
+    def __len__(self) -> int:
+        return len(self._known.keys() | self._points.keys())
+
+
 @functools.cache
-def plugged_in(group: str) -> Mapping[str, Any]:
-    """Returns what other packages add to a group, by name; they are imported for it."""
+def _points(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, ordered by name and package."""
     from importlib.metadata import entry_points  # 15 ms, which servers of the sandbox need not pay
 
-    return {entry.name: entry.load() for entry in entry_points(group=group)}
+    return tuple(sorted(entry_points(group=group), key=lambda each: (each.name, _package(each))))
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "an unknown package"
+
+
+@functools.cache
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # a stranger's module may raise anything
+        raise PluginError(
+            f"{point.name!r} of {point.group} cannot be loaded: the package {_package(point)} "
+            f"gives it as {point.value}, which raises {type(error).__name__}: {error}; mend or "
+            "uninstall that package"
+        ) from error
+
+
+def plugged_in(
+    group: str, known: Mapping[str, Any] | None = None, taken: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Returns what other packages add to a group, by name, each loaded when it is asked for.
+
+    Args:
+        group: The group of entry points.
+        known: What is known here; it comes first, and goes before an entry of the same name.
+        taken: Names that no package may give to what it adds, besides the built-in ones of `known`.
+
+    Returns:
+        The entries; looking one up raises PluginError if it cannot be loaded.
+    """
+    known = {} if known is None else known
+    taken = {*taken, *(known.built_in if isinstance(known, Registry) else ())}
+    points: dict[str, EntryPoint] = {}
+    for point in _points(group):
+        first = points.get(point.name)
+        if point.name in taken or first is not None:
+            owner = "built in" if first is None else f"what {_package(first)} adds"
+            message = (
+                f"{point.name!r} of {group}, which the package {_package(point)} adds, is left "
+                f"out: the name is that of something {owner}"
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+        else:
+            points[point.name] = point
+    return _Entries(known, points)
+
+
+def loaded(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Returns the entries that can be loaded; a RuntimeWarning says which cannot."""
+    found = {}
+    for name in entries:
+        try:
+            found[name] = entries[name]
+        except PluginError as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+    return found
+
+
+def with_refusals(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns all entries; in the place of one that cannot be loaded, what raises its error."""
+    found: dict[str, Any] = {}
+    for name in entries:
+        try:
+            found[name] = entries[name]
+        except PluginError as error:
+            found[name] = _refusing(error)
+    return found
+
+
+def _refusing(error: PluginError) -> Callable[..., None]:
+    def refuse(*given: object) -> None:
+        raise error
+
+    return refuse
 
 
 def find_named(
@@ -106,7 +211,8 @@ def find_named(
         raise ValueError(f"expected a {what} out of {sorted(known)}, got {given!r}{hint}")
     build = known[given] if isinstance(given, str) else given
     if isinstance(given, str) or parameters or isinstance(build, functools.partial):
-        return with_parameters(f"{what} {name_in(known, build)}", build, parameters, common)
+        name = given if isinstance(given, str) else name_in(known, build)
+        return with_parameters(f"{what} {name}", build, parameters, common)
     return build
 
 

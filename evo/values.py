@@ -179,8 +179,8 @@ class Kind(Generic[T]):
         record.__dict__.update(self.attach(record, found).__dict__)
         return found
 
-    def _classes(self) -> dict[str, Callable[..., T]]:
-        return {**plugged_in(self.group), **self.known}
+    def _classes(self) -> Mapping[str, Callable[..., T]]:
+        return plugged_in(self.group, self.known)
 
     def _build(self, name: str, made: Callable[..., T], fields: dict[str, object]) -> T:
         try:

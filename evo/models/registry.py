@@ -19,7 +19,7 @@ from evo.logs.inputs import as_float
 from evo.logs.records import Header, Model, Sampling
 from evo.models.functions import model_of, required, with_source
 from evo.models.prices import with_prices
-from evo.plugins import meant, plugged_in
+from evo.plugins import loaded, meant, plugged_in
 
 FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
@@ -46,7 +46,7 @@ def load_models() -> dict[str, Model]:
     The latter are in the file that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
     """
     models = dict(_shipped())
-    for name, model in plugged_in("evo.models").items():
+    for name, model in loaded(plugged_in("evo.models")).items():
         if not isinstance(model, Model):
             raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
         models[model.name] = model

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from evo.plugins import MistakenType, Registry, find_named, name_in, plugged_in
+from evo.plugins import MistakenType, Registry, find_named, loaded, name_in, plugged_in
 from evo.policies.bandits import (
     UCB1,
     BestArm,
@@ -99,7 +99,7 @@ def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
             f"{policy!r}; {SETS}"
         )
     own = not isinstance(name, str) or name in POLICIES
-    known = POLICIES if own else {**plugged_in("evo.policies"), **POLICIES}
+    known = POLICIES if own else plugged_in("evo.policies", POLICIES)
     return find_named("policy", name, known, parameters, ("shape", "rounds", "rng"))
 
 
@@ -116,7 +116,9 @@ def name_of(build: PolicyClass) -> str:
         >>> evo.policies.name_of(evo.policies.UCB1)
         'ucb1'
     """
-    known = {**plugged_in("evo.policies"), **POLICIES}
+    if (found := name_in(POLICIES, build)) in POLICIES:
+        return found
+    known = loaded(plugged_in("evo.policies"))
     found = name_in(known, build)
     return found if found in known else found.lower()
 

@@ -407,7 +407,7 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
     names = {each: name for name, config in shipped.items() for each in (name, *config.aliases)}
     if text in names:
         return SHIPPED / names[text]
-    if text in (others := plugged_in("evo.tasks")):
+    if text in (others := plugged_in("evo.tasks", taken=names)):
         return Path(others[text])
     folder = Path(text).expanduser()
     if folder.is_dir():

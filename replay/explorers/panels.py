@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evo.plugins import Registry, plugged_in
+from evo.plugins import Registry, plugged_in, with_refusals
 from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings
@@ -73,11 +73,11 @@ def register(name: str, panel: Callable[..., Any], **controls: Any) -> None:
 
 def panels() -> dict[str, ExplorerPanel]:
     """Every panel by name: those that were registered, and of packages that add some."""
-    added = {
+    known = with_refusals(plugged_in("replay.panels", PANELS))
+    return {
         name: each if isinstance(each, ExplorerPanel) else ExplorerPanel(each)
-        for name, each in plugged_in("replay.panels").items()
+        for name, each in known.items()
     }
-    return {**added, **PANELS}
 
 
 def controls_of(panel: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Widget]:

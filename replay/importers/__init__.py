@@ -184,7 +184,7 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     if not os.fspath(path).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
     path = Path(path)
-    known = {**plugged_in("replay.importers"), **IMPORTERS}
+    known = plugged_in("replay.importers", IMPORTERS, _SHIPPED)
     if format is not None and format not in known:
         raise LogFormatError(f"expected a format among {', '.join(sorted(known))}, got {format!r}")
     places = list(_found(path, format)) or [(format or detect(path), path)]

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evo.plugins import Registry, plugged_in
+from evo.plugins import Registry, plugged_in, with_refusals
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.descent import blame_of_best, tree_of_best
@@ -69,7 +69,7 @@ the page of a protocol, and `overview` in a notebook."""
 
 def figures() -> dict[str, GroupFigure]:
     """Returns every figure by name: those of `FIGURES`, and of packages that add some."""
-    return {**FIGURES, **plugged_in("replay.figures")}
+    return with_refusals(plugged_in("replay.figures", FIGURES))
 
 
 def draws(figure: GroupFigure) -> bool:

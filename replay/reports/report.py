@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.records import STATUSES
-from evo.plugins import Registry, plugged_in
+from evo.plugins import Registry, plugged_in, with_refusals
 from replay.logs.columns import REPORTED
 from replay.logs.frames import FAILURES, repeats_note, split_repeats
 from replay.logs.tables import Tables
+from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
@@ -157,9 +159,9 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         >>> [section.title for section in replay.reports.sections(group)]
         ['Fitness', 'Children by status', 'Cost']
     """
-    known = {**SECTIONS, **plugged_in("replay.sections")}
-    made = (make(group, tau) for make in known.values())
-    return [section for section in made if section is not None]
+    known = with_refusals(plugged_in("replay.sections", SECTIONS))
+    makers = {name: partial(make, group, tau) for name, make in known.items()}
+    return sections_of(makers, group.section)
 
 
 def by_size(

@@ -1,8 +1,10 @@
 """A package that adds a task, a model, a policy and a log format, as an installed one does."""
 
+import contextlib
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -10,12 +12,16 @@ from unittest.mock import patch
 import pytest
 
 import evo
+import replay
 from evo.filters import FILTERS
-from evo.plugins import Registry
-from evo.policies import POLICIES, find_policy
+from evo.filters.registry import KIND as FILTER
+from evo.gate.engines.registry import find_engine
+from evo.models.registry import load_models
+from evo.plugins import PluginError, Registry, _points
+from evo.policies import POLICIES, find_policy, name_of
 from evo.policies.rewards import find_reward
 from evo.runs.budget import check_budget
-from evo.searches import SEARCHES
+from evo.searches import SEARCHES, find_search
 from evo.studies.selection import find_selector
 from replay.plots import FIGURES
 from replay.reports import SECTIONS
@@ -118,3 +124,90 @@ def test_a_verb_says_what_it_returns() -> None:
         verb = getattr(evo, name)
         for stated in (inspect.signature(verb).return_annotation, verb.__annotations__["return"]):
             assert getattr(stated, "__name__", stated) == returns
+
+
+BROKEN = """
+[evo.models]
+lost = nowhere:model
+[evo.tasks]
+lost = nowhere:task
+[evo.policies]
+lost = nowhere:Policy
+[evo.filters]
+lost = nowhere:Filter
+[evo.engines]
+lost = nowhere:engine
+[evo.searches]
+lost = nowhere:Search
+greedy = usurper:Search
+[replay.importers]
+lost = nowhere:read
+[replay.figures]
+lost = json:nothing
+best so far = usurper:draw
+[replay.panels]
+lost = nowhere:panel
+[replay.sections]
+lost = nowhere:section
+"""
+
+
+def install(folder: Path, package: str, entries: str) -> None:
+    info = folder / f"{package}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entries)
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every group has an entry that cannot be loaded."""
+    install(tmp_path, "careless", BROKEN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _points.cache_clear()
+    yield
+    _points.cache_clear()
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_entry_that_cannot_be_loaded_is_named_with_its_package_where_it_is_asked_for() -> None:
+    asks: list[Callable[[], object]] = [
+        lambda: evo.load_task("lost"), lambda: find_policy("lost"), lambda: find_engine("lost"),
+        lambda: FILTER.find("lost"), lambda: replay.importers.read(".", "lost"),
+    ]  # fmt: skip
+    for ask in asks:
+        with pytest.raises(PluginError, match=r"'lost' of .* package careless .*No module named"):
+            ask()
+    with (
+        pytest.warns(RuntimeWarning, match="'greedy' of evo.searches, which the package careless"),
+        pytest.raises(PluginError, match="careless"),
+    ):
+        find_search("lost")
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.filterwarnings("ignore:.*careless:RuntimeWarning")
+def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: Path) -> None:
+    class Own:
+        pass
+
+    assert find_policy("ucb1") is POLICIES["ucb1"]
+    assert name_of(Own) == "own"
+    assert type(find_search("greedy")) is SEARCHES["greedy"]
+    with pytest.warns(RuntimeWarning, match="'lost' of evo.models .* careless"):
+        assert "offline" in load_models()
+    log = tmp_path / "run.jsonl"
+    evo.run("mmd", generations=1, children=1, log=log, search="population", progress=False)
+    frame = replay.load(log, progress=False)
+    figure = replay.plots.overview(frame)
+    assert "Lost: not drawn, as 'lost' of replay.figures" in " ".join(
+        figure.get_supxlabel().split()
+    )
+    assert figure.axes[0].get_title(loc="left").startswith("Best so far")
+    page = replay.site(log, tmp_path / "site").read_text()
+    assert "of replay.sections cannot be loaded: the package careless" in page
+    [group] = replay.reports.groups(replay.load_tables(log))
+    assert [each.title for each in replay.reports.sections(group)][-1] == "Lost"
+    with contextlib.closing(replay.explore(frame)) as tabs:
+        tabs.open("lost")
+        assert "the package careless" in tabs["lost"]._words.value

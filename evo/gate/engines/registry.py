@@ -58,7 +58,7 @@ def register_engine(engine: Engine) -> None:
 
 def find_engine(name: str) -> Engine:
     """Returns the engine of a name; EngineError if there is none."""
-    known = {**plugged_in("evo.engines"), **ENGINES}
+    known = plugged_in("evo.engines", ENGINES)
     if name not in known:
         hint = meant(str(name), known)
         listed = ", ".join(sorted(known))
