@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,8 +28,28 @@ Texts = Sequence[str]
 Keys = Sequence[Hashable]
 
 
+class _OfOneLength:
+    """A mark whose columns have one value for each of its places."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in self.columns}
+        counts = {
+            name: len(each)
+            for name, each in given.items()
+            if each is not None and not isinstance(each, str) and hasattr(each, "__len__")
+        }
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
+            raise ValueError(
+                f"{type(self).__name__}: expected as many values in each of "
+                f"{', '.join(counts)}, but {listed}"
+            )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Line:
+class Line(_OfOneLength):
     """A curve, and its band from `low` to `high`.
 
     Attributes:
@@ -63,10 +83,11 @@ class Line:
     hover: bool = True
     stated: Mapping[str, Numbers] | None = None
     kind: Literal["line"] = "line"
+    columns: ClassVar[tuple[str, ...]] = ("x", "y", "low", "high", "texts")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Clickable:
+class Clickable(_OfOneLength):
     """A mark whose places (points, bars or lines) have tooltips and can be clicked.
 
     Attributes:
@@ -113,6 +134,19 @@ class Points(Clickable):
     label: str = ""
     stated: Mapping[str, Numbers] | None = None
     kind: Literal["points"] = "points"
+    columns: ClassVar[tuple[str, ...]] = (
+        "x",
+        "y",
+        "x_low",
+        "x_high",
+        "y_low",
+        "y_high",
+        "color",
+        "size",
+        "texts",
+        "keys",
+        "labels",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,6 +171,7 @@ class Bars(Clickable):
     opacity: float = 1.0
     label: str = ""
     kind: Literal["bars"] = "bars"
+    columns: ClassVar[tuple[str, ...]] = ("x0", "x1", "y", "color", "thickness", "texts", "keys")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -245,7 +280,7 @@ class Spans(Clickable):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Segments:
+class Segments(_OfOneLength):
     """Lines from one place to another.
 
     Attributes:
@@ -269,10 +304,11 @@ class Segments:
     dash: str = ""
     turn: Numbers | None = None
     kind: Literal["segments"] = "segments"
+    columns: ClassVar[tuple[str, ...]] = ("x0", "y0", "x1", "y1", "color", "turn")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Discs:
+class Discs(_OfOneLength):
     """Circles in the units of the axes, which are equal.
 
     Attributes:
@@ -289,10 +325,11 @@ class Discs:
     color: str = "ink"
     opacity: float = 0.25
     kind: Literal["discs"] = "discs"
+    columns: ClassVar[tuple[str, ...]] = ("x", "y", "r")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Area:
+class Area(_OfOneLength):
     """A polygon.
 
     Attributes:
@@ -307,6 +344,7 @@ class Area:
     color: str = "ink"
     opacity: float = 0.0
     kind: Literal["area"] = "area"
+    columns: ClassVar[tuple[str, ...]] = ("x", "y")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,11 +143,19 @@ def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
     Returns:
         One row per cell, with the columns `row` and those of `Cell`.
 
+    Raises:
+        ValueError: The unit of a cell is not one of those that tables print.
+
     Example:
         >>> cell = replay.reports.Cell("gain", 0.1, 0.0, 0.2, 6, "difference")
         >>> replay.reports.stack({"4": [cell]})["value"].tolist()
         [0.1]
     """
+    for cell in (cell for cells in rows.values() for cell in cells):
+        if cell.unit not in UNITS:
+            raise ValueError(
+                f"{cell.quantity}: expected a unit out of {', '.join(UNITS)}, got {cell.unit!r}"
+            )
     return pd.DataFrame(
         [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
     )

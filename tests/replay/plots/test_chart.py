@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from replay.plots.chart import Chart, pack
-from replay.plots.marks import RAMP, Bars, Cells, Line, Points, Rule
+from replay.plots.marks import RAMP, Area, Bars, Cells, Discs, Line, Points, Rule, Segments
 from replay.plots.panel import Axis, Panel
 
 
@@ -64,3 +64,23 @@ def test_the_ramp_is_cividis():
 
     wanted = colormaps["cividis"](np.linspace(0, 1, len(RAMP)))[:, :3]
     assert np.abs(np.array([to_rgb(each) for each in RAMP]) - wanted).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("mark", "columns"),
+    [
+        (Line, {"x": [1, 2], "y": [1, 2, 3]}),
+        (Line, {"x": [1, 2], "y": [1, 2], "low": [0]}),
+        (Points, {"x": np.arange(2), "y": [1, 2], "texts": ["one"]}),
+        (Points, {"x": [1, 2], "y": [1, 2], "color": ["ink"]}),
+        (Bars, {"x0": [0], "x1": [1, 2], "y": [0]}),
+        (Segments, {"x0": [0], "y0": [0], "x1": [1], "y1": [1, 2]}),
+        (Discs, {"x": [0], "y": [0], "r": [1, 2]}),
+        (Area, {"x": [0, 1, 2], "y": [0, 1]}),
+    ],
+)
+def test_columns_of_a_mark_that_differ_in_length_are_refused(mark, columns):
+    with pytest.raises(ValueError, match=f"{mark.__name__}: expected as many values .*, but x"):
+        mark(**columns)
+    cut = {name: values[:1] for name, values in columns.items()}
+    mark(**cut)

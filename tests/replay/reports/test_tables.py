@@ -53,3 +53,8 @@ def test_every_form_holds_every_number(form: str) -> None:
 def test_json_is_json() -> None:
     cells = json.loads(FORMATS["json"](sections()))["cells"]
     assert [cell["value"] for cell in cells] == [320, 0.75, 64, 0.75]
+
+
+def test_a_unit_that_no_table_prints_is_refused_where_the_cells_are_stacked():
+    with pytest.raises(ValueError, match=r"distance: expected a unit out of fitness.*'parsecs'"):
+        stack({"all": [exact("distance", 3.0, 4, "parsecs")]})
