@@ -16,7 +16,7 @@ from replay.explorers.paper import on_axes
 from replay.explorers.widgets import choice, naming
 from replay.logs.frames import models_apart
 from replay.plots.chart import Chart
-from replay.plots.registry import draws, figures
+from replay.plots.registry import drawn_on, draws, figures
 from replay.plots.scripts import picture_of
 from replay.plots.style import Theme
 
@@ -140,7 +140,7 @@ class PanelView:
         draw = self.draw
         if draw is None:
             return self.chart.figure(theme)
-        return on_axes(lambda ax: draw(ax=ax, theme=theme), HEIGHT, theme)
+        return on_axes(lambda ax: draw(**drawn_on(draw, ax, theme)), HEIGHT, theme)
 
 
 def view_of(
@@ -150,7 +150,7 @@ def view_of(
     if not draws(make):
         return PanelView(make(frame, **settings))
     draw = functools.partial(make, frame, **settings)
-    picture = picture_of(on_axes(lambda ax: draw(ax=ax, theme=theme), HEIGHT, theme))
+    picture = picture_of(on_axes(lambda ax: draw(**drawn_on(draw, ax, theme)), HEIGHT, theme))
     return PanelView(Chart(picture=picture, title=name), draw)
 
 

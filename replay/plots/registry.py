@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -25,9 +26,9 @@ HEIGHT = 4.6  # inches of a row of figures
 GroupFigure = Callable[..., Any]
 """Makes the chart of runs of one task and model, rows of `replay.load`.
 
-Its first argument is the frame. If it has an argument `ax`, it is called with `ax` and `theme` and
-draws on the axes, and is shown as a still picture. A ValueError stands in the place of the figure,
-as a sentence under the figure's name.
+Its first argument is the frame. If it has an argument `ax`, it is called with that, and with
+`theme` if it has that, too, and draws on the axes; it is shown as a still picture. A ValueError
+stands in the place of the figure, as a sentence under its name.
 """
 
 
@@ -68,8 +69,39 @@ the page of a protocol, and `overview` in a notebook."""
 
 
 def figures() -> dict[str, GroupFigure]:
-    """Returns every figure by name: those of `FIGURES`, and of packages that add some."""
-    return with_refusals(plugged_in("replay.figures", FIGURES))
+    """Returns every figure by name: those of `FIGURES`, and of packages that add some.
+
+    What a figure of others does to its frame stays its own, and its failure is a ValueError, which
+    is the reason why it is not drawn.
+    """
+    known = with_refusals(plugged_in("replay.figures", FIGURES))
+    built_in = {*FIGURES.built_in.values()}
+    return {
+        name: each if each in built_in else _guarded(name, each) for name, each in known.items()
+    }
+
+
+def _guarded(name: str, figure: GroupFigure) -> GroupFigure:
+    """A figure that somebody added."""
+
+    @functools.wraps(figure)
+    def guarded(frame: pd.DataFrame, **how: Any) -> Any:
+        try:
+            made = figure(frame.copy(), **how)
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"the function of the figure {name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        if not how and not isinstance(made, Chart):
+            raise ValueError(
+                f"expected the function of the figure {name!r} to return a replay.plots.Chart, or "
+                f"to have arguments `ax` and `theme` and draw, got {type(made).__name__}"
+            )
+        return made
+
+    return guarded
 
 
 def draws(figure: GroupFigure) -> bool:
@@ -77,11 +109,18 @@ def draws(figure: GroupFigure) -> bool:
     return "ax" in inspect.signature(figure).parameters
 
 
+def drawn_on(figure: Callable[..., Any], ax: Axes, theme: Theme) -> dict[str, Any]:
+    """The arguments by which a figure draws on axes: its theme only where it takes one."""
+    known = inspect.signature(figure).parameters
+    any_name = any(each.kind is each.VAR_KEYWORD for each in known.values())
+    return {"ax": ax, "theme": theme} if "theme" in known or any_name else {"ax": ax}
+
+
 def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
     """Draws a figure on axes, or its name and the reason why it cannot be drawn."""
     try:
         if draws(figure):
-            figure(frame, ax=ax, theme=theme)
+            figure(frame, **drawn_on(figure, ax, theme))
         else:
             figure(frame).draw(ax, theme)
     except ValueError as error:

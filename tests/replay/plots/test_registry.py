@@ -1,0 +1,84 @@
+"""Figures that somebody added: what they may do, and what becomes of their mistakes."""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from synthetic_runs import chain_runs
+
+import replay
+from replay.plots.registry import FIGURES, figures
+from replay.reports.site import figure_of_group
+
+
+@pytest.fixture
+def added() -> Iterator[Callable[[Callable[..., Any]], str]]:
+    """Adds a figure for the length of a test, and returns its name."""
+
+    def add(figure: Callable[..., Any]) -> str:
+        FIGURES["mine"] = figure
+        return "mine"
+
+    yield add
+    FIGURES.data.pop("mine", None)
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def runs() -> pd.DataFrame:
+    frame, _ = chain_runs(sizes=(2,), budget=8, seeds=range(3))
+    return frame
+
+
+def test_what_a_figure_does_to_its_frame_stays_its_own(added, runs) -> None:
+    def spoiling(frame):
+        frame["best_fitness"] = -1.0
+        return replay.plots.charts.trajectories(frame)
+
+    added(spoiling)
+    before = runs.copy()
+    replay.plots.overview(runs)
+    pd.testing.assert_frame_equal(runs, before)
+
+
+def failing(frame):
+    raise KeyError("nope")
+
+
+def returning_nothing(frame):
+    return None
+
+
+def returning_a_figure(frame):
+    return plt.figure()
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        (failing, "the function of the figure 'mine' failed: KeyError: 'nope'"),
+        (returning_nothing, "to return a replay.plots.Chart .* got NoneType"),
+        (returning_a_figure, "to return a replay.plots.Chart .* got Figure"),
+    ],
+)
+def test_a_figure_that_errs_is_a_sentence_in_its_place(added, runs, figure, words) -> None:
+    name = added(figure)
+    with pytest.raises(ValueError, match=words.replace(" .* ", ".*")):
+        figures()[name](runs)
+    drawn = replay.plots.overview(runs)
+    assert "Mine: not drawn" in " ".join(text.get_text() for text in drawn.texts)
+    [data] = re.findall(r'data-chart="([^"]+)"', figure_of_group(name, figures()[name], runs))
+    assert "Mine: not drawn" in base64.b64decode(data).decode()
+
+
+def test_a_figure_on_axes_needs_no_theme(added, runs) -> None:
+    def plain(frame, ax):
+        ax.set_title("mine", loc="left")
+
+    added(plain)
+    titles = [ax.get_title(loc="left") for ax in replay.plots.overview(runs).axes]
+    assert "mine" in titles
