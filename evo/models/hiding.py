@@ -49,8 +49,8 @@ def _forms_of(
 ) -> tuple[re.Pattern[bytes], tuple[re.Pattern[bytes], ...], tuple[bytes, ...]]:
     """Returns what matches the key with characters escaped, or coded, and how it looks else."""
     raw = key.encode()
-    # Backslashes before the first are many in a text that is made to be slow; they stay.
-    escaped = re.compile((_escapes(key[0], 1) + "".join(map(_escapes, key[1:]))).encode())
+    # Backslashes before the first are many in a text that is made to be slow; further ones stay.
+    escaped = re.compile((_escapes(key[0], 2) + "".join(map(_escapes, key[1:]))).encode())
     coded = [
         _SPACED.join(f"{byte:02x}" for byte in raw),
         r"\s*,\s*".join(map(str, raw)).join((r"(?<!\d)", r"(?!\d)")),

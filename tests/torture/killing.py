@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from evo.gate.server import OfflineServer
+from evo.logs.locks import lock
 
 SERVED = """
 ["served"]
@@ -26,8 +27,9 @@ PROCESSES.set_forkserver_preload(["evo.cli", "evo.runs.fork", "openai", "evo.san
 
 def seen_by(request_log: Path) -> list[int]:
     """Seeds of the requests that the server answered."""
-    lines = request_log.read_text().splitlines() if request_log.exists() else []
-    return [json.loads(line)["seed"] for line in lines]
+    text = request_log.read_text() if request_log.exists() else ""
+    whole = text.splitlines(keepends=True)
+    return [json.loads(line)["seed"] for line in whole if line.endswith("\n")]  # one may be halfway
 
 
 def lines_of(folder: Path) -> int:
@@ -59,6 +61,15 @@ def start(command: list[str], output: str) -> multiprocessing.process.BaseProces
     return process
 
 
+def until_free(folder: Path) -> None:
+    """Waits while a process that was being started when its parent was killed holds a log."""
+    deadline = time.monotonic() + 5
+    for path in folder.rglob("*.jsonl"):
+        with path.open("r+b") as file:
+            while not lock(file.fileno(), wait=False) and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+
 def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> bool:
     """Kills a command some seconds after it logged so many lines; whether it ended before."""
     goal = lines_of(folder) + lines
@@ -70,6 +81,7 @@ def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> 
         process.kill()
         process.join()
         assert process.exitcode in (0, -9), output.read()
+        until_free(folder)
         return process.exitcode == 0
 
 

@@ -148,7 +148,7 @@ def test_too_few_cells_and_mixed_tasks_are_refused():
     with pytest.raises(ValueError, match="at least two T for each of at least two N"):
         fit_bilinear(frame[frame["children"] == 1])
     mixed = pd.concat([frame, frame.assign(task="other", run=frame["run"] + "-b")])
-    with pytest.raises(ValueError, match="select one"):
+    with pytest.raises(ValueError, match="select some"):
         fit_bilinear(mixed)
 
 
