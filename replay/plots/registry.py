@@ -68,6 +68,9 @@ FIGURES: Registry[GroupFigure] = Registry(
 the page of a protocol, and `overview` in a notebook."""
 
 
+_OURS = frozenset(FIGURES.built_in.values())
+
+
 def figures() -> dict[str, GroupFigure]:
     """Returns every figure by name: those of `FIGURES`, and of packages that add some.
 
@@ -75,10 +78,7 @@ def figures() -> dict[str, GroupFigure]:
     is the reason why it is not drawn.
     """
     known = with_refusals(plugged_in("replay.figures", FIGURES))
-    built_in = {*FIGURES.built_in.values()}
-    return {
-        name: each if each in built_in else _guarded(name, each) for name, each in known.items()
-    }
+    return {name: each if each in _OURS else _guarded(name, each) for name, each in known.items()}
 
 
 def _guarded(name: str, figure: GroupFigure) -> GroupFigure:
