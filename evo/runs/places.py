@@ -50,7 +50,7 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
         )
     known = read_begun(path)
     if known is not None and (other := differing(known.header, header)):
-        if only_code_differs(known.header, header):
+        if _only_code_differs(known.header, header):
             raise LogError(
                 f"{path}: exists already, and the code of its search has changed since; "
                 f"evo.resume({str(path)!r}, search=...) goes on with the code as it is now, "
@@ -91,7 +91,7 @@ def differing(there: Header, here: Header) -> str:
     return "; ".join(parts)
 
 
-def only_code_differs(there: Header, here: Header) -> bool:
+def _only_code_differs(there: Header, here: Header) -> bool:
     """Whether two runs differ by nothing but the source of their search."""
     one, other = there.search, here.search
     if one is None or other is None or differences(there, here) != ["search"]:

@@ -26,7 +26,7 @@ LISTED = 300
 Hop = Literal["child", "improvement", "failure"]
 
 UNKNOWN = "unknown"
-"""The status of a child of which an imported log does not say it."""
+"""Status of a child whose imported log states none."""
 
 NAMED = (*STATUSES, UNKNOWN)
 """The names of statuses, by the numbers of `RunData.status`."""

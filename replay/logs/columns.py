@@ -22,7 +22,7 @@ SETTINGS = frozenset({
 """Columns that say what a run, or a row of it, was made with."""
 
 REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
-"""Columns that are sums of what the endpoint reported, as far as it did."""
+"""Columns of tokens that the endpoint reported, summed; what it left out is not in them."""
 
 SPENT = (
     *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),

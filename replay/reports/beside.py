@@ -51,7 +51,7 @@ class Beside:
 
     @property
     def tools(self) -> list[Followed]:
-        """What other tools write, as far as it could be read."""
+        """The runs of other tools that could be read."""
         return list(self._tools.values())
 
     def look(self) -> None:
@@ -124,7 +124,7 @@ class Beside:
 
 
 def _rows(log: GateLog) -> Iterator[tuple[str, ...]]:
-    """What each client's requests came to."""
+    """Calls, tokens and dollars of each client."""
     frame = calls_of([log])
     if frame.empty:
         yield ("none yet", *["0"] * 4, "0", "")
