@@ -53,20 +53,25 @@ class Registry(UserDict[str, Entry]):
     Args:
         what: What messages call an entry.
         built_in: The entries of this package.
+        taken: Names of what is built in and no entry.
 
     Attributes:
         built_in: As given.
+        taken: The names of all that is built in.
     """
 
-    def __init__(self, what: str, built_in: Mapping[str, Entry]) -> None:
+    def __init__(
+        self, what: str, built_in: Mapping[str, Entry], taken: Collection[str] = ()
+    ) -> None:
         self.what, self.built_in = what, dict(built_in)
+        self.taken = (*self.built_in, *taken)
         super().__init__(built_in)
 
     def __setitem__(self, name: str, entry: Entry) -> None:
-        if name in self.built_in and entry is not self.built_in[name]:
+        if name in self.taken and entry is not self.built_in.get(name):
             raise ValueError(
                 f"{name!r} is the name of a built-in {self.what}: expected a name other than "
-                f"{', '.join(self.built_in)}; replace({name!r}, ...) of this registry replaces it "
+                f"{', '.join(self.taken)}; replace({name!r}, ...) of this registry replaces it "
                 "on purpose"
             )
         super().__setitem__(name, entry)
@@ -144,7 +149,7 @@ def plugged_in(
         The entries; looking one up raises PluginError if it cannot be loaded.
     """
     known = {} if known is None else known
-    taken = {*taken, *(known.built_in if isinstance(known, Registry) else ())}
+    taken = {*taken, *(known.taken if isinstance(known, Registry) else ())}
     points: dict[str, EntryPoint] = {}
     for point in _points(group):
         first = points.get(point.name)
@@ -189,17 +194,36 @@ def _refusing(error: PluginError) -> Callable[..., None]:
     return refuse
 
 
+def guarded(what: str, name: str, function: Callable[..., Made]) -> Callable[..., Made]:
+    """Returns a function that somebody added; its failure of any kind is a ValueError naming it."""
+
+    @functools.wraps(function)
+    def called(*given: Any, **how: Any) -> Made:
+        try:
+            return function(*given, **how)
+        except ValueError:
+            raise
+        except Exception as error:  # a stranger's function may raise anything
+            raise ValueError(
+                f"the function of the {what} {name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+
+    return called
+
+
 def find_named(
     what: str,
     given: str | Callable[..., Made],
     known: Mapping[str, Callable[..., Made]],
     parameters: Mapping[str, object],
     common: Sequence[str],
+    aliases: Collection[str] = (),
 ) -> Callable[..., Made]:
     """Returns what a name stands for, or what can be called as it is, with parameters set.
 
-    `what` is how messages call it, `common` the arguments that whoever calls it gives. ValueError:
-    nothing has that name; TypeError: no callable either, or a parameter that it has not, or needs.
+    `what` is how messages call it, `common` the arguments that whoever calls it gives, `aliases`
+    further names, which the caller has replaced by what they stand for. ValueError: nothing has
+    that name; TypeError: no callable either, or a parameter that it has not, or needs.
     """
     if not isinstance(given, str) and not callable(given):
         raise MistakenType(
@@ -207,8 +231,9 @@ def find_named(
             f"{given!r}"
         )
     if isinstance(given, str) and given not in known:
-        hint = meant(given, known)
-        raise ValueError(f"expected a {what} out of {sorted(known)}, got {given!r}{hint}")
+        listed = sorted({*known, *aliases})
+        hint = meant(given, listed)
+        raise ValueError(f"expected a {what} out of {listed}, got {given!r}{hint}")
     build = known[given] if isinstance(given, str) else given
     if isinstance(given, str) or parameters or isinstance(build, functools.partial):
         name = given if isinstance(given, str) else name_in(known, build)

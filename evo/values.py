@@ -22,6 +22,7 @@ import msgspec
 from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
+from evo.parsing import parsed
 from evo.plugins import MistakenType, meant, plugged_in
 
 T = TypeVar("T")
@@ -76,6 +77,8 @@ class Kind(Generic[T]):
             name, known = fields.pop("name", None), self._classes()
             if name not in known:
                 hint = meant(str(name), known)
+                if ".py" in str(name):
+                    hint = f"; give a {self.what} of your own itself, an instance of its class"
                 raise ValueError(f"unknown {self.what} {name!r}: one of {', '.join(known)}{hint}")
             return self._build(name, known[name], fields)
         if not self.has(given):
@@ -188,6 +191,8 @@ class Kind(Generic[T]):
                 found: T = msgspec.convert(fields, made)
         except (msgspec.ValidationError, TypeError) as error:
             raise ValueError(f"{self.what} {name!r}: its fields do not fit: {error}") from None
+        if lack := self._lack(found):
+            raise ValueError(f"{self.what} {name!r}: {lack.removeprefix('; it ')}")
         if unknown := _unknown(fields, fields_of(found)):
             known = ", ".join(fields_of(found))
             raise ValueError(f"{self.what} {name!r}: unknown field {unknown!r}, known: {known}")
@@ -274,7 +279,7 @@ def _belongs(owner: type, package: str) -> bool:
 
 
 def _code(source: str) -> str:
-    tree = ast.parse(textwrap.dedent(source))
+    tree = parsed(textwrap.dedent(source))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]

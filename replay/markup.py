@@ -54,6 +54,22 @@ def page(title: str, body: str, *, script: str = "", connect: bool = False) -> s
     )
 
 
+def card(first: str, then: str, details: str = "", table: str = "") -> str:
+    """A result in a cell: its verdict, what it rests on below, and the rest folded away.
+
+    Args:
+        first: The verdict, a sentence.
+        then: Its n, and what would change it.
+        details: Further lines.
+        table: HTML, which stands open.
+    """
+    text = f"<p><strong>{html.escape(first)}</strong><br>{html.escape(then)}</p>{table}"
+    if not details:
+        return text
+    lines = "<br>".join(html.escape(line) for line in details.splitlines())
+    return f"{text}<details><summary>details</summary><p>{lines}</p></details>"
+
+
 def middle_cut(text: str, most: int) -> str:
     """A name of at most so many characters, cut in its middle: names differ at their ends.
 

@@ -28,9 +28,14 @@ settings.load_profile("ours")
 # tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The workers of pytest share the machine: each starts one sandbox, not one for every core.
+# The workers of pytest share the machine: each starts one sandbox, not one for every core, and
+# threads of BLAS that wait for work would spin on the cores that the other workers need.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.cpu_count = lambda: 1
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# What checks formats in notebooks parses 38 grammars where this can be imported, for 10 seconds.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 sys.path.insert(0, str(Path(__file__).parent))
 

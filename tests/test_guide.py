@@ -31,8 +31,10 @@ from evo.searches import SEARCHES
 from replay import plots
 from replay.cli.entry import COMMANDS as REPLAY
 from replay.explorers.panels import PANELS
+from replay.importers import IMPORTERS
+from replay.reports import SECTIONS
 
-REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES, PANELS)
+REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES, PANELS, SECTIONS, IMPORTERS)
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "notebooks" / "guide"

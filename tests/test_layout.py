@@ -72,6 +72,7 @@ ROWS = {
         *(
             "neighbours",
             "keyed",
+            "parsing",
             "plugins",
             "logs",
             "values",
@@ -97,7 +98,16 @@ ROWS = {
         "__main__",
     ),
     "replay": (
-        *("warmup", "logs", "markup", "importers", "statistics", "simulation", "planning"),
+        *(
+            "warmup",
+            "progress",
+            "logs",
+            "markup",
+            "importers",
+            "statistics",
+            "simulation",
+            "planning",
+        ),
         *("claims", "plots", "explorers", "reports", "cli", "__main__"),
     ),
 }
@@ -118,11 +128,11 @@ ONLY = {
     "replay.importers": {"logs"},
     "replay.statistics": set(),
     "replay.simulation": {"logs", "statistics"},
-    "replay.planning": {"logs", "statistics", "simulation"},
+    "replay.planning": {"logs", "markup", "statistics", "simulation"},  # results show themselves
 }
 """Folders that keep to some of those before them, besides the loose modules of `ANYWHERE`."""
 
-ANYWHERE = {"capture", "neighbours", "keyed", "plugins", "values", "warmup"}
+ANYWHERE = {"capture", "neighbours", "keyed", "parsing", "plugins", "progress", "values", "warmup"}
 
 
 def room(name: str) -> str:

@@ -23,6 +23,7 @@ from evo.capture.sources import (
     raw_function,
 )
 from evo.logs.keys import holds_key
+from evo.parsing import parsed
 
 _ADVICE = "build it inside the function, or pass it as an argument"
 
@@ -343,7 +344,7 @@ class _Module:
         """
         if not isinstance(source, FunctionType):
             return text
-        node = next(n for n in ast.walk(ast.parse(text)) if isinstance(n, _Defs))
+        node = next(n for n in ast.walk(parsed(text)) if isinstance(n, _Defs))
         pairs = list(zip(node.args.defaults, source.__defaults__ or (), strict=False))
         given = source.__kwdefaults__ or {}
         pairs += [
@@ -389,7 +390,7 @@ def _undecorated(definition: Definition) -> Definition:
     node = definition.node
     lines = definition.text.split("\n")
     text = "\n".join(lines[node.lineno - 1 :])
-    return Definition(ast.parse(text).body[0], text)  # type: ignore[arg-type]
+    return Definition(parsed(text).body[0], text)  # type: ignore[arg-type]
 
 
 def _closure(name: str, text: str, defined: str, renamed: Mapping[str, str]) -> str:
@@ -399,7 +400,7 @@ def _closure(name: str, text: str, defined: str, renamed: Mapping[str, str]) -> 
     if not defined:
         body = f"    return {text}\n"
     else:
-        inside = lines_inside_texts(ast.parse(text))
+        inside = lines_inside_texts(parsed(text))
         lines = text.rstrip().split("\n")
         body = "".join(
             f"{line}\n" if number in inside or not line else f"    {line}\n"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evo.capture.sources import Definition
+from evo.parsing import parsed
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Names:
 def names_in(definition: Definition) -> Names:
     """Returns the names that a definition uses and does not define, in order of appearance."""
     found = Names()
-    tree = ast.parse(definition.text)
+    tree = parsed(definition.text)
     for each in _annotations(tree):
         found.mentioned |= dict.fromkeys(n.id for n in ast.walk(each) if isinstance(n, ast.Name))
     outer = [name for n in ast.walk(tree) if isinstance(n, ast.Nonlocal) for name in n.names]
@@ -40,7 +41,7 @@ def names_in(definition: Definition) -> Names:
         found.changed = outer
         return found
     _look(table, found)
-    order = {n.id: n for n in ast.walk(ast.parse(definition.text)) if isinstance(n, ast.Name)}
+    order = {n.id: n for n in ast.walk(parsed(definition.text)) if isinstance(n, ast.Name)}
     found.needed = {name: None for name in order if name in found.needed} | found.needed
     found.mentioned = {name: None for name in found.mentioned if name not in found.needed}
     found.attributes = list(dict.fromkeys(filter(None, map(_dotted, ast.walk(tree)))))
@@ -51,7 +52,7 @@ def quoted_annotations(definition: Definition, names: set[str]) -> str:
     """Returns the text with those annotations in quotes, never evaluated, that hold a name."""
     lines = definition.text.encode().split(b"\n")
     annotations = sorted(
-        _annotations(ast.parse(definition.text)), key=lambda e: (e.lineno, e.col_offset)
+        _annotations(parsed(definition.text)), key=lambda e: (e.lineno, e.col_offset)
     )
     for each in reversed(annotations):
         held = {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}

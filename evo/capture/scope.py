@@ -65,13 +65,21 @@ def _functions_of(cls: object) -> Iterator[FunctionType]:
             yield function
 
 
+def _public_package(module: str) -> str | None:
+    """The package of a private module of the standard library, which other Pythons may lack."""
+    package, private, _ = module.partition("._")
+    known = package.partition(".")[0] in sys.stdlib_module_names
+    return package if private and known else None
+
+
 def place_of(value: object, name: str) -> tuple[str, str] | None:
     """Returns an installed module and the name there of a function, class or instance."""
     if isinstance(value, FunctionType | type):
         module = value.__module__
         if not module or not is_installed(module):
             return None
-    stated = [getattr(value, "__module__", None), type(value).__module__.partition(".")[0]]
+    own = getattr(value, "__module__", None)
+    stated = [_public_package(own or ""), own, type(value).__module__.partition(".")[0]]
     names = dict.fromkeys([str(getattr(value, "__name__", name)), name])
     for module in filter(None, stated):
         for each in names:

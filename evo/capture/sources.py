@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 
-_IS_CELL = re.compile(r"ipykernel|ipython-input").search  # how IPython calls its cells
+from evo.parsing import parsed
+
+is_cell = re.compile(r"ipykernel|ipython-input").search  # how IPython calls its cells
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
@@ -103,7 +105,7 @@ def _of_function(function: FunctionType) -> Definition | None:
     if source is None:
         return None
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(_parsed(source)):
+    for node in ast.walk(_tree_of(source)):
         if isinstance(node, wanted) and _is_of(node, code):
             _check_unchanged(function, source)
             return _cut_out(node, source)
@@ -118,9 +120,20 @@ def _is_of(node: ast.AST, code: CodeType) -> bool:
         parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = tuple(each.arg for each in parameters)
         count = code.co_argcount + code.co_kwonlyargcount
-        return place in places and names == code.co_varnames[:count]
+        if names != code.co_varnames[:count]:
+            return False
+        return place in places or ({*places} == {(node.lineno, 0)} and _compiles_to(node, code))
     first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])  # type: ignore[attr-defined]
     return getattr(node, "name", None) == code.co_name and first == code.co_firstlineno
+
+
+def _compiles_to(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether a lambda compiles to a code: Python 3.12 stores no place of a constant."""
+    own = [
+        c for c in compile(ast.Expression(node), "", "eval").co_consts if isinstance(c, CodeType)
+    ]
+    alike = own[-1].co_code == code.co_code  # before it stand the lambdas among its defaults
+    return alike and repr(own[-1].co_consts) == repr(code.co_consts)
 
 
 def _check_unchanged(function: FunctionType, source: str) -> None:
@@ -155,7 +168,7 @@ def _constants(code: CodeType) -> set[tuple[str, str]]:
 
 def _of_class(cls: type) -> Definition | None:
     for source in _sources_of_class(cls):
-        nodes = [n for n, name in _classes(_parsed(source)) if name == cls.__qualname__]
+        nodes = [n for n, name in _classes(_tree_of(source)) if name == cls.__qualname__]
         fitting = [node for node in nodes if _fits(node, cls)]
         if fitting:
             return _cut_out(fitting[-1], source)
@@ -169,7 +182,7 @@ def _sources_of_class(cls: type) -> Iterator[str]:
     """
     path = getattr(sys.modules.get(cls.__module__), "__file__", None)
     files = [each.__code__.co_filename for each in _methods(cls)] + ([path] if path else [])
-    files += [name for name in reversed(linecache.cache) if _IS_CELL(name)]
+    files += [name for name in reversed(linecache.cache) if is_cell(name)]
     for name in dict.fromkeys(files):
         if (text := _text_of(name)) is not None:
             yield text
@@ -214,13 +227,11 @@ def _text_of(file: str) -> str | None:
 
 
 @functools.lru_cache(64)
-def _parsed(source: str) -> ast.AST:
-    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+def _tree_of(source: str) -> ast.AST:
     try:
-        tree: ast.AST = compile(source, "<source>", "exec", flags, dont_inherit=True)
+        return parsed(source, "<source>", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError):
         return ast.Module([], [])
-    return tree
 
 
 @functools.lru_cache(64)
@@ -236,7 +247,7 @@ def _cut_out(node: Node, source: str) -> Definition:
     if isinstance(node, ast.Lambda):
         segment = ast.get_source_segment(source, node) or ast.unparse(node)
         text = segment if "\n" not in segment else ast.unparse(node)
-        return Definition(ast.parse(text, mode="eval").body, text)  # type: ignore[arg-type]
+        return Definition(parsed(text).body[0].value, text)  # type: ignore[attr-defined]
     lines = source.split("\n")
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     inside = lines_inside_texts(node)
@@ -246,7 +257,7 @@ def _cut_out(node: Node, source: str) -> Definition:
         for number, line in enumerate(lines[first - 1 : node.end_lineno], start=first)
     ]
     text = "\n".join(kept).rstrip() + "\n"
-    return Definition(ast.parse(text).body[0], text)  # type: ignore[arg-type]
+    return Definition(parsed(text).body[0], text)  # type: ignore[arg-type]
 
 
 def lines_inside_texts(tree: ast.AST) -> set[int]:

@@ -8,6 +8,7 @@ import functools
 import gc
 import importlib
 import io
+import os
 import re
 import signal
 import sys
@@ -157,6 +158,10 @@ def make_app(name: str, text: str) -> cyclopts.App:
     return app
 
 
+STANDARD_ERROR = 2
+"""The last of the descriptors of standard streams."""
+
+
 class _Plain(io.TextIOBase):
     """Standard output on which control characters are escaped, whoever's text holds them."""
 
@@ -183,6 +188,19 @@ class _Plain(io.TextIOBase):
         return self._inner.encoding
 
 
+def _open_what_is_closed() -> None:
+    """Opens the null device for standard streams that are closed, as those of a service may be.
+
+    Else what is printed would be a failure, and a log could get the descriptor of one of them.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
+
+
 def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> int:
     """Runs a command's work; mistakes and failures become one line and an exit code.
 
@@ -192,6 +210,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
         stopped: What to print if the work is stopped after it has begun to write.
     """
     WRITTEN.clear()
+    _open_what_is_closed()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {plain_text(str(message))}", file=sys.stderr)

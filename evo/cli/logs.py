@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from evo.cli.options import Flag, LogPaths, Output
+from evo.cli.folders import RESCORED, best_of, find_logs, logs_with_programs, no_program
+from evo.cli.options import Flag, LogPaths, Output, OwnFilters, OwnSearch
+from evo.cli.own import make_known
 from evo.cli.tables import FAILURE, number, table, writable
 from evo.logs.escapes import plain_text
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from evo.logs.records import AnyCall, Header
     from evo.runs.progress import Tally
 
-RESCORED = "evo rescore"
 QUANTILES = (0.5, 0.9, 0.99)
 LONGEST = 150  # characters of a message that `evo show` prints
 MOST_MESSAGES = 8  # messages of failures that `evo show` prints
@@ -150,7 +151,9 @@ def show_gate(path: Path) -> None:
         ok = sum(each.attempt is not None and each.attempt.status == "ok" for each in calls)
         unknown = sum(each.attempt is None for each in calls)
         counts = (len(calls), ok, len(calls) - ok - unknown, unknown, kept)
-        rows.append((client, *counts, f"{tally.tokens:,.0f}", number(tally.dollars, ".4f")))
+        rows.append(
+            (client, *counts, number(tally.tokens, ",.0f", "unknown"), number(tally.dollars, ".4f"))
+        )
     print(
         table(
             rows,
@@ -240,7 +243,7 @@ def _model_row(log: Log, name: str, calls: Sequence[AnyCall]) -> tuple[object, .
     judged = [call.evaluation for call in calls if hasattr(call, "evaluation")]
     ok, tally = sum(each.status == "ok" for each in judged), _tally_of(calls, log.header)
     money = number(tally.dollars, ".4f", "unknown")
-    return (name, tally.calls, ok, len(judged) - ok, f"{tally.tokens:,.0f}", money)
+    return (name, tally.calls, ok, len(judged) - ok, number(tally.tokens, ",.0f", "unknown"), money)
 
 
 def _tally_of(calls: Sequence[AnyCall], header: Header) -> Tally:
@@ -258,42 +261,6 @@ def _latencies(call: AnyCall) -> list[float]:
     return [a.latency for a in call.attempts if a.latency is not None and not a.cached]
 
 
-def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
-    """Returns the logs that paths mean: logs themselves, and those in folders, or below them.
-
-    Args:
-        paths: Logs, folders, or journals of allocations, which stand for their arms.
-        everything: Return all logs in and below a folder, journals of allocations and the logs of
-            engines' gates included; a journal then stands for itself.
-    """
-    from evo.gate.log import ENGINE_LOG, without_engines
-    from evo.logs.journal import ENDINGS
-    from evo.studies.folders import ALLOCATION, EVENTS
-    from evo.studies.selection.base import AGENT
-
-    found: list[str] = []
-    for path in paths:
-        place = Path(path)
-        if place.name == ALLOCATION and not everything:
-            place = place.parent
-        if not place.is_dir():
-            found.append(path)
-            continue
-        others = {AGENT, EVENTS} if everything else {ALLOCATION, AGENT, EVENTS}
-        for inside in (place.rglob,) if everything else (place.glob, place.rglob):
-            files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
-            kept = {*without_engines(files)}
-            if everything:
-                kept |= {file for file in files if file.name == ENGINE_LOG}
-            logs = [str(file) for file in files if file in kept and file.name not in others]
-            if logs:
-                break
-        else:
-            raise ValueError(f"{path}: expected a log or a folder of logs, found no *.jsonl in it")
-        found += sorted(logs)
-    return found
-
-
 def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tuple[object, ...]:
     from numpy import quantile
 
@@ -304,36 +271,35 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
         tally.attempts,
         failures,
         tally.cached,
-        f"{tally.tokens:,.0f}",
+        number(tally.tokens, ",.0f", "unknown"),
         number(tally.dollars, ".4f"),
         *([f"{each:.2f}" for each in slow] or [""] * len(QUANTILES)),
         f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
     )
 
 
-def best(
-    log: Annotated[str, Parameter(name="LOG")], *, output: Output = None, value: Flag = False
-) -> int:
-    """Writes out the best program of a log.
+def best(logs: LogPaths, *, output: Output = None, value: Flag = False) -> int:
+    """Writes out the best program of a log, or of all logs of one task.
 
     Args:
-        log: The log.
+        logs: A log, or several and folders: the best program over their runs.
         output: File to write, or folder where the program is several files; by default standard
             output.
         value: Run the program once more, jailed, and keep its construction beside the log, so
             that pictures can show it.
     """
     from evo.logs.journal import LogError
-    from evo.logs.log import read_log
 
-    read = read_log(log)
+    read, chosen_from = best_of(logs)
     found = read.best
     if found.program is None:
-        raise LogError(f"{log}: a compact log holds no programs")
+        raise LogError(f"{read.path}: {no_program(read.header)}")
     if value:
         from evo.runs.playback import keep_best_value
 
-        print(f"{keep_best_value(log)}: the construction of its best program", file=sys.stderr)
+        print(
+            f"{keep_best_value(read.path)}: the construction of its best program", file=sys.stderr
+        )
     if output and read.header.task.program_files:
         from evo.tasks.several import write_files
 
@@ -346,7 +312,9 @@ def best(
             words = "control characters are escaped; -o FILE writes the program as it is"
             print(words, file=sys.stderr)
     where = f"generation {found.generation}, child {found.index}"
-    print(f"{where}: fitness {found.evaluation.fitness}", file=sys.stderr)
+    if chosen_from > 1:
+        where = f"the best of {chosen_from} logs is {read.path}, {where}"
+    print(f"{plain_text(where)}: fitness {found.evaluation.fitness}", file=sys.stderr)
     return 0
 
 
@@ -413,17 +381,27 @@ def compact(log: Annotated[str, Parameter(name="LOG")], *, output: Output = None
     return 0
 
 
-def rerun(logs: LogPaths, *, workers: int | None = None) -> int:
+def rerun(
+    logs: LogPaths,
+    *,
+    workers: int | None = None,
+    search: OwnSearch = None,
+    filters: OwnFilters = None,
+) -> int:
     """Plays logs again with themselves as the model; programs run jailed.
 
     Args:
-        logs: Logs that are not compact.
+        logs: Logs that are not compact, or folders of logs.
         workers: Evaluations at a time.
+        search: The search, if it is one of your own.
+        filters: A filter of your own; may be given several times.
     """
     from evo.runs.playback import rerun as play
 
+    make_known(search, filters)
+
     same = True
-    for path in logs:
+    for path in logs_with_programs(logs):
         outcome = play(path, workers=workers)
         print(outcome)
         same = same and outcome.same

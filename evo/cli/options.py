@@ -23,6 +23,7 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
+from evo.cli.own import FORM, known_name
 from evo.logs.types import JsonObject
 from evo.runs.options import (
     ControlOptions,
@@ -215,6 +216,12 @@ Resume = Annotated[bool, Parameter(negative="--no-resume")]
 LogPaths = Annotated[list[str], Parameter(name="LOG", negative=())]
 """Logs, one or more."""
 
+OwnSearch = Annotated[str | None, Parameter(name="--search", metavar=FORM)]
+"""A search of one's own that logs were made with."""
+
+OwnFilters = Annotated[list[str] | None, Parameter(name="--filter", metavar=FORM, negative=())]
+"""Filters of one's own that logs were made with."""
+
 Output = Annotated[Path | None, Parameter(name=("-o", "--output"))]
 """A file to write."""
 
@@ -282,7 +289,9 @@ TITLES: dict[type, str] = {
 COMMON = Group("Options", sort_key=0)
 """The group of the options that the short help shows."""
 
-PYTHON_ONLY = {"settings", "progress", "on_event", "listeners", "limits", "protocol", "condition"}
+PYTHON_ONLY = {
+    *("settings", "progress", "on_event", "listeners", "limits", "protocol", "condition", "stops"),
+}
 """Options of functions that the command line has not."""
 
 FLAGS = {
@@ -305,9 +314,10 @@ TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
     "cache": str | None,
     "evaluation_timeout": one(seconds_or_auto, metavar="NUMBER|auto"),
-    "filters": list[str] | None,
+    "filters": Annotated[list[str] | None, Parameter(metavar=f"NAME|{FORM}", negative=())],
     "models": list[str] | None,
     "instances": one(instance_range, metavar="COUNT"),
+    "search": Annotated[str, Parameter(metavar=f"NAME|{FORM}")],
     "search_set": many(assignments, metavar="NAME=VALUE"),
 }
 """Types on the command line that do not follow from those in Python."""
@@ -409,7 +419,10 @@ def _in_python(given: JsonObject, listed: Collection[str]) -> JsonObject:
         given["task"] = load_task(given["task"], **parts)
     if "search" in listed and given.keys() & {"search", "search_set"}:
         fields = given.pop("search_set", None) or {}
-        given["search"] = {"name": given.get("search", "greedy"), **fields}
+        name = known_name("search", str(given.get("search", "greedy")))
+        given["search"] = {"name": name, **fields}
+    if "filters" in listed and given.get("filters"):
+        given["filters"] = [known_name("filter", each) for each in given["filters"]]
     if "quiet" in listed:
         if (given.pop("backend", "local") == "dask") != ("scheduler" in given):
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from cyclopts import Parameter
 
+from evo.cli.folders import logs_with_programs, unfinished_logs
 from evo.cli.options import (
     FLAGS,
     Budget,
@@ -19,6 +20,8 @@ from evo.cli.options import (
     LogPaths,
     Number,
     Output,
+    OwnFilters,
+    OwnSearch,
     Resume,
     SearchSetOptions,
     Seed,
@@ -28,6 +31,7 @@ from evo.cli.options import (
     Timeout,
     takes,
 )
+from evo.cli.own import make_known
 from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
 from evo.runs.options import (
     ChangeOptions,
@@ -101,7 +105,7 @@ def run(
         dry_run: Call nothing; show what the runs may cost in calls, tokens, dollars and time.
     """
     from evo.cli.estimates import outlook
-    from evo.runs.estimate import estimate
+    from evo.runs.estimate import estimate, planned_runs
     from evo.runs.verbs import prepare_many, prepare_run
 
     if protocol is not None:
@@ -120,6 +124,10 @@ def run(
         raise ValueError("--log: goes with one seed; --log-dir takes several")
     if dry_run:
         print(estimate(task, seeds=seeds or [seed or 0], **options))
+        if budget:
+            print(
+                outlook(planned_runs(task, seeds or [seed or 0], **options), budget, in_waves=True)
+            )
         return 0
     if log is None:
         prepared = prepare_many(
@@ -180,23 +188,35 @@ def resume(
     *,
     model: str | None = None,
     budget: Budget = None,
+    search: OwnSearch = None,
+    filters: OwnFilters = None,
     **options: Unpack[ResumeOptions],
 ) -> int:
     """Continues killed runs, extends finished ones (-T), or continues sweeps.
 
     Args:
-        logs: Logs, or folders of sweeps alone.
+        logs: Logs; folders, whose unfinished runs all go on; or folders of sweeps and nothing else.
         model: Name of the model to call (default: the logged name).
         budget: Limit of what all logs hold and what is added, such as calls=512.
+        search: The search, if it is one of your own.
+        filters: A filter of your own; may be given several times.
     """
     from evo.cli.studies import go_on
     from evo.runs.signatures import options_in
     from evo.runs.verbs import resume_many
     from evo.studies.sweep.design import is_sweep
 
+    make_known(search, filters)
     sweeps = [path for path in logs if is_sweep(path)]
     if not sweeps:
-        return print_logs(resume_many(logs, model=model, budget=budget, **options))
+        goals = options_in(GoalOptions, options)
+        found = unfinished_logs(
+            logs, goals.get("generations"), finished=budget is not None or bool(goals)
+        )
+        if not found:
+            print(f"no run to continue in {', '.join(logs)}")
+            return 0
+        return print_logs(resume_many(found, model=model, budget=budget, **options))
     settings = options_in(SessionOptions, options)
     if len(sweeps) < len(logs) or model is not None or len(settings) < len(options):
         raise ValueError("expected logs, or folders of sweeps alone and without -T")
@@ -258,6 +278,7 @@ def grid(
     seeds: Seeds = None,
     budget: Budget = None,
     log_dir: str | None = None,
+    resume: Resume = True,
     **options: Unpack[GridOptions],
 ) -> int:
     """Makes runs of every split of C calls into T generations of N children.
@@ -268,6 +289,7 @@ def grid(
         seeds: Seeds of the runs (default: 40:50, which is 40 ... 49).
         budget: Limit of all runs together, such as calls=4096.
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
+        resume: Continue logs of equal configuration in the folder; --no-resume begins new ones.
     """
     from evo.cli.estimates import outlook, too_few
     from evo.runs.bounds import powers_of_two
@@ -275,7 +297,7 @@ def grid(
 
     calls, chosen = calls or 512, seeds or range(40, 50)
     prepared = prepare_grid(
-        task, calls=calls, seeds=chosen, log_dir=log_dir, budget=budget, **options
+        task, calls=calls, seeds=chosen, log_dir=log_dir, resume=resume, budget=budget, **options
     )
     print(outlook(prepared.runs, budget, in_waves=True))
     calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
@@ -356,7 +378,7 @@ def rescore(
     """Evaluates the programs of logs again, jailed, and writes new logs.
 
     Args:
-        logs: Logs with programs.
+        logs: Logs with programs, or folders of logs.
         metric: Metric to take as the fitness, such as strict_fitness (default: the fitness).
         evaluation_timeout: Seconds per evaluation, or auto: fixed anew by the initial program
             (default: as in the log).
@@ -367,7 +389,8 @@ def rescore(
     """
     from evo.runs.playback import rescore as rescore_log
 
-    if output and len(logs) > 1:
+    chosen = logs_with_programs(logs)
+    if output and len(chosen) > 1:
         raise ValueError("--output: goes with one log")
     made = [
         rescore_log(
@@ -379,6 +402,6 @@ def rescore(
             workers=workers,
             log=output,
         )
-        for path in logs
+        for path in chosen
     ]
     return print_logs(made)

@@ -32,6 +32,7 @@ from evo.cli.options import (
     Varied,
     takes,
 )
+from evo.cli.own import known_name
 from evo.cli.tables import FAILURE, read_text, table
 from evo.logs.types import JsonObject
 from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
@@ -67,12 +68,12 @@ def allocate(
 
     Args:
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
-        policy: ucb1, thompson, exp3p, ...
+        policy: ucb1, thompson, exp3p, ..., or one of your own, FILE.py:CLASS.
         parameters: A parameter of the policy, such as c=0.1; may be given several times.
         arms: K, number of runs (default: 10).
-        own_arms: What differs for an arm, such as model=gpt-4o,temperature=0.2,children=8, a log
-            to continue from, or another tool, engine=NAME,python=PATH; once per arm, in place of
-            --arms.
+        own_arms: What differs for an arm, such as model=gpt-4o,temperature=0.2,children=8 or
+            search=FILE.py:CLASS, a log to continue from, or another tool, engine=NAME,python=PATH;
+            once per arm, in place of --arms.
         rounds: Number of rounds at most; each advances one run by one generation.
         children: Number of children per generation N.
         seed: Seed of the policy.
@@ -90,9 +91,12 @@ def allocate(
 
     if own_arms and arms is not None:
         raise ValueError("--arm names the arms and --arms counts them: give one of the two")
+    for each in own_arms or ():
+        if isinstance(each, dict) and isinstance(search := each.get("search"), str):
+            each["search"] = known_name("search", search, "--arm search=")
     prepared = prepare_allocation(
         task,
-        find_policy(policy, **(parameters or {})),
+        find_policy(known_name("policy", policy), **(parameters or {})),
         arms=own_arms or arms or 10,
         rounds=rounds or 0,
         children=children or 0,
@@ -222,7 +226,8 @@ def select(
 
     Args:
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
-        vary: Values of a field, such as children=4,16; several fields make a grid.
+        vary: Values of a field, such as children=4,16 or search=greedy,FILE.py:CLASS; several
+            fields make a grid.
         problems: Sample problems of the task's data set in place of runs; -T, -N and --seeds have
             no effect then.
         texts: A text to try, or a log whose best text is taken; with --problems.
@@ -247,6 +252,9 @@ def select(
         raise ValueError("--low and --high go together: the least and the largest fitness there is")
     bounds = None if low is None or high is None else (low, high)
     varied: dict[str, object] = dict(vary or {})
+    if vary and "search" in vary:
+        flag = "--vary search="
+        varied["search"] = [known_name("search", str(each), flag) for each in vary["search"]]
     if texts and not problems:
         raise ValueError("--text: what a run evolves is the task's own; texts need --problems")
     if texts:
@@ -372,7 +380,7 @@ def compare(
         seed: Of the first run; the next have the next seeds.
         model: One of `evo models`.
         children: Children of a generation (N) of ours.
-        search: Search of ours.
+        search: Search of ours, or one of your own, FILE.py:CLASS.
         temperature: Of every call (default: each tool's own).
         max_tokens: Longest reply of every call (default: each tool's own).
         evaluation_timeout: Seconds for the evaluation of one program, or auto (default: the
@@ -396,7 +404,8 @@ def compare(
         comparison = Comparison(
             tasks=tuple(tasks), engines=tuple(filter(None, engines.split(","))),
             calls=int(limits["calls"]), runs=runs or 8, seed=40 if seed is None else seed,
-            model=model, children=children or 4, search=search, temperature=temperature,
+            model=model, children=children or 4, search=known_name("search", search),
+            temperature=temperature,
             max_tokens=max_tokens, evaluation_timeout=evaluation_timeout,
         )  # fmt: skip
     done = compare_engines(comparison, pythons=python, log_dir=log_dir, progress=not quiet)

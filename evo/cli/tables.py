@@ -41,7 +41,12 @@ def number(value: float | None, form: str = "g", unknown: str = "") -> str:
 
 
 def print_logs(logs: Sequence[Log]) -> int:
-    """Prints one line per log; returns the exit code: a failure if one of them has no fitness."""
+    """Prints one line per log; returns the exit code.
+
+    It is a failure if a run has no fitness, or if every child of all runs failed.
+    """
+    from evo.logs.literals import KEPT_OUT
+
     rows = []
     for log in logs:
         counts = log.status_counts
@@ -62,11 +67,14 @@ def print_logs(logs: Sequence[Log]) -> int:
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
     print_not_begun(logs)
-    barren = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
-    if not barren:
+    those = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
+    what = "program" if those else "child"
+    if not those and not any({"ok", *KEPT_OUT} & {*log.status_counts} for log in logs):
+        those = [log for log in logs if log.outcomes]
+    if not those:
         return 0
-    more = f" and {len(barren) - 1} more" if barren[1:] else ""
-    print(f"no program was ok in {barren[0].path}{more}; `evo show` says what went wrong")
+    more = f" and {len(those) - 1} more" if those[1:] else ""
+    print(f"no {what} was ok in {those[0].path}{more}; `evo show` says what went wrong")
     return FAILURE
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import webbrowser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -26,18 +27,21 @@ def watch(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
     model: str = "offline",
     options: GateOptions = NO_GATE,
+    view: Annotated[bool | None, Parameter(negative="--no-view")] = None,
 ) -> int:
     """Runs a program that calls a model behind a gate: `evo watch -- COMMAND`.
 
     The program finds the gate's address in OPENAI_BASE_URL and a key of no value in OPENAI_API_KEY.
     Every call is counted, limited and logged; whatever model it names, the gate's own is asked.
-    `replay view LOG` shows the calls while they are made and, of a tool whose files `replay` reads,
-    its children, their lineage and failures.
+    A live page shows the calls while they are made and, of a tool whose files `replay` reads, its
+    children, their lineage and failures; `replay view LOG` serves it again.
 
     Args:
         command: The program and its arguments, after `--`.
         model: One of `evo models`.
         options: What is counted, limited and kept.
+        view: Serve the live page while the program runs, and open it where there is a screen
+            (default: serve it if this is a terminal).
     """
     from evo.cli.logs import show_gate
 
@@ -51,7 +55,9 @@ def watch(
         gate.account.watch(folders_of(command))
         look = f"log: {gate.log}; to look while it runs: replay view {shlex.quote(str(gate.log))}"
         print(look, file=sys.stderr, flush=True)
-        code = _run(command, gate.url)
+        shown = sys.stderr.isatty() if view is None else view
+        with _page(gate.log, opened=bool(view)) if shown else contextlib.nullcontext():
+            code = _run(command, gate.url)
     sys.stdout.flush()
     show_gate(gate.log)
     return code
@@ -73,6 +79,47 @@ def folders_of(command: Sequence[str]) -> list[Path]:
             if not folder.is_relative_to(here) and folder.parent.is_dir():
                 found.append(folder)
     return list(dict.fromkeys(found))
+
+
+@contextlib.contextmanager
+def _page(log: Path, opened: bool) -> Iterator[None]:
+    """Serves the live page of a gate's log, from a process of its own, and says where."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "replay", "view", str(log)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # Ctrl-C is the program's
+    )
+    announcer = threading.Thread(target=_announce, args=(process, opened))
+    announcer.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        announcer.join()
+        process.wait()
+
+
+def _announce(process: subprocess.Popen[str], opened: bool) -> None:
+    """Says where the page is, once it is served, or why it is not."""
+    assert process.stdout is not None
+    with process.stdout:
+        link = process.stdout.readline().strip()
+        if served := link.startswith("http://"):
+            print(f"page: {link}", file=sys.stderr, flush=True)
+        if served and opened and _has_screen():
+            webbrowser.open(link)
+        rest = process.stdout.read()  # to its end, so that it never waits for a reader
+    if not served and (words := f"{link}\n{rest}".strip().splitlines()):
+        print(f"no page: {words[-1]}", file=sys.stderr, flush=True)
+
+
+def _has_screen() -> bool:
+    """Whether a browser opened here gets a window, and not the terminal of the program."""
+    shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return sys.platform == "darwin" or bool(shown)
 
 
 def _run(command: tuple[str, ...], url: str) -> int:

@@ -63,9 +63,10 @@ def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member
 
     Raises:
         TypeError: A filter returned something other than a string or None.
+        ValueError: A filter raised an error.
     """
     for each in filters:
-        if (reason := each.check(program, archive)) is not None:
+        if (reason := _asked(each, "check", program, archive)) is not None:
             return _reason(each, "check", "refused", reason)
     return None
 
@@ -79,10 +80,24 @@ def exclusion(
         TypeError: A filter returned something other than a string or None.
     """
     for each in filters:
-        after = getattr(each, "after", None)
-        if after is not None and (reason := after(evaluation, archive)) is not None:
+        if not hasattr(each, "after"):
+            continue
+        if (reason := _asked(each, "after", evaluation, archive)) is not None:
             return _reason(each, "after", "kept out of the archive", reason)
     return None
+
+
+def _asked(of: Filter, method: str, *given: object) -> object:
+    """Returns a filter's answer; its failure names the filter."""
+    try:
+        return getattr(of, method)(*given)
+    except MistakenType:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"filter {of.name!r}: expected `{method}` to return a reason or None, and it raised "
+            f"{type(error).__name__}: {error}; correct it, then go on with the run by the same call"
+        ) from error
 
 
 def _reason(of: Filter, method: str, what: str, reason: object) -> str:

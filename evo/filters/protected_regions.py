@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from evo.logs.several import unpacked
 from evo.searches.base import Member
 
-# A region left open runs to the end of the text, so that it is read once, and does not count.
-_REGION = re.compile(
-    r"^[^\n]*EVOLVE-BLOCK-START[^\n]*$(?:.*?^[^\n]*(EVOLVE-BLOCK-END)[^\n]*$|.*)",
-    re.MULTILINE | re.DOTALL,
-)
+_MARK = re.compile("EVOLVE-BLOCK-(START|END)")
 
 
 @dataclass(frozen=True)
@@ -55,25 +52,41 @@ class ProtectedRegions:
 
     def _compare(self, initial: str, program: str) -> str | None:
         """Returns the first line outside the marks of a file that is not as it was, or None."""
-        if len(_outside(initial)) == 1:
+        kept = _outside(initial)
+        if len(kept) == 1:
             return None
-        kept, found = _outside(initial), _outside(program)
+        found = _outside(program)
         if len(found) != len(kept):
             return f"expected {len(kept) - 1} regions between marks, got {len(found) - 1}"
-        for one, other in zip(kept, found, strict=True):
-            if one != other:
-                pairs = zip([*one, ""], [*other, ""], strict=False)
-                line = next((old or new for old, new in pairs if old != new), "")
+        for one, other in zip(map(str.strip, kept), map(str.strip, found), strict=True):
+            if one == other:
+                continue
+            lines = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+            pairs = ((old.rstrip(), new.rstrip()) for old, new in lines)
+            if (line := next((old or new for old, new in pairs if old != new), None)) is not None:
                 return f"a line outside the marks was changed: {line.strip()!r}"
         return None
 
 
-def _outside(program: str) -> list[list[str]]:
-    """Returns the lines before, between and behind the regions, without spaces at their ends."""
-    parts, end = [], 0
-    for region in _REGION.finditer(program):
-        if region[1]:
-            parts.append(program[end : region.start()])
-            end = region.end()
+def _outside(program: str) -> list[str]:
+    """Returns the texts before, between and behind the regions, each mark read once.
+
+    A region ends with a mark on a later line; one that is left open does not count.
+    """
+    parts: list[str] = []
+    end = line = seen = 0  # of the last region; of the line of this mark; read so far
+    start: int | None = None
+    for mark in _MARK.finditer(program):
+        line = program.rfind("\n", seen, mark.start()) + 1 or line
+        seen = mark.end()
+        if start is None:
+            if mark[1] == "START" and line >= end:
+                start = line
+        elif mark[1] == "END" and line > start:
+            parts.append(program[end:start])
+            end = program.find("\n", seen)
+            if end < 0:
+                end = len(program)
+            start = None
     parts.append(program[end:])
-    return [[line.rstrip() for line in part.strip().splitlines()] for part in parts]
+    return parts

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, SupportsIndex
 
 import msgspec
 
@@ -30,6 +31,20 @@ def as_float(number: object) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else -float("inf")  # type: ignore[operator]
+
+
+def at_least(name: str, value: object, low: int, *, most: int = MOST_INT) -> int:
+    """Returns a whole number, NumPy's included, as an int; raises if it is out of range.
+
+    Without `most` it is at most what a log can hold.
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise MistakenType(f"{name}: expected a whole number, got {value!r}")
+    if (number := operator.index(value)) < low:
+        raise ValueError(f"{name}: expected at least {low}, got {number}")
+    if number > most:
+        raise ValueError(f"{name}: expected at most {most:,}, got {number!r:.60}")
+    return number
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -15,6 +15,9 @@ a stage of its evaluation refused it."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
+KEPT_OUT: tuple[Status, ...] = ("rejected", "partial")
+"""Of children that the run itself sorted out, which is no failure of theirs."""
+
 Isolation = Literal["separate", "shared", "here"]
 """`separate`: the evaluator scores a returned value in a process that never saw the program.
 `shared`: the evaluator imports the program itself, both in the same sandbox."""
@@ -28,7 +31,16 @@ Edits = Literal["rewrite", "diff"]
 EDITS: tuple[Edits, ...] = get_args(Edits)
 
 EndReason = Literal[
-    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused", "over"
+    "completed",
+    "target",
+    "patience",
+    "rule",
+    "budget",
+    "interrupted",
+    "endpoint",
+    "refused",
+    "over",
 ]
-"""Why a session ended; `refused`: all children of a generation failed for one permanent reason;
-`over`: the engine that made the children ended, so that no further generation can be made."""
+"""Why a session ended; `rule`: one of the user's own was reached, see `stops` of `evo.run`;
+`refused`: all children of a generation failed for one permanent reason; `over`: the engine
+that made the children ended, so that no further generation can be made."""

@@ -19,7 +19,7 @@ import msgspec
 from evo.logs.best import Best
 from evo.logs.calls import joined
 from evo.logs.constructions import kept_value
-from evo.logs.cost import usage_tokens
+from evo.logs.cost import lacks_usage, usage_tokens
 from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
@@ -328,8 +328,8 @@ class Log:
 
     @property
     def finished(self) -> bool:
-        """Whether the goal was reached: its generations, its target, or the end of its patience."""
-        reached = self.ended and self.ends[-1].reason in ("target", "patience")
+        """Whether the goal was reached: T, target, the end of its patience, or a rule."""
+        reached = self.ended and self.ends[-1].reason in ("target", "patience", "rule")
         return reached or len(self.generations) >= self.goal
 
     @property
@@ -378,9 +378,6 @@ def summarise(log: Log) -> str:
     model = header.model_name + ("" if header.model.is_llm else " (not an LLM)")
     seed = "unknown" if header.seed < 0 else header.seed  # of an import
     best = log.trajectory[-1]
-    tokens = [usage_tokens(attempt.usage) for call in log.calls for attempt in call.attempts]
-    prompt = sum(t.prompt or 0 for t in tokens if t)
-    completion = sum(t.completion or 0 for t in tokens if t)
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
     state = "" if log.finished else ", unfinished"
     asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
@@ -399,8 +396,19 @@ def summarise(log: Log) -> str:
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
-        f"{asked}{prompt:,} prompt and {completion:,} completion tokens, {seconds}{checked}"
+        f"{asked}{_tokens_in(log)}, {seconds}{checked}"
     )
+
+
+def _tokens_in(log: Log) -> str:
+    """Says how many tokens the calls of a log are known to have had."""
+    attempts = [attempt for call in log.calls for attempt in call.attempts]
+    tokens = [stated for each in attempts if (stated := usage_tokens(each.usage)) is not None]
+    if not tokens and any(each.status == "ok" and lacks_usage(each) for each in attempts):
+        return "an unknown number of tokens"
+    prompt = sum(each.prompt for each in tokens)
+    completion = sum(each.completion for each in tokens)
+    return f"{prompt:,} prompt and {completion:,} completion tokens"
 
 
 class Logs(list[Log]):

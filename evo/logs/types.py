@@ -48,9 +48,21 @@ def as_path(name: str, value: object) -> Path:
     path, given = Path(value), _ABSOLUTE.get()
     if given is None:
         return path
-    if not path.is_absolute():
-        given |= {path.absolute(): path, path.absolute().parent: path.parent}
-    return path.absolute()
+    whole = as_absolute(name, path)
+    if whole != path:
+        given |= {whole: path, whole.parent: path.parent}
+    return whole
+
+
+def as_absolute(name: str, path: Path) -> Path:
+    """Returns the absolute path of an argument; FileNotFoundError: the working folder is gone."""
+    try:
+        return path.absolute()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{name}: the folder in which this process works was removed, and {str(path)!r} is "
+            "relative to it; change to another folder, or give an absolute path"
+        ) from None
 
 
 def as_given(path: Path) -> Path:

@@ -38,10 +38,17 @@ MOST = 10
 SILENT = 4
 """Calls without a score, from the first on, after which a warning says so."""
 
+ALIKE = 12
+"""Equal scores, from the first on, after which a warning says so."""
+
 _decoder = msgspec.json.Decoder(CriticCall)
+_OF = r"\s*+(?:/|out\s++of)\s*+"
 _SCORE = re.compile(
-    rf"\bscore\W{{0,6}}(\d++(?:\.\d++)?+)(?:\s*+/\s*+{MOST})?(?!\.*+\d)", re.IGNORECASE
+    r"\bscore\W{0,6}?(?<![-.\d])(\d++(?:\.\d++)?+|\.\d++)"
+    rf"(?:{_OF}{MOST}(?!\d))?+(?!\.*+\d|[-\u2013]\d|{_OF}\d)",
+    re.IGNORECASE,
 )
+"""A number of its own: no other one's part, none below 0, no range, none out of another than 10."""
 
 
 class Triple(NamedTuple):
@@ -133,6 +140,7 @@ class Scorer:
         self._stopping = stopping or threading.Event()
         self._known, self._turns = known, dict[str, threading.Lock]()
         self._silent: int | None = 0  # calls without a score before the first one that has one
+        self._alike: tuple[float | None, int] | None = (None, 0)  # the first score, how many equal
         model = record.model
         named = (model.name, model.id or model.name, model.version, model.extra_body)
         self._identities = {
@@ -176,6 +184,7 @@ class Scorer:
             )  # fmt: skip
             self._on_call(call)
             self._note_silence(call)
+            self._note_equals(call.score)
             if call.reply is not None:  # what failed may do better another time
                 self._known[key, None] = call
             return call
@@ -191,6 +200,26 @@ class Scorer:
             warnings.warn(
                 f"critic {self._record.model.name}: none of its first {SILENT} calls gave a score "
                 f"({why}); nothing is chosen by it until one does",
+                stacklevel=3,
+            )
+
+    def _note_equals(self, score: float | None) -> None:
+        """Warns once if the first scores are all the same: a run pays for them and is as without.
+
+        That is seen only over different replies, since equal ones are scored once.
+        """
+        if self._alike is None or score is None:
+            return
+        first, count = self._alike
+        if first is not None and score != first:
+            self._alike = None
+        elif count + 1 < ALIKE:
+            self._alike = (score, count + 1)
+        else:
+            self._alike = None
+            warnings.warn(
+                f"critic {self._record.model.name}: its first {ALIKE} scores are all {score:g}; it "
+                "changes nothing until they differ",
                 stacklevel=3,
             )
 

@@ -15,13 +15,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import sysconfig
+import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from evo.capture import NotCaptured, capture, own_source
+from evo.capture.sources import is_cell
 from evo.logs.keys import holds_key
 from evo.models.answer import Exchange, Failed, TryAgain, write_json
 
@@ -30,6 +35,10 @@ if TYPE_CHECKING:
 
 SETTINGS = ("seed", "temperature", "top_p", "max_tokens")
 """What a function is passed if it has parameters of these names."""
+
+_FRAMES, _LONGEST_LINE, _LONGEST_WORDS = 3, 60, 250
+"""Of an error at most so many frames of the user's code are told, so many characters of each line,
+and so many of the message; together they fit `evo.models.client.LONGEST_ERROR`."""
 
 _RETRIED = frozenset({408, 409, 429})
 _BROKEN = ("APIConnectionError", "TransportError")  # of openai, and of httpx in any version
@@ -146,7 +155,29 @@ def _read_error(error: Exception) -> Exchange:
         return Exchange(status, kept, write_json({"error": {"message": words}}))
     if any(each.__name__ in _BROKEN for each in type(error).__mro__):
         raise ConnectionError(str(error) or type(error).__name__) from error
-    raise Failed(f"{type(error).__name__}: {error}") from error
+    where = _where(error.__traceback__)
+    words = f"{type(error).__name__}: {error}"
+    if where and len(words) > _LONGEST_WORDS:
+        words = f"{words[:_LONGEST_WORDS]} ..."
+    raise Failed(f"{words} ({where})" if where else words) from error
+
+
+def _where(trace: TracebackType | None) -> str:
+    """Returns in words where an error arose: the last frames of the user's code, last first.
+
+    A line that seems to hold a key is not shown.
+    """
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    skipped = ("<frozen", *map(sysconfig.get_path, kinds))
+    told = []
+    for frame in reversed(traceback.extract_tb(trace)):
+        if frame.filename == __file__ or frame.filename.startswith(skipped):
+            continue
+        file = "a cell" if is_cell(frame.filename) else Path(frame.filename).name
+        line = " ".join((frame.line or "").split())
+        shown = f": {line:.{_LONGEST_LINE}}" if line and not holds_key(line) else ""
+        told.append(f"line {frame.lineno} of {file}, in {frame.name}{shown}")
+    return "; called from ".join(told[:_FRAMES])
 
 
 @functools.lru_cache(256)

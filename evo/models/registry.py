@@ -100,8 +100,8 @@ def _found(model: Given, base_url: str | None) -> Model:
     path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
     table = [f"[{json.dumps(model)}]", 'base_url = "http://host:8000/v1"']
     raise ModelError(
-        f"unknown model {model!r}{meant(model, known)};\n"
-        f"known: {', '.join(known)}.\n"
+        f"unknown model {model!r}{meant(model, [*known, *ALIASES])};\n"
+        f"known: {', '.join([*known, *ALIASES])}.\n"
         f"To add it, put these lines at the end of {path}:\n"
         f"    {table[0]}\n"
         f"    {table[1]}\n"

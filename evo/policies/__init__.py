@@ -100,7 +100,7 @@ def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:
         )
     own = not isinstance(name, str) or name in POLICIES
     known = POLICIES if own else plugged_in("evo.policies", POLICIES)
-    return find_named("policy", name, known, parameters, ("shape", "rounds", "rng"))
+    return find_named("policy", name, known, parameters, ("shape", "rounds", "rng"), ALIASES)
 
 
 def name_of(build: PolicyClass) -> str:

@@ -10,6 +10,7 @@ import functools
 import math
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -51,6 +52,7 @@ from evo.runs.evaluate import (
     plain,
     remarks,
 )
+from evo.runs.fruitless import Fruitless
 from evo.runs.items import BatchesItem, CallItem, DrawItem, Item, ScoreItem, ScreenItem, complete
 from evo.runs.judge import draw_of
 from evo.runs.loop import Steps
@@ -65,7 +67,7 @@ from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
 
-REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
+REACHED = ("completed", "target", "patience", "rule", "budget")  # then results are reported
 
 
 class Arm:
@@ -108,6 +110,8 @@ class Arm:
         self._machine = machine_of(self.state, stamp, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
+        self._fruitless = Fruitless(self.path)
+        self._fruitless.over = resources.only is not None  # a log that is played again
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
 
@@ -134,6 +138,8 @@ class Arm:
             state.header = msgspec.structs.replace(state.header, **models)
             for logged in lines_of(log):
                 state.take(logged)
+            if any(each.evaluation.fitness is not None for each in log.outcomes):
+                self._fruitless.over = True
         begun = bool(state.archive)
         self._enter(state.generation + 1 if begun else 0)
         if not begun:
@@ -328,6 +334,8 @@ class Arm:
             self._writer.append(*written, *ticks)
         for line in lines:
             self._announce(line)
+            if isinstance(line, Child) and (words := self._fruitless.take(line)):
+                warnings.warn(words, stacklevel=2)
 
     def _announce(self, line: Line) -> None:
         match line:

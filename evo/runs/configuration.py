@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import SupportsIndex, Unpack
+from typing import Any, SupportsIndex, Unpack
 
 import msgspec
 
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
-from evo.logs.inputs import as_float, limits_of
+from evo.logs.inputs import as_float, at_least, limits_of
 from evo.logs.journal import LogError, file_name
 from evo.logs.literals import EDITS
 from evo.logs.log import read_log
@@ -41,7 +41,7 @@ from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION, WRITTEN_VERS
 from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
 from evo.runs.options import ConfigurationOptions, FieldOptions, GoalOptions
-from evo.runs.settings import Goal, Settings, at_least
+from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, completed, entries, lists_options, options_in
 from evo.searches.registry import record_of, search_of
 from evo.tasks.task import Task, load_task
@@ -76,8 +76,10 @@ def make_header(
 
     check_options(ConfigurationOptions, options)
     given = completed(ConfigurationOptions, options)
-    children, drafts, min_improvement = _checked_numbers(given)
     loaded = load_task(task)
+    _check_numbers(given)
+    _check_evaluations(given, loaded)
+    _check_order(given)
     sampling = functools.partial(
         resolve_sampling,
         temperature=given["temperature"],
@@ -86,59 +88,44 @@ def make_header(
     )
     models = _asked_models(given, sampling)
     known = models[0].model if models else find_model(given["model"], given["base_url"])
-    draws, confirm, batches = _checked_evaluations(given, loaded)
-    search, feedback = record_of(given["search"]), bool(given["feedback"])
+    search = record_of(given["search"])
     scored, critic = loaded.record.score == "critic", None
     if scored or given["critic"] is not None:
         critic = critic_record(given["critic"], loaded.record)
     _check_replies(given, critic)
+    made: dict[str, Any] = {
+        "model": known,
+        "models": models,
+        "model_policy": given["model_policy"] if models else "",
+        "min_improvement": float(given["min_improvement"]),
+        "limits": _checked_limits(given, loaded),
+        "search": search,
+        "filters": () if given["filters"] == () else records_of(given["filters"]),
+        "critic": critic if given["drafts"] > 1 or scored else None,
+    }
+    held = Header.__struct_fields__
+    as_given: dict[str, Any] = {name: value for name, value in given.items() if name in held}
     return Header(
         schema=SCHEMA,
         task=loaded.record,
-        model=known,
         sampling=models[0].sampling if models else sampling(known),
-        models=models,
-        model_policy=given["model_policy"] if models else "",
         mixture_version=MIXTURE_VERSION if models else 1,
-        children=children,
-        seed=at_least("seed", given["seed"], 0),
-        min_improvement=min_improvement,
-        limits=_checked_limits(given, loaded),
         prompt_version=_prompt_version(given, searched=search is not None),
-        search=search,
-        edits=given["edits"],
-        filters=() if given["filters"] == () else records_of(given["filters"]),
-        statement=given["statement"],
-        feedback=feedback,
-        inspirations=at_least(
-            "inspirations", given["inspirations"], 0, most=cap("EVO_MAX_CHILDREN")
-        ),
         asks=_asked_model(loaded, sampling),
-        batches=batches,
-        asynchronous=_checked_order(given),
-        drafts=drafts,
-        critic=critic if drafts > 1 or scored else None,
-        draws=draws,
-        confirm=confirm,
-        spending=bool(given["spending"]),
-        audit=_checked_audit(given, loaded),
-        advice=at_least("advice", given["advice"], 0),
-        protocol=given["protocol"],
-        condition=given["condition"],
         versions=software_versions(),
+        **as_given | made,
     )
 
 
-def _checked_numbers(given: ConfigurationOptions) -> tuple[int, int, float]:
-    """Returns children, drafts and the least improvement; raises where they are out of range."""
-    children = at_least("children (N)", given["children"], 1)
-    drafts = at_least("drafts", given["drafts"], 1)
-    if children * drafts > cap("EVO_MAX_CHILDREN"):
+def _check_numbers(given: ConfigurationOptions) -> None:
+    """Raises ValueError where a number or a product of two is out of range."""
+    if given["children"] * given["drafts"] > cap("EVO_MAX_CHILDREN"):
         raise ValueError(f"children (N) times drafts: {above('EVO_MAX_CHILDREN')}")
+    if given["inspirations"] > cap("EVO_MAX_CHILDREN"):
+        raise ValueError(f"inspirations: {above('EVO_MAX_CHILDREN')}")
     least = given["min_improvement"]
     if not 0 <= as_float(least) < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {least!r:.60}")
-    return children, drafts, float(least)
 
 
 def _checked_limits(given: ConfigurationOptions, task: Task) -> Limits:
@@ -225,10 +212,9 @@ def _asked_model(task: Task, sampling: Callable[[Model], Sampling]) -> AskedMode
     return AskedModel(model=model, sampling=sampling(model))
 
 
-def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, int, int]:
-    """Returns draws, confirm and batches; raises where they are out of range or do not apply."""
-    draws, confirm = at_least("draws", given["draws"], 1), at_least("confirm", given["confirm"], 0)
-    batches = at_least("batches", given["batches"], 0)
+def _check_evaluations(given: ConfigurationOptions, task: Task) -> None:
+    """Raises ValueError where draws, confirm, batches or audit do not apply to a task."""
+    draws, confirm, batches = given["draws"], given["confirm"], given["batches"]
     if max(draws, confirm) > cap("EVO_MAX_DRAWS"):
         raise ValueError(f"draws, confirm: {above('EVO_MAX_DRAWS')}")
     if confirm == 1:
@@ -244,29 +230,21 @@ def _checked_evaluations(given: ConfigurationOptions, task: Task) -> tuple[int, 
         )
     if batches and not task.record.asks_model:
         raise ValueError(f"batches: texts on a data set have instances, {task.name} has none")
-    return draws, confirm, batches
+    if given["audit"] and not task.record.stages:
+        raise ValueError(
+            f"audit: {task.name} has no stages that could refuse a child: evaluate=[cheap, "
+            "thorough], thresholds=[...]"
+        )
 
 
-def _checked_order(given: ConfigurationOptions) -> bool:
-    """Returns whether a run has no barrier; raises ValueError where it needs one."""
+def _check_order(given: ConfigurationOptions) -> None:
+    """Raises ValueError where a run without a barrier needs one."""
     for name in ("confirm", "batches", "advice"):
         if given["asynchronous"] and given[name]:
             raise ValueError(
                 f"{name}: needs whole generations, which asynchronous=True does without; leave one "
                 "of them out"
             )
-    return bool(given["asynchronous"])
-
-
-def _checked_audit(given: ConfigurationOptions, task: Task) -> int:
-    """Returns the share of refused children that are audited; raises where there are no stages."""
-    audit = at_least("audit", given["audit"], 0)
-    if audit and not task.record.stages:
-        raise ValueError(
-            f"audit: {task.name} has no stages that could refuse a child: evaluate=[cheap, "
-            "thorough], thresholds=[...]"
-        )
-    return audit
 
 
 def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -> Header:
@@ -353,16 +331,20 @@ def release_paths(paths: Iterable[Path]) -> None:
         _promised.difference_update(path.absolute() for path in paths)
 
 
+def logs_of_name(header: Header, folder: Path) -> list[Path]:
+    """Returns the logs of a folder that are named as those of a run are, the newest first."""
+    named = re.compile(re.escape(run_stem(header)) + r"(-\d+)?\.jsonl(\.gz)?")
+    names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
+    names.reverse()  # the one with the highest number was begun last
+    return [folder / name for name in names if named.fullmatch(name)]
+
+
 def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Returns the newest log in a folder that holds this very run; None: there is none.
 
     Only logs of its own name are looked at, and of these one that cannot be read is passed over.
     """
-    folder, stem = as_path("log_dir", LOCAL if folder is None else folder), run_stem(header)
-    named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
-    names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
-    names.reverse()  # the one with the highest number was begun last
-    for path in (folder / name for name in names if named.fullmatch(name)):
+    for path in logs_of_name(header, as_path("log_dir", LOCAL if folder is None else folder)):
         try:
             if not differences(read_log(path).header, header):
                 return path

@@ -107,7 +107,7 @@ def estimate(
         >>> known.calls
         128
     """
-    check_options(ManyOptions, options)
+    check_options(ManyOptions, options, verb=estimate)
     loaded, numbers = load_task(task), seeds_of(seeds)
     header = make_header(loaded, seed=numbers[0], **options_in(Configuration, options))
     slots = settings_of(options).max_concurrent
@@ -138,6 +138,17 @@ def estimate(
         ),
         basis=_basis(like is not None, header),
     )
+
+
+def planned_runs(
+    task: str | os.PathLike[str] | Task,
+    seeds: Iterable[SupportsIndex] | str,
+    **options: Unpack[ManyOptions],
+) -> list[tuple[Header, int]]:
+    """Returns the header and T of each run that `evo.run_many` would make; nothing is written."""
+    loaded, generations = load_task(task), goal_of(options).generations
+    configuration = options_in(Configuration, options)
+    return [(make_header(loaded, seed=s, **configuration), generations) for s in seeds_of(seeds)]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Unpack
 import msgspec
 
 from evo.logs.hashes import hash_of_lines
+from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, read_bytes
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import lines_through, require_whole
@@ -21,12 +22,12 @@ from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
 from evo.runs.handle import Prepared, in_foreground
 from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
-from evo.runs.places import Resume
+from evo.runs.places import Resume, found_job
 from evo.runs.playback import evaluated_again
 from evo.runs.session import RunJob
-from evo.runs.settings import Settings, at_least
+from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options, options_in
-from evo.runs.verbs import found_job, prepare_jobs
+from evo.runs.verbs import prepare_jobs
 from evo.tasks.task import Task, load_task, with_function
 
 Place = str | os.PathLike[str]
@@ -101,7 +102,7 @@ def prepare_fork(
     known = ConfigurationOptions.__annotations__.keys() - ChangeOptions.__annotations__
     if kept := options.keys() & known:
         raise MistakenType(f"{min(kept)!r} is that of the log in a fork and cannot change")
-    check_options(ForkOptions, options)
+    check_options(ForkOptions, options, verb=fork)
     stated, settings = goal_of(options), settings_of(options)
     given = {name: value for name, value in options.items() if value is not None}
     changes = options_in(ChangeOptions, given)

@@ -20,6 +20,7 @@ from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
 from evo.logs.types import absolute_paths, as_given
+from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
@@ -177,6 +178,7 @@ class Handle(Generic[Result]):
         self._prepared, self._control = prepared, Control()
         self._outcome: Result | None = None
         self._error: BaseException | None = None
+        self._taken_over = False
         self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
 
     @property
@@ -199,6 +201,11 @@ class Handle(Generic[Result]):
     def running(self) -> bool:
         """Whether the work is still going on."""
         return not self._done.is_set()
+
+    @property
+    def taken_over(self) -> bool:
+        """Whether other work of this process took its logs over before it was done."""
+        return self._taken_over
 
     def pause(self) -> None:
         """Lets no further call begin; calls under way finish and are logged."""
@@ -258,6 +265,7 @@ class Handle(Generic[Result]):
 
     def _release(self) -> None:
         """Lets what is under way finish and its logs be closed, so that they can go on."""
+        self._taken_over = True
         self.pause()
         self._done.wait()
 
@@ -357,9 +365,18 @@ def verb(
         act: `in_foreground`, or `in_background`.
         returns: The type that the function returns, for its signature.
     """
+    known = inspect.signature(prepare).parameters.values()
+    placed = [each.name for each in known if each.kind is each.POSITIONAL_OR_KEYWORD]
+    others = [each.name for each in known if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(prepare)
     def called(*arguments: P.args, **options: P.kwargs) -> Returned:
+        if others and len(arguments) > len(placed):
+            raise MistakenType(
+                f"{name}: expected {', '.join(placed)} and all else by name, such as "
+                f"{name}({', '.join(placed)}, {others[0]}=...), but value "
+                f"{len(placed) + 1}, {arguments[len(placed)]!r:.60}, has no name"
+            )
         return act(functools.partial(prepare, *arguments, **options))
 
     called.__name__ = called.__qualname__ = name

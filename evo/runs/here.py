@@ -120,9 +120,13 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _described(error: Exception) -> str:
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
-    own = [line for line in lines if f'File "{__file__}"' not in line]
-    return fit_text("".join(own).strip(), _MOST_ERROR)
+    trace = error.__traceback__
+    frames = list(traceback.walk_tb(trace))
+    ours = [k for k, (frame, _) in enumerate(frames) if frame.f_code.co_filename == __file__]
+    for _ in range(ours[-1] + 1 if ours else 0):
+        trace = trace.tb_next if trace else None
+    lines = traceback.format_exception(type(error), error, trace)
+    return fit_text("".join(lines).strip(), _MOST_ERROR)
 
 
 def value_of(evaluation: Evaluation) -> object:

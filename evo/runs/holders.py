@@ -44,13 +44,16 @@ def holder_of(path: Path) -> Holder | None:
         return _holders.get(path.absolute())
 
 
-def take_over(paths: Iterable[Path]) -> None:
-    """Has whatever writes these logs in this process finish and close them."""
+def take_over(paths: Iterable[Path]) -> list[Path]:
+    """Has whatever writes these logs in this process finish and close them; returns which."""
+    taken = []
     for path in paths:
         holder = holder_of(path)
         if holder is not None:
             holder.release()
             let_go([path])
+            taken.append(path)
+    return taken
 
 
 _holding = threading.Lock()

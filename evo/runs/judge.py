@@ -114,7 +114,7 @@ def evaluate(
     """
     if not isinstance(program, str | Mapping | Path):
         raise MistakenType(f"program: expected source text, got {program!r}")
-    check_options(EvaluateOptions, options)
+    check_options(EvaluateOptions, options, verb=evaluate)
     settings = settings_of(options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)

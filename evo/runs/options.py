@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evo.filters.registry import GivenFilter
     from evo.logs.records import AskedModel, CriticRecord, Limits, Model
     from evo.models.critics import Critic
-    from evo.runs.settings import Event, Settings
+    from evo.runs.settings import Event, Settings, StopRule
     from evo.searches import Search
 
 
@@ -31,10 +31,12 @@ class Option:
     Attributes:
         help: A description that suits a docstring as well as the command line.
         default: The value where none is given.
+        least: Of a whole number, the smallest that is allowed.
     """
 
     help: str
     default: object = None
+    least: int | None = None
 
 
 class GoalOptions(TypedDict, total=False):
@@ -44,6 +46,14 @@ class GoalOptions(TypedDict, total=False):
     target: Annotated[float | None, Option("Stop once the best fitness reaches this value.")]
     patience: Annotated[
         int | None, Option("Stop after this many generations in a row without an improvement.")
+    ]
+    stops: Annotated[
+        "Sequence[StopRule]",
+        Option(
+            "Rules of one's own that end the run: values with a `name` and a method "
+            "`reached(state)`, which is asked after every generation. A log does not hold them.",
+            (),
+        ),
     ]
 
 
@@ -99,7 +109,7 @@ class PromptOptions(TypedDict, total=False):
         Option("Show recent failures and the parent's public metrics in the prompt.", False),
     ]
     inspirations: Annotated[
-        int, Option("Number of the best other programs that the prompt shows.", 0)
+        int, Option("Number of the best other programs that the prompt shows.", 0, least=0)
     ]
     advice: Annotated[
         int,
@@ -108,6 +118,7 @@ class PromptOptions(TypedDict, total=False):
             "search so far, which the prompts then show (not with asynchronous; default: 0, "
             "never).",
             0,
+            least=0,
         ),
     ]
     edits: Annotated[
@@ -139,7 +150,7 @@ class DraftOptions(TypedDict, total=False):
 
     drafts: Annotated[
         int,
-        Option("Replies requested for each child; the critic chooses one to evaluate.", 1),
+        Option("Replies requested for each child; the critic chooses one to evaluate.", 1, least=1),
     ]
     critic: Annotated[
         "str | Model | Callable[..., object] | Critic | CriticRecord | None",
@@ -155,6 +166,7 @@ class DraftOptions(TypedDict, total=False):
             "then on twice as many, and so on, and drop children that can no longer catch up "
             "(default: 0, all children on all instances at once).",
             0,
+            least=0,
         ),
     ]
 
@@ -175,7 +187,9 @@ class EvaluationOptions(TypedDict, total=False):
     ]
     draws: Annotated[
         int,
-        Option("Evaluations of each program, whose mean is its fitness; for noisy tasks.", 1),
+        Option(
+            "Evaluations of each program, whose mean is its fitness; for noisy tasks.", 1, least=1
+        ),
     ]
     confirm: Annotated[
         int,
@@ -184,6 +198,7 @@ class EvaluationOptions(TypedDict, total=False):
             "compared by a paired test at 5 % (greedy search only; at least 2; default: 0, no "
             "test).",
             0,
+            least=0,
         ),
     ]
     spending: Annotated[
@@ -195,6 +210,7 @@ class EvaluationOptions(TypedDict, total=False):
             "Of a task whose evaluation has stages: evaluate one in this many refused children in "
             "full all the same; no search sees what comes out (default: 0, none).",
             0,
+            least=0,
         ),
     ]
 
@@ -216,13 +232,13 @@ class OrderOptions(TypedDict, total=False):
 class SizeOptions(TypedDict, total=False):
     """Number of children per generation."""
 
-    children: Annotated[int, Option("Number of children per generation N.", 16)]
+    children: Annotated[int, Option("Number of children per generation N.", 16, least=1)]
 
 
 class SeedOptions(TypedDict, total=False):
     """The seed of one run."""
 
-    seed: Annotated[int, Option("Seed of the run.", 0)]
+    seed: Annotated[int, Option("Seed of the run.", 0, least=0)]
 
 
 class ProtocolOptions(TypedDict, total=False):

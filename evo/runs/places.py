@@ -7,17 +7,23 @@ extends or returns what is there if the configuration is the same; another one i
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from evo.logs.hashes import changed_parts
 from evo.logs.journal import LogError, check_free
 from evo.logs.records import Header, TaskRecord
-from evo.runs.configuration import default_path, find_run
+from evo.logs.types import as_given
+from evo.runs.configuration import default_path, find_run, logs_of_name, run_stem
 from evo.runs.handle import read_begun
 from evo.runs.holders import holders
 from evo.runs.identity import differences
+from evo.runs.progress import say
+from evo.runs.session import RunJob
+from evo.runs.settings import Goal, Settings
 
 Resume = bool | Literal["auto"]
 """Whether a log of the same configuration goes on; "auto" is True."""
@@ -73,6 +79,71 @@ def place_in_folder(
     return default_path(header, folder), False
 
 
+def place_of_run(header: Header, settings: Settings, *, resume: bool) -> Path:
+    """Returns the path of a run whose log was not named, under logs/local, and says why it is."""
+    path, found = place_in_folder(header, None, resume=resume)
+    if found and settings.progress:
+        say(f"going on with {as_given(path)}; resume=False begins a new log")
+    elif resume:
+        _say_why_new([(header, path)], settings)
+    return path
+
+
+def found_job(
+    header: Header, goal: Goal, folder: str | os.PathLike[str] | None, *, resume: Resume
+) -> RunJob:
+    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
+    path, _ = place_in_folder(header, folder, resume=check_resume(resume))
+    return RunJob(path, header, goal)
+
+
+def found_jobs(
+    runs: Iterable[tuple[Header, Goal]],
+    folder: str | os.PathLike[str] | None,
+    settings: Settings,
+    *,
+    resume: Resume,
+) -> list[RunJob]:
+    """Returns the jobs of runs; with `resume`, logs of theirs in the folder go on.
+
+    Where another configuration has logs of these names there, a line says so.
+    """
+    jobs = [found_job(header, goal, folder, resume=resume) for header, goal in runs]
+    if resume:
+        _say_why_new([(job.header, job.path) for job in jobs], settings)
+    return jobs
+
+
+def _say_why_new(runs: Iterable[tuple[Header, Path]], settings: Settings) -> None:
+    """Says in one line why runs begin new logs beside others of their names, of the first of them.
+
+    Args:
+        runs: Each run with the path of its log.
+        settings: Whether there is anybody who reads it.
+    """
+    new = [(run, path) for run, path in runs if path.name != f"{run_stem(run)}.jsonl"]
+    if not settings.progress:
+        return
+    for header, path in new:
+        if not path.exists() and (why := _why_new(header, path)):
+            say(f"{why}{f'; {len(new) - 1} more likewise' if len(new) > 1 else ''}")
+            return
+
+
+def _why_new(header: Header, path: Path) -> str:
+    """Returns in what the newest readable log of a run's name in a folder is of another run."""
+    for other in logs_of_name(header, path.parent):
+        try:
+            known = read_begun(other)
+        except LogError:
+            continue
+        if known is not None and (what := differing(known.header, header)):
+            return (
+                f"{as_given(path)} is a new log, since {as_given(other)} is of another run: {what}"
+            )
+    return ""
+
+
 def _held(header: Header, folder: str | os.PathLike[str] | None) -> Path | None:
     """Returns the log of this very run that is written in this process, perhaps not begun yet."""
     for path, holder in holders():
@@ -86,6 +157,9 @@ def differing(there: Header, here: Header) -> str:
     """Returns in words how the run of a log differs from another one; empty: not at all."""
     parts = []
     for name in differences(there, here):
+        if name == "task" and (changed := changed_parts(there.task, here.task)):
+            parts.append(f"{' and '.join(changed)} of the task {here.task.name} changed")
+            continue
         one, other = (_shown(getattr(each, name)) for each in (there, here))
         parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
     return "; ".join(parts)

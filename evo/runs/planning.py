@@ -13,6 +13,7 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.logs.types import JsonObject
 from evo.models.client import prompt_hash
+from evo.plugins import MistakenType
 from evo.prompt import (
     EXACT_VERSION,
     OPERATORS,
@@ -96,8 +97,9 @@ class Planner:
         header, width = state.header, state.header.children
         planned, logged = self._planned_one(state, number), self.requests.get(number)
         if logged is not None:
-            if planned not in (None, logged.requests):
-                self.differing.append(1 + number // width)
+            generation = 1 + number // width
+            if planned not in (None, logged.requests) and generation not in self.differing:
+                self.differing.append(generation)
             planned = logged.requests
         if planned is None:
             raise LogError(f"no plan of request {number} is logged, and its search is not known")
@@ -167,6 +169,12 @@ class Planner:
             rng = KeyedStream("search", header.seed, header.children, state.generation + 1)
             known = state.searched(search, header.min_improvement)
             requests = search.plan(known, header.children, rng)
+            if not isinstance(requests, list | tuple):
+                raise MistakenType(
+                    f"search {search.name!r}: expected `plan` to return a list of "
+                    f"{header.children} requests, one for each child, such as "
+                    f"[evo.searches.Request(((0, 0),))] * children, got {requests!r:.200}"
+                )
             asked = [(tuple(each.parents), each.operator) for each in requests]
         planned = _inspired(state, header, asked)
         if header.models:

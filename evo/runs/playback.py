@@ -15,7 +15,7 @@ import msgspec
 from evo import parallel
 from evo.logs.caps import held, with_seconds
 from evo.logs.constructions import keep_value
-from evo.logs.inputs import limits_of
+from evo.logs.inputs import at_least, limits_of
 from evo.logs.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import lines_through, require_whole
@@ -28,7 +28,7 @@ from evo.runs.evaluate import DrawEvaluator, fixed_limit, plain
 from evo.runs.judge import draw_of
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
-from evo.runs.settings import Settings, at_least
+from evo.runs.settings import Settings
 from evo.sandbox import Evaluator
 from evo.searches.base import Search, choose
 from evo.searches.registry import known_search, search_of

@@ -36,14 +36,14 @@ class Tally:
 
     `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
     status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts
-    without usage out.
+    without usage out. `tokens` is None where no answer stated its usage.
     """
 
     def __init__(self) -> None:
         self.calls = self.attempts = self.cached = 0
         self.failures: Counter[str] = Counter()
-        self.tokens = 0.0
         self.dollars: float | None = 0.0
+        self._tokens, self._unstated = 0.0, False
         self._began = time.monotonic()
         self._lock = threading.Lock()
 
@@ -57,10 +57,16 @@ class Tally:
             for attempt in attempts:
                 if attempt.status != "ok":
                     self.failures[str(attempt.http_status or attempt.status)] += 1
-            self.tokens += cost.tokens or 0.0
+            self._tokens += cost.tokens or 0.0
+            self._unstated = self._unstated or cost.tokens is None
             priced = of.model.is_llm and cost.dollars is not None  # the stand-in's are invented
             known = self.dollars is not None and priced
             self.dollars = (self.dollars or 0.0) + (cost.dollars or 0.0) if known else None
+
+    @property
+    def tokens(self) -> float | None:
+        """Tokens of the answers that stated their usage; None: there are answers and none did."""
+        return None if self._unstated and not self._tokens else self._tokens
 
     @property
     def retries(self) -> int:
@@ -76,18 +82,18 @@ class Tally:
         """Returns the figures by name, for a log's closing line; see `evo.logs.records.RunEnd`."""
         with self._lock:
             failures = {f"failed_{name}": float(n) for name, n in sorted(self.failures.items())}
-            seconds = self.seconds
+            seconds, tokens = self.seconds, self.tokens
             figures: dict[str, float | None] = {
                 "calls": self.calls,
                 "attempts": self.attempts,
                 "retries": self.retries,
                 **failures,
                 "cached": self.cached,
-                "tokens": self.tokens,
+                "tokens": tokens,
                 "dollars": self.dollars,
                 "seconds": seconds,
                 "calls_per_second": self.calls / seconds,
-                "tokens_per_second": self.tokens / seconds,
+                "tokens_per_second": None if tokens is None else tokens / seconds,
                 "utilisation": load.utilisation if load.open else None,
                 "queued_seconds": load.queued,
                 "limited_seconds": load.limited,
@@ -106,10 +112,9 @@ def short(number: float) -> str:
 def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
     """Returns the figures of a session in one short line; costs go on as they were, by child."""
     share = 1 + left / done if done else 1.0
-    parts = [
-        f"{short(tally.calls / tally.seconds)} calls/s",
-        f"{short(tally.tokens / tally.seconds)} tokens/s",
-    ]
+    parts = [f"{short(tally.calls / tally.seconds)} calls/s"]
+    if (tokens := tally.tokens) is not None:
+        parts.append(f"{short(tokens / tally.seconds)} tokens/s")
     if load.open:
         parts.append(f"slots {load.utilisation:.0%}")
     if tally.retries:
@@ -120,8 +125,8 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
         parts.append(f"{tally.cached} cached")
     if tally.dollars:
         parts.append(f"${short(tally.dollars)} of about ${short(tally.dollars * share)}")
-    else:
-        parts.append(f"{short(tally.tokens)} of about {short(tally.tokens * share)} tokens")
+    elif tokens is not None:
+        parts.append(f"{short(tokens)} of about {short(tokens * share)} tokens")
     return ", ".join(parts)
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from evo.logs.records import TaskRecord
 from evo.logs.several import pack, unpack
+from evo.parsing import parsed
 from evo.sandbox.compiled import in_python
 
 SCORING = """
@@ -234,7 +235,7 @@ def is_apart(harness: str) -> bool:
     """
     return any(
         isinstance(node, ast.FunctionDef) and node.name == "harness"
-        for node in ast.parse(harness).body
+        for node in parsed(harness).body
     )
 
 

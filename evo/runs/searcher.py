@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -216,7 +217,12 @@ class Searcher:
             )
         (self._header, _), (self.path,) = prepared.runs[0], prepared.paths
         self._hand.children = self._header.children
-        take_over(prepared.paths)
+        if take_over(prepared.paths):
+            warnings.warn(
+                f"{self.path}: another search of this process had it open; that one is "
+                "closed, and this one goes on with it",
+                stacklevel=2,
+            )
         before = read_begun(self.path)
         self._earlier = set[Place]() if before is None else _under_way(before)
         self._handle = begin(replace(prepared, work=self._noting_the_end(prepared.work)))
@@ -238,6 +244,9 @@ class Searcher:
 
         Args:
             n: How many at most.
+
+        Raises:
+            ValueError: The search was closed, or another one took its log over, before its end.
         """
         if n is not None and n < 1:
             raise ValueError(f"n: expected at least 1 or None, got {n!r}")
@@ -247,6 +256,8 @@ class Searcher:
             fresh = [each for each in hand.asked if each.seed not in hand.handed][:n]
             hand.handed |= {each.seed for each in fresh}
         self._raise()
+        if not fresh:
+            self._check_open("ask")
         return fresh
 
     @property
@@ -280,14 +291,16 @@ class Searcher:
             reply: The model's text, or an object with `text`, `usage`, `reasoning` and
                 `finish_reason`; None: there is none.
             program: Fills the prompt's place without a call.
-            evaluation: One that was made elsewhere, in a laboratory or on a cluster: a number, a
-                dict with `fitness`, (number, notes), or an Evaluation.
+            evaluation: The result for the program that is given in `reply` or `program`, if it was
+                evaluated elsewhere, in a laboratory or on a cluster: a number, a dict with
+                `fitness`, (number, notes), or an Evaluation.
 
         Returns:
             The evaluation; None while other drafts of the child are out, and of advice.
 
         Raises:
-            ValueError: It was told already, or was not asked.
+            ValueError: The prompt was told already or never asked for; an evaluation came without
+                its program; or the search was closed, or another one took its log over.
         """
         if prompt is None:
             if program is None:
@@ -297,6 +310,11 @@ class Searcher:
             raise ValueError("program: it stands in place of a reply; give one of them")
         if evaluation is not None and (self._header.draws > 1 or self._header.confirm):
             raise ValueError("evaluation: with draws or confirm, evaluations are made here")
+        if evaluation is not None and program is None and reply is None:
+            raise ValueError(
+                "evaluation: expected the program that it is of beside it, as reply= or program=, "
+                "got neither"
+            )
         if prompt.advice and (program, evaluation) != (None, None):
             raise ValueError("prompt: it asks for advice, which is a reply and no program")
         found = None if evaluation is None else _evaluation_of(evaluation)
@@ -304,6 +322,7 @@ class Searcher:
         with hand.changed:
             if prompt.seed not in hand.calls:
                 self._raise()
+                self._check_open("tell")
                 child = f"that of generation {place[0]}, child {place[1]}, draft {prompt.draft}"
                 which = f"advice before generation {place[0]}" if prompt.advice else child
                 raise ValueError(f"prompt: {which} was told already, or was never asked")
@@ -314,6 +333,7 @@ class Searcher:
             hand.changed.wait_for(lambda: place in hand.results or hand.ended)
         if place not in hand.results:
             self._raise()
+            self._check_open("tell")
         return hand.results.get(place)
 
     def _fresh(self) -> Asked:
@@ -393,6 +413,18 @@ class Searcher:
         """Raises what ended the search, if that was an error."""
         if self._hand.ended:
             self._handle.wait(60)
+
+    def _check_open(self, verb: str) -> None:
+        """Raises ValueError if the search was ended from outside, before its goal or budget."""
+        if not self._hand.ended or self._handle.wait(60).ends[-1].reason != "interrupted":
+            return
+        how = "was closed"
+        if self._handle.taken_over:
+            how = "was closed, since another search or run of this process took its log over"
+        raise ValueError(
+            f"{verb}: this search {how}; evo.Searcher(..., log={str(self.path)!r}) with "
+            "the same arguments goes on where the log is"
+        )
 
 
 def _under_way(log: Log) -> set[Place]:

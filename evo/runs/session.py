@@ -350,7 +350,7 @@ class _Run:
                 found, paid = arm.check()
                 stats |= found
                 self.payer.beside.append(paid)
-            message = str(failure) if failure else None
+            message = goal.rule(state) if self.end == "rule" else str(failure) if failure else None
             arm.end(RunEnd(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from evo.logs.inputs import MOST_INT, as_float
+from evo.logs.inputs import MOST_INT, as_float, at_least
 from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
 from evo.logs.servers import is_shared
-from evo.logs.types import as_path
+from evo.logs.types import as_absolute, as_path
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 
@@ -22,20 +21,6 @@ if TYPE_CHECKING:
 MOST_CONCURRENT, MOST_WORKERS, MOST_RETRIES = 10_000, 1_000, 1_000
 MOST_SECONDS = 1_000_000
 """No attempt is waited for longer, seconds: some twelve days."""
-
-
-def at_least(name: str, value: SupportsIndex, low: int, *, most: int = MOST_INT) -> int:
-    """Returns a whole number, NumPy's included, as an int; raises if it is out of range.
-
-    Without `most` it is at most what a log can hold.
-    """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise MistakenType(f"{name}: expected a whole number, got {value!r}")
-    if (number := operator.index(value)) < low:
-        raise ValueError(f"{name}: expected at least {low}, got {number}")
-    if number > most:
-        raise ValueError(f"{name}: expected at most {most:,}, got {number!r:.60}")
-    return number
 
 
 EventKind = Literal["start", "child", "generation", "end"]
@@ -143,7 +128,7 @@ class Settings:
         if self.cache is not None and not is_shared(
             self.cache
         ):  # it may be opened when the process works in another folder
-            object.__setattr__(self, "cache", as_path("cache", self.cache).absolute())
+            object.__setattr__(self, "cache", as_absolute("cache", as_path("cache", self.cache)))
         if self.control is not None and not is_shared(self.control):
             raise ValueError(
                 "control: expected the address of a Redis server, such as redis://host:6379/0, "
@@ -169,6 +154,19 @@ class Settings:
             )
 
 
+class StopRule(Protocol):
+    """A rule that ends a run; any value with these two will do."""
+
+    @property
+    def name(self) -> str:
+        """What the log says of a run that it ended."""
+        ...
+
+    def reached(self, state: State) -> bool:
+        """Returns whether a run ends here; its answer depends on what the run knows alone."""
+        ...
+
+
 @dataclass(frozen=True)
 class Goal:
     """When a run ends; goals are not part of its identity.
@@ -177,11 +175,13 @@ class Goal:
         generations: T, at least 1.
         target: Fitness at which it ends; None: none.
         patience: Generations in a row without an improvement after which it ends; None: never.
+        stops: Further rules; it ends as soon as one of them is reached.
     """
 
     generations: int = 8
     target: float | None = None
     patience: int | None = None
+    stops: Sequence[StopRule] = ()
 
     def __post_init__(self) -> None:
         at_least("generations (T)", self.generations, 0)
@@ -189,6 +189,11 @@ class Goal:
             at_least("patience", self.patience, 1)
         if self.target is not None and not math.isfinite(as_float(self.target)):
             raise ValueError(f"target: expected a finite fitness, got {self.target!r:.60}")
+        if not isinstance(self.stops, Sequence) or not all(map(_is_rule, self.stops)):
+            raise MistakenType(
+                "stops: expected a list of values with a name and a method reached(state), got "
+                f"{self.stops!r:.80}"
+            )
 
     def reached(self, state: State) -> EndReason | None:
         """Returns why a run ends where it is; None: it goes on."""
@@ -197,5 +202,17 @@ class Goal:
             return "target"
         if state.generation >= self.generations:
             return "completed"
+        if self.rule(state) is not None:
+            return "rule"
         patient = self.patience is None or state.barren < self.patience
         return None if patient else "patience"
+
+    def rule(self, state: State) -> str | None:
+        """Returns the name of the first rule of one's own that is reached; None: none is."""
+        return next((each.name for each in self.stops if each.reached(state)), None)
+
+
+def _is_rule(value: object) -> bool:
+    """Whether a value, and not its class, is a rule that ends a run."""
+    named = isinstance(getattr(value, "name", None), str) and not isinstance(value, type)
+    return named and callable(getattr(value, "reached", None))

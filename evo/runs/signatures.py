@@ -66,11 +66,31 @@ def options_in(kind: type[Options], options: Mapping[str, object]) -> Options:
 
 
 def completed(kind: type[Options], options: Options) -> Options:
-    """Returns options with the default of each one that is not given."""
-    return cast(Options, {e.name: e.option.default for e in entries(kind)} | dict(options))
+    """Returns options with the default of each one that is not given.
+
+    Whole numbers become ints, and switches bools.
+
+    Raises:
+        ValueError: A whole number is out of its range.
+    """
+    from evo.logs.inputs import at_least
+
+    values: dict[str, object] = {}
+    for name, _, option in entries(kind):
+        value = options.get(name, option.default)
+        if option.least is not None:
+            value = at_least(name, value, option.least)
+        values[name] = bool(value) if isinstance(option.default, bool) else value
+    return cast(Options, values)
 
 
-def check_options(kind: type, options: Mapping[str, object], advice: str = "") -> None:
+def check_options(
+    kind: type,
+    options: Mapping[str, object],
+    advice: str = "",
+    *,
+    verb: Callable[..., object] | None = None,
+) -> None:
     """Raises MistakenType if an option is none of a class of options, or of another type.
 
     Numbers and texts are looked at here, and what has a class of its own where it is used.
@@ -79,13 +99,16 @@ def check_options(kind: type, options: Mapping[str, object], advice: str = "") -
         kind: The class of options.
         options: Values by name; None is passed over.
         advice: What to do about a name that nothing resembles.
+        verb: The public function that takes the options, whose own arguments are known, too.
     """
     from evo.plugins import MistakenType, meant
+    from evo.tasks.their_names import of_runs
 
     for name, value in options.items():
         if name not in kind.__annotations__:
-            known = ", ".join(sorted(kind.__annotations__))
-            hint = meant(name, kind.__annotations__) or (advice and f"; {advice}")
+            taken = {*kind.__annotations__, *(inspect.signature(verb).parameters if verb else ())}
+            hint = of_runs(name) or meant(name, taken) or (advice and f"; {advice}")
+            known = ", ".join(sorted(taken))
             raise MistakenType(f"unknown argument {name!r}{hint} (known: {known})")
         annotation = get_args(kind.__annotations__[name])[0]
         known_types = (annotation, *get_args(annotation))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, Unpack
 
 import msgspec
 
+from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
 from evo.logs.servers import connect
-from evo.logs.types import absolute_paths, as_given, as_path
+from evo.logs.types import absolute_paths, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.bounds import powers_of_two
@@ -37,11 +39,10 @@ from evo.runs.options import (
     RunOptions,
     SeriesOptions,
 )
-from evo.runs.places import Resume, check_resume, place_in_folder, place_of_log
-from evo.runs.progress import say
+from evo.runs.places import Resume, check_resume, found_jobs, place_of_log, place_of_run
 from evo.runs.resources import ByHand, open_resources
 from evo.runs.session import JobResult, RunJob, all_logs, only_log, run_jobs
-from evo.runs.settings import Goal, Settings, at_least
+from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
 from evo.searches.registry import known_search
@@ -104,18 +105,27 @@ def prepare_run(
 
     With a hand, that is told the replies of children in place of a model that is called.
     """
-    check_options(RunOptions, options)
+    check_options(RunOptions, options, verb=run)
     header = make_header(task, **options_in(ConfigurationOptions, options))
+    _check_critic(options, header)
     goes_on = check_resume(resume)
     if log is None:
-        path, found = place_in_folder(header, None, resume=goes_on)
-        if found and settings_of(options).progress:
-            say(f"going on with {as_given(path)}; resume=False begins a new log")
+        path = place_of_run(header, settings_of(options), resume=goes_on)
     else:
         path = place_of_log(header, as_path("log", log), resume=goes_on)
     job = RunJob(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
     return _prepare([job], settings_of(options), budget, label, only_log, many=False, hand=hand)
+
+
+def _check_critic(options: Mapping[str, object], *headers: Header) -> None:
+    """Warns of a critic that is given and never asked."""
+    if options.get("critic") is not None and any(each.critic is None for each in headers):
+        warnings.warn(
+            "critic: it chooses among drafts of a child, and there is one of each, so that it is "
+            "never asked; give drafts=2 or more (--drafts), or no critic",
+            stacklevel=3,
+        )
 
 
 @lists_options(ManyOptions)
@@ -164,12 +174,14 @@ def prepare_many(
     """Checks the arguments of `run_many` and returns the work, prepared."""
     if "seed" in options:
         raise MistakenType("seed: give seeds=[...] to run_many")
-    check_options(ManyOptions, options)
+    check_options(ManyOptions, options, verb=run_many)
     seeds, goal, loaded = seeds_of(seeds), goal_of(options), load_task(task)
     configuration = options_in(SeriesOptions, options)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
-    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
-    return prepare_jobs(jobs, settings_of(options), budget, f"{loaded.name}, {len(jobs)} runs")
+    _check_critic(options, *headers[:1])
+    settings = settings_of(options)
+    jobs = found_jobs([(each, goal) for each in headers], log_dir, settings, resume=resume)
+    return prepare_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
 
 
 @lists_options(GridOptions)
@@ -179,6 +191,7 @@ def run_grid(
     calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
     log_dir: Place | None = None,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[GridOptions],
 ) -> Logs:
@@ -192,6 +205,7 @@ def run_grid(
         calls: C, calls of children of each run; best a power of 2.
         seeds: Seeds of the runs, all different.
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
+        resume: As for `run_many`.
         budget: Limits by unit of all runs together, as for `run_many`.
         **options: Listed below.
 
@@ -202,7 +216,7 @@ def run_grid(
     """
     return in_foreground(
         lambda: prepare_grid(
-            task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options
+            task, calls=calls, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **options
         )
     )
 
@@ -213,13 +227,14 @@ def prepare_grid(
     calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
     log_dir: Place | None = None,
+    resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[GridOptions],
 ) -> Prepared[Logs]:
     """Checks the arguments of `run_grid` and returns the work, prepared."""
     if "children" in options:
         raise MistakenType("children: a grid has N = 1, 2, 4, ...; give calls instead")
-    check_options(GridOptions, options)
+    check_options(GridOptions, options, verb=run_grid)
     if isinstance(budget, int):
         raise BudgetError(
             f"budget: expected limits by unit of all runs together, such as {{'calls': 20_000}}, "
@@ -231,8 +246,9 @@ def prepare_grid(
     configuration = options_in(GridConfiguration, options)
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
-    jobs = [found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
-    return prepare_jobs(jobs, settings_of(options), budget, f"{loaded.name} grid, {len(jobs)} runs")
+    settings, goals = settings_of(options), [Goal(calls // each.children) for each in headers]
+    jobs = found_jobs(zip(headers, goals, strict=True), folder, settings, resume=resume)
+    return prepare_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs")
 
 
 @lists_options(RunOptions)
@@ -264,12 +280,12 @@ def start(
         >>> len(handle.wait().generations)
         1
     """
+    check_options(RunOptions, options, verb=start)
     with absolute_paths():
         if seeds is None:
             return begin(prepare_run(task, log=log, resume=resume, budget=budget, **options))
         if "seed" in options:
             raise MistakenType("seed: several runs have seeds=[...] instead")
-        check_options(RunOptions, options)
         shared = options_in(ManyOptions, options)
         prepared = prepare_many(
             task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared
@@ -327,7 +343,7 @@ def prepare_resume(
     for name in options:
         if name in ConfigurationOptions.__annotations__:
             raise MistakenType(f"{name!r} is part of the run's identity and cannot change")
-    check_options(ResumeOptions, options)
+    check_options(ResumeOptions, options, verb=resume_many)
     logs = [read_log(as_path("path", path)) for path in paths]
     jobs = [_resume_job(log, options, model, search, task) for log in logs]
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
@@ -414,12 +430,6 @@ def _prepare(
 
     runs = [(job.header, job.goal.generations) for job in jobs]
     return Prepared([job.path for job in jobs], work, many=many, runs=runs)
-
-
-def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: Resume) -> RunJob:
-    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    path, _ = place_in_folder(header, folder, resume=check_resume(resume))
-    return RunJob(path, header, goal)
 
 
 def _resume_job(

@@ -3,7 +3,7 @@
 | the evaluator defines | convention of |
 |---|---|
 | `score(value)`, in a process that never sees the program (isolation `separate`) | this project |
-| `evaluate(program_path)`, which returns metrics | OpenEvolve |
+| `evaluate(program_path)`, which returns metrics, or a number, or either with notes | OpenEvolve |
 | `evaluate(program_path, results_path)`, which writes them as JSON | CodeEvolve |
 | `main(program_path, results_dir)`, which writes metrics.json and correct.json | ShinkaEvolve |
 
@@ -23,13 +23,14 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from types import ModuleType
 from typing import TypeGuard
 
 import msgspec
+import numpy as np
 
 from evo.logs.caps import CAPS
 from evo.logs.fitting import fit_value
@@ -40,8 +41,8 @@ from evo.plugins import MistakenType
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.compiled import ProgramFailed
 from evo.sandbox.messages import ClosedError, ScorerRequest, receive, send
-from evo.sandbox.outcome import describe, failed, printable
-from evo.sandbox.purity import for_subprocesses, seed_everything
+from evo.sandbox.outcome import Printed, describe, failed, printable
+from evo.sandbox.purity import KEY, for_subprocesses, seed_everything
 from evo.sandbox.scores import WrongScore, as_float, notes_text, read_score
 from evo.tasks.folder import writes_results
 
@@ -120,7 +121,7 @@ def as_value(value: object, limits: Limits) -> bytes | Evaluation:
         return failed(str(error), "invalid")
 
 
-def _key_subprocesses(key: bytes, folder: str) -> None:
+def _key_subprocesses(key: bytes | None, folder: str) -> None:
     """Let the interpreters that a program or an evaluator starts draw keyed random numbers too."""
     place = os.path.join(folder, "keyed")
     os.mkdir(place)
@@ -186,12 +187,16 @@ def _load_evaluator(task: TaskRecord) -> ModuleType:
     return module
 
 
-def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
-    """Load a task's evaluator into the working folder, then score values until the server goes."""
+def serve_scores(task: TaskRecord, channel: socket.socket, folder: str) -> None:
+    """Load a task's evaluator into the working folder, then score values until the server goes.
+
+    The folder is that of the process; what keys interpreters that the evaluator starts lies there.
+    """
     score: Callable[[object], object] | None = None
     notes = None
     try:
         name = task.judging or "score"
+        _key_subprocesses(None, folder)
         _write_files(task)
         score = getattr(_load_evaluator(task), name, None)
         problem = f"defines no function {name}(value)"
@@ -232,14 +237,21 @@ def _score(
     keep = request.keep_value and len(request.value) <= _MOST_KEPT
     kept = fit_value(values.to_lists(value), _MOST_PARTS) if keep else None
     seed_everything(request.key)
+    os.environ[KEY] = request.key.hex()
+    printed = Printed()
     try:
-        scored = _numbers_of(score, value)
+        with redirect_stdout(printed), redirect_stderr(printed):
+            scored = _numbers_of(score, value)
     except BaseException as error:  # the wall: what it raises or returned is its own code
-        return failed(f"{EVALUATOR_FAILED}: {describe(error, 'it')}")
+        scored = failed(f"{EVALUATOR_FAILED}: {describe(error, 'it')}")
+    if scored.status != "ok":
+        scored = msgspec.structs.replace(scored, error=f"{scored.error}{printed.shown()}")
+    if scored.status == "error":
+        return scored
     if notes is not None and not scored.notes:
         with suppress(Exception):
             scored = msgspec.structs.replace(scored, notes=notes_text(notes(value)))
-    return scored if scored.status == "error" else msgspec.structs.replace(scored, value=kept)
+    return msgspec.structs.replace(scored, value=kept)
 
 
 def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
@@ -319,11 +331,20 @@ def _read_metrics(result: object) -> Evaluation:
     """What an evaluator returned, as metrics with their `combined_score`, or as a failure.
 
     An `error` text and a true `timeout` are the convention's signs of failure, whatever score
-    comes with them. Without `combined_score` it is the mean of the finite numbers.
+    comes with them. Without `combined_score` it is the mean of the finite numbers. A bare number
+    is the score itself, and a pair is a score and notes, as evaluators of values return them.
     """
+    if isinstance(result, tuple) and len(result) == 2:
+        judged = _read_metrics(result[0])
+        return msgspec.structs.replace(judged, notes=judged.notes or notes_text(result[1]))
+    if isinstance(result, Real | np.bool):
+        return _numbers_of(lambda _: result, None)
     metrics = getattr(result, "metrics", result)
     if not isinstance(metrics, Mapping):
-        words = f"must return a dict of metrics, got an object of type {type(result).__name__!r}"
+        words = (
+            "must return a dict of metrics, a number, or either with notes, got an object of type "
+            f"{type(result).__name__!r}"
+        )
         return failed(f"{EVALUATOR_FAILED}: evaluate(program_path) {words}")
     return msgspec.structs.replace(_judged(result, metrics), notes=_notes_in(result, metrics))
 

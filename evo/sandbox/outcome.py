@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -18,11 +19,12 @@ from evo.logs.records import Evaluation, Isolation, Limits
 from evo.sandbox import EVALUATOR_FAILED
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
-_FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
+_FOLDER = re.compile(r"/(?:lib(?:64)?/python3\.\d+/|(?=site-packages/|program\.py\b))")
 """Where the folders of libraries and of the program end, in tracebacks and warnings."""
 
 _NOT_SHOWN = (os.path.dirname(__file__), "<frozen importlib")  # frames outside the program
 _MAX_ERROR = 8000  # characters, besides what was printed
+_MOST_PRINTED = 2000  # characters of what an evaluator printed that are kept, the last ones
 _MAX_METRICS = 1 << 18  # characters of all names, and 20 for each number
 _FAILED = ("invalid", "error", "timeout")
 _RETURNED: msgspec.msgpack.Decoder[bytes | Evaluation] = msgspec.msgpack.Decoder(bytes | Evaluation)
@@ -39,6 +41,27 @@ class Ended:
     cpu_seconds: float  # that it used itself
     stopped: Evaluation | None  # what it was killed for
     printed: str  # beginning and end of its output, under headings
+
+
+class Printed(io.TextIOBase):
+    """A stream in place of an evaluator's standard output and errors; it keeps the end."""
+
+    def __init__(self) -> None:
+        self._end, self._total = "", 0
+
+    def write(self, text: str) -> int:
+        """Takes a text."""
+        self._total += len(text)
+        self._end = (self._end + text[-_MOST_PRINTED:])[-_MOST_PRINTED:]
+        return len(text)
+
+    def shown(self) -> str:
+        """Returns what was printed under a heading; prompts leave out all from there on."""
+        if not (text := self._end.strip()):
+            return ""
+        dropped = self._total - len(self._end)
+        gap = f"... {dropped} characters dropped ...\n" if dropped else ""
+        return f"\n--- stdout and stderr of the evaluator ---\n{gap}{text}"
 
 
 def printable(text: str) -> str:

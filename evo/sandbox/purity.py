@@ -13,6 +13,9 @@ from hashlib import sha256
 
 _seed_method = random.Random.seed
 _Seed = int | float | str | bytes | bytearray | None
+KEY = "EVO_KEY_OF_RANDOMNESS"
+"""Variable of the environment that holds the key where it differs from call to call."""
+
 _entropy = random.Random(0)  # stands in for the operating system's
 
 
@@ -27,8 +30,9 @@ def seed_everything(key: bytes) -> None:
 
     Reaches `random`, NumPy's global state, `numpy.random.default_rng()`, `os.urandom`, `secrets`
     and `uuid.uuid4`. Hash seed and time zone are fixed by the process's environment. Clocks,
-    `uuid.uuid1`, addresses of objects, the files `/dev/random` and `/dev/urandom`, turns of threads
-    and programs that are not Python are not keyed.
+    `uuid.uuid1`, addresses of objects and hashes made of them, the files `/dev/random` and
+    `/dev/urandom`, turns of threads and processes, interpreters with `-I`, `-E` or `-S`, and
+    programs that are not Python are not keyed; nor is what a process keeps between two calls.
     """
     _seed_method(_entropy, key)
     if os.urandom is not _urandom:
@@ -39,9 +43,13 @@ def seed_everything(key: bytes) -> None:
         sys.modules["numpy.random"].seed(int.from_bytes(key[:4], "little"))
 
 
-def for_subprocesses(key: bytes) -> str:
-    """Text of a module `sitecustomize` that does the same in a new interpreter."""
-    return f"{_OWN_TEXT}\n\nseed_everything(bytes.fromhex({key.hex()!r}))\n"
+def for_subprocesses(key: bytes | None) -> str:
+    """Text of a module `sitecustomize` that does the same in a new interpreter.
+
+    Without a key it is that which the environment holds then.
+    """
+    digits = f"os.environ.get({KEY!r}, '')" if key is None else repr(key.hex())
+    return f"{_OWN_TEXT}\n\nseed_everything(bytes.fromhex({digits}))\n"
 
 
 def _install() -> None:

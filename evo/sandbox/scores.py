@@ -56,7 +56,10 @@ def read_score(returned: object, what: str = "score(value)") -> ScoreRead:
     numbers = dict[str, float]()
     for name, number in found.items():
         if not _is_number(number):
-            raise WrongScore(f"{what} must return numbers, got {name!r}: {number!r:.200}")
+            raise WrongScore(
+                f"{what} must return numbers, got {name!r}: {number!r:.200}"
+                + ("; words go into 'notes'" if isinstance(number, str) else "")
+            )
         numbers[printable(str(name))] = value = as_float(number)
         if not math.isfinite(value):
             raise ValueError(f"{name} is not finite: {value!r}")

@@ -270,7 +270,7 @@ class ScoringServer:
         own, other = socket.socketpair()
 
         def run(channel: int, folder: str) -> None:
-            foreign.serve_scores(task, socket.socket(fileno=channel))
+            foreign.serve_scores(task, socket.socket(fileno=channel), folder)
 
         with other:
             extra, channel = foreign.size_of(task), other.fileno()

@@ -29,6 +29,7 @@ from evo.logs.inputs import spelled
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
+from evo.parsing import parsed
 from evo.plugins import meant
 
 Picture = Literal["", "circles", "points", "triangle"]
@@ -230,7 +231,7 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
 def _names_in(file: str, source: str) -> frozenset[str]:
     """Returns the names that an evaluator defines; a `main` that writes results is `evaluate`."""
     names = set[str]()
-    for node in ast.walk(ast.parse(source, filename=file)):
+    for node in ast.walk(parsed(source, file)):
         match node:
             case ast.alias():
                 names.add(node.asname or node.name)

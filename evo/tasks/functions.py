@@ -23,6 +23,7 @@ from evo.tasks.rows import as_lines, rows_of
 from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
+from evo.tasks.their_names import answers_others_names
 
 if TYPE_CHECKING:
     from evo.tasks.rows import Rows
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _INSTANCES, _EVALUATOR, _HARNESS = "instances.jsonl", "evaluator.py", "harness.py"
 
 
+@answers_others_names
 def task(
     name: str,
     *,
@@ -185,7 +187,7 @@ def _statement_of(name: str, statement: str | None, program: Program, judge: Jud
     warnings.warn(
         f"{name}: there is no statement and no docstring, so a model is told nothing of what "
         "the program is for; give statement=",
-        stacklevel=3,
+        stacklevel=4,
     )
     what = "program" if program.evolves == "python" else "text"
     return f"Improve the {what} so that its evaluator gives it a higher score."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from evo.logs.keys import holds_key
 from evo.logs.languages import LANGUAGES
 from evo.logs.records import Evolves, Isolation
 from evo.logs.several import PROGRAM_FILES, pack
+from evo.parsing import parsed
+from evo.plugins import MistakenType
 from evo.tasks.folder import TaskConfig, isolation_of
 from evo.tasks.rows import read_text
 from evo.tasks.stages import stages_in
@@ -129,7 +132,7 @@ def _judge_in(evaluate: str | Path) -> Judge:
     body = _parse(text, str(place)).body
     if (found := stages_in(str(place), text)) is not None:
         given = "program_path" if found.isolation == "shared" else "value"
-        docstring = ast.get_docstring(ast.parse(text)) or ""
+        docstring = ast.get_docstring(parsed(text)) or ""
         return Judge(text, found.isolation, given, docstring, stages=found.functions)
     functions = [node for node in body if isinstance(node, ast.FunctionDef)]
     names = {each.id for n in body for each in ast.walk(n) if isinstance(each, ast.Name)}
@@ -140,7 +143,7 @@ def _judge_in(evaluate: str | Path) -> Judge:
         text = _named(text, only.name, "evaluate" if shared else "score")
     isolation = isolation_of(place, text, TaskConfig(entry=()))
     first = "program_path" if isolation == "shared" else "value"
-    return Judge(text, isolation, first, ast.get_docstring(ast.parse(text)) or "")
+    return Judge(text, isolation, first, ast.get_docstring(parsed(text)) or "")
 
 
 def _check_here(evaluate: Callable[..., object], first: str, *, with_rows: bool) -> None:
@@ -185,6 +188,12 @@ def program_of(
     """Returns what evolves; raises ValueError where that cannot be."""
     if evolves not in (None, "python", "text"):
         raise ValueError(f"evolves: expected 'python' or 'text', got {evolves!r}")
+    if callable(entry):
+        raise MistakenType(
+            f"entry: expected the name of a function of the initial program, got {entry!r}; write "
+            f"entry={getattr(entry, '__name__', 'NAME')!r}, or give the function itself as "
+            "initial_program="
+        )
     entries = (entry,) if isinstance(entry, str) else tuple(entry or ())
     if isinstance(given, Mapping):
         return _of_files(given, entry, evolves, judge)
@@ -198,11 +207,19 @@ def program_of(
                 f"initial_program: {given!r} is the name of a file that exists; to read it write "
                 f"Path({given!r})"
             )
+        if evolves is None and _FILE.fullmatch(given.strip()):
+            raise ValueError(
+                f"initial_program: there is no file {given!r}; evolves='text' if it is the text"
+            )
         given = _dedented(given)
-        python = evolves == "python" or (
-            evolves is None and (judge.given == "program_path" or _defines_something(given))
-        )
-        return _from_text(given, entries, python, judge)
+        if evolves is not None or judge.given == "program_path" or _defines_something(given):
+            return _from_text(given, entries, evolves != "text", judge)
+        if not _looks_like_program(given):
+            return _from_text(given, entries, False, judge)
+        try:
+            return _from_text(given, entries, True, judge)
+        except ValueError as error:
+            raise ValueError(f"{error}; evolves='text' if it is a text") from None
     if not callable(given):
         raise ValueError(
             f"initial_program: expected a function, a class, a text or a Path, got {given!r:.80}"
@@ -345,20 +362,34 @@ def _find_program(path: Path) -> Path:
 
 
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_BEGINNING = re.compile(
+    r"\s*(@\w|(async )?def \w+ ?\(|class \w+ ?[(:]|from [\w.]+ import |import \w+\s*$)", re.M
+)
+_FILE = re.compile(r"[\w./\\ -]*\w\.(py|txt|md|json|toml)")
 
 
 def _defines_something(text: str) -> bool:
     """Whether a text is Python that defines a function or class."""
     try:
-        body = ast.parse(text).body
+        body = parsed(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(isinstance(node, _DEFINITIONS) for node in body)
 
 
+def _looks_like_program(text: str) -> bool:
+    """Whether a text that defines nothing begins as a program does, or assigns a value."""
+    if _BEGINNING.match(text):
+        return True
+    try:
+        return any(isinstance(node, ast.Assign) for node in parsed(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
 def _parse(text: str, what: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"{what}: not valid Python: {error}") from None
 

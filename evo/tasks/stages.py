@@ -11,6 +11,7 @@ import msgspec
 
 from evo.logs.records import Bar, Isolation, Limits, StageRecord, TaskRecord
 from evo.logs.types import JsonObject
+from evo.parsing import parsed
 from evo.tasks.folder import TaskConfig, TaskError
 
 CASCADE = tuple(f"evaluate_stage{number}" for number in (1, 2, 3))
@@ -34,7 +35,7 @@ def stages_in(where: str, source: str) -> FoundStages | None:
         TaskError: `stages` is no list of at least two names of functions.
     """
     try:
-        body = ast.parse(source).body
+        body = parsed(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None  # which is said elsewhere
     functions = {

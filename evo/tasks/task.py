@@ -50,6 +50,10 @@ _STATEMENTS = {
     for evolves, what in (("python", "program"), ("text", "text"))
 }
 """Of tasks that state none."""
+_MADE_OF = (
+    "a task is made of a program or a text and what scores it, "
+    "evo.task(name, initial_program=..., evaluate=...)"
+)
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
 
@@ -126,7 +130,13 @@ class Task:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = self.evaluate(model=model)
-        return evo.Check.of(self, found, [str(each.message) for each in caught])
+        said = [str(each.message) for each in caught]
+        if self.record.asks_model and self.asks is None and model is None:
+            said.append(
+                "the rows were answered by the offline model, which is no LLM; check(model=...) "
+                "asks another one, and a run asks its own unless the task has asks="
+            )
+        return evo.Check.of(self, found, said)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the folder that `evo run FOLDER` takes and returns its path; the hash is the same.
@@ -204,11 +214,8 @@ def load_task(
     if isinstance(task, TaskRecord):
         return _with_instances(Task(task, Limits()), instances)
     if not isinstance(task, str | os.PathLike) or "\n" in os.fspath(task):
-        raise TaskError(
-            "task: expected a name, a folder or a Task, got "
-            f"{'a text of several lines' if isinstance(task, str) else repr(task)}; a task is made "
-            "of a program and what scores it, evo.task(name, initial_program=..., evaluate=...)"
-        )
+        given = "a text of several lines" if isinstance(task, str) else repr(task)
+        raise TaskError(f"task: expected a name, a folder or a Task, got {given}; {_MADE_OF}")
     folder, config, wording = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
     evolving = several_files(folder, config.program, paths.values(), program)
@@ -414,9 +421,12 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
         return folder
     if folder.exists():
         raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
-    hint = meant(text, names)
+    hint = meant(text, [*names, *others])
     known = ", ".join(
         f"{name} ({', '.join(config.aliases)})" if config.aliases else name
         for name, config in shipped.items()
     )
-    raise TaskError(f"unknown task {text!r}: expected a folder or one of {known}{hint}")
+    known = ", ".join([known, *others])
+    if len(text.split()) > 1:  # rather a text that is to evolve than a name
+        hint = f"{hint}; {_MADE_OF}"
+    raise TaskError(f"unknown task {text!r:.200}: expected a folder or one of {known}{hint}")

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 from nbclient import NotebookClient
 from PIL import Image
 
 import replay
+from replay.plots.output import small_png
 
 HERE = Path(__file__).resolve().parent
 OPENING = json.loads((HERE / "opening.json").read_text())
@@ -126,9 +128,7 @@ def at_screen_size(png: str, *, width: int = 1400) -> str:
     """The same picture, at most so wide and with few colours."""
     image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
     image.thumbnail((width, 4 * width))
-    stream = io.BytesIO()
-    image.quantize(128).save(stream, "PNG", optimize=True)
-    return base64.b64encode(stream.getvalue()).decode("ascii")
+    return base64.b64encode(small_png(np.asarray(image))).decode("ascii")
 
 
 if __name__ == "__main__":

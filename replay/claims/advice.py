@@ -12,8 +12,17 @@ import numpy as np
 import pandas as pd
 
 from replay.claims.contrasts import ALPHA
-from replay.claims.decision import POWER, decide, detectable, p_above, still_needed
-from replay.claims.task_comparison import TaskComparison
+from replay.claims.decision import (
+    MANY,
+    OPEN,
+    decide,
+    detectable,
+    in_family,
+    p_above,
+    still_needed,
+)
+from replay.claims.further import further_runs, new_runs, sentence
+from replay.claims.task_comparison import TaskComparison, limits_of
 from replay.claims.verdict import Verdict
 from replay.planning.choices import BudgetPlan
 from replay.planning.depth import DepthBreadth
@@ -27,6 +36,12 @@ from replay.statistics.resampling import holm
 
 Row = Mapping[str, Any]
 """A row of `TaskComparison.verdicts`."""
+
+ALONE = (
+    "If one pair was your question before you saw these results, ask it alone: "
+    "`replay.judge(frame, A, B)`, or `replay judge A B LOGS`."
+)
+"""How to ask one of several questions by itself."""
 
 UNTIL_THEN = "Until then, take whichever is simpler or cheaper."
 
@@ -46,6 +61,9 @@ class _Case:
     more: float = math.nan
     cost: str = ""
     held_back: str = ""
+    p: float = math.nan
+    shared: float = math.nan  # the same after Holm's rule
+    many: bool = False  # alone it would be decided
 
 
 def advise(
@@ -54,7 +72,7 @@ def advise(
     """Says what to do, how sure that is, and what would change it.
 
     Several verdicts share an error of 5 % by Holm's rule, so that trying many policies makes none
-    of them look better than `single`.
+    of them look better than `single`; what it says of p names these comparisons beside p alone.
 
     Args:
         *found: Results of `replay.judge` on the same runs, whose second side is the same; or one
@@ -68,7 +86,8 @@ def advise(
         interval and n; what would change it; where nothing can be decided, how many runs would.
 
     Raises:
-        ValueError: Nothing to go by, or verdicts with different second sides.
+        ValueError: Nothing to go by, verdicts with different second sides, or rows of runs in place
+            of a result.
 
     Example:
         >>> parts = [replay.judge(frame, {"children": n}, {"children": 1}) for n in (2, 4)]
@@ -84,6 +103,7 @@ def advise(
     if len(found) == 1 and isinstance(found[0], Contest):
         return _contest(found[0])
     if len(found) == 1 and isinstance(found[0], pd.DataFrame):
+        _check_ledger(found[0])
         return "\n".join(_policies(found[0]))
     verdicts = [each for each in found if isinstance(each, Verdict)]
     if not verdicts or len(verdicts) < len(found):
@@ -94,7 +114,16 @@ def advise(
         )
     if len(others := {each.b for each in verdicts}) > 1:
         raise ValueError(f"expected verdicts with the same second side, got {sorted(others)}")
-    return _of_several([*map(_case, verdicts, _after_all(verdicts))])
+    return _of_several([*map(_case, verdicts, *_after_all(verdicts))])
+
+
+def _check_ledger(table: pd.DataFrame) -> None:
+    if "claim" not in table:
+        raise ValueError(
+            "expected a result, such as of replay.judge, replay.compare or replay.ledger, got a "
+            f"table with the columns {', '.join(map(str, [*table][:5]))}, ...; runs are compared "
+            "first: replay.advise(replay.compare(frame, by='search'))"
+        )
 
 
 def _of_several(cases: Sequence[_Case]) -> str:
@@ -106,7 +135,7 @@ def _of_several(cases: Sequence[_Case]) -> str:
     if len(cases) == 1:
         return _one(best)
     names = ", ".join(each.a for each in cases)
-    nearest = f"The best of them, {best.a}, differs by {_effect(best)}."
+    nearest = f"The best of them, {best.a}, differs by {_effect(best)}{_family(best, len(cases))}."
     if ahead:
         first = max(ahead, key=lambda each: each.effect)
         rest = [each.a for each in ahead if each is not first]
@@ -120,26 +149,34 @@ def _of_several(cases: Sequence[_Case]) -> str:
     )
 
 
-def _after_all(verdicts: Sequence[Verdict]) -> list[str]:
-    """The verdicts after Holm's rule over their p, where they have one."""
+def _family(case: _Case, count: int) -> str:
+    """The p of a case alone and among all of them, and whether their number leaves it open."""
+    if math.isnan(case.p):
+        return ""
+    return f", {in_family(case.p, case.shared, count)}{f': {OPEN[MANY]}' if case.many else ''}"
+
+
+def _after_all(verdicts: Sequence[Verdict]) -> tuple[Sequence[str], list[float]]:
+    """The verdicts after Holm's rule over their p, where they have one, and these p."""
     p = np.array([each.p for each in verdicts])
     known = ~np.isnan(p)
     p[known] = holm(p[known])
-    return [
+    words = [
         "undetermined"
         if each.verdict in ("greater", "less") and value > 1 - each.interval.level
         else each.verdict
         for each, value in zip(verdicts, p, strict=True)
     ]
+    return words, [float(each) for each in p]
 
 
-def _case(verdict: Verdict, word: str) -> _Case:
+def _case(verdict: Verdict, word: str, shared: float) -> _Case:
     return _Case(
         a=verdict.a, b=verdict.b, word=word, effect=verdict.effect,
         limits=(verdict.interval.low, verdict.interval.high), note=verdict.interval.note,
         n=f"n = {verdict.n} {verdict.unit}", power=verdict.power, more=verdict.runs_needed,
         cost=", ".join(f"{number(value)} {unit}" for unit, value in verdict.cost.items()),
-        held_back=verdict.held_back,
+        held_back=verdict.held_back, p=verdict.p, shared=shared, many=word != verdict.verdict,
     )  # fmt: skip
 
 
@@ -168,10 +205,11 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
     above = np.array([
         p_above(row["value"], decides, n, 0.95) for row, decides in zip(rows, limits, strict=True)
     ])  # fmt: skip
-    shared = 2 * np.minimum(above, 1 - above)
+    alone = 2 * np.minimum(above, 1 - above)
+    shared = alone.copy()
     known = ~np.isnan(shared)
     shared[known] = holm(shared[known])
-    for row, decides, p in zip(rows, limits, shared, strict=True):
+    for row, decides, p, own in zip(rows, limits, shared, alone, strict=True):
         word = decide(*decides) if p <= ALPHA else "undetermined"
         low, high = row["low"], row["high"]
         error = (high - low) / 2 / float(student(0.95, n - 1))
@@ -181,7 +219,7 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
         cases.append(_Case(
             a=row["policy"], b="one run", word=word, effect=row["value"],
             limits=(low, high), n=f"n = {n} runs", note=too_few(n, needed_runs(contest.arms)),
-            more=more,
+            more=more, p=own, shared=p, many=word != decide(*decides),
         ))  # fmt: skip
     return cases
 
@@ -281,24 +319,13 @@ def _effect(case: _Case) -> str:
 
 def _changes(case: _Case) -> str:
     """What would change a decision that was made."""
-    text = " What would change that: new runs without this difference."
-    if math.isnan(case.power):
-        return text
-    return f"{text} As many of them would show it again with probability {case.power:.2f}."
+    return f" {new_runs(case.power)}"
 
 
 def _open(case: _Case) -> str:
     """What would decide what is open."""
     held = f" {case.held_back}" if case.held_back else ""
-    if case.more == math.inf:
-        return f"{held} No number of runs would find a difference that is 0. {UNTIL_THEN}"
-    if not case.more > 0:  # the spread is not known, or a correction alone held a verdict back
-        return f"{held} More runs may decide it. {UNTIL_THEN}"
-    cost = f" ({case.cost})" if case.cost else ""
-    return (
-        f"{held} If that is the true difference, {case.more:,.0f} more runs{cost} would show it "
-        f"with probability {POWER}. {UNTIL_THEN}"
-    )
+    return f"{held} {sentence(further_runs(case.more, cost=case.cost))} {UNTIL_THEN}"
 
 
 def _over_tasks(found: TaskComparison) -> str:
@@ -336,30 +363,34 @@ def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str
         soonest = min(known, key=lambda name: float(pairs[name]["runs_needed"]))
         if not pairs[left[0]].get("runs_needed", 0) <= pairs[soonest]["runs_needed"]:
             said.append(_ahead_of(found, soonest, pairs[soonest]))
-    return f"{' '.join(said)} {UNTIL_THEN}"
+    alone = f" {ALONE}" if len(found.verdicts) > 1 else ""
+    return f"{' '.join(said)} {UNTIL_THEN}{alone}"
 
 
 def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
     """How far the leader is ahead of one other, and how many runs would show it."""
     if not row:
-        return "More runs may decide it."
+        return sentence(further_runs(math.nan))
     text = f"Its lead over {_named(found, [name])} is {_between(row)} standard deviations"
     if row["effect"] < 0:
         text = (
             f"Task by task {_named(found, [name])} is ahead of it, by "
             f"{_between(_turned(row))} standard deviations"
         )
-    if not 0 < row["runs_needed"] < math.inf:
-        return f"{text}; more runs may decide it."
+    if not math.isnan(row["p"]):
+        text += f" ({in_family(row['p'], row['p_holm'], len(found.verdicts))})"
     return (
-        f"{text}; if that is the true one, {row['runs_needed']:,.0f} more runs of the two would "
-        f"show it with probability {POWER}."
+        f"{text}: {OPEN[row['why']]}. "
+        f"{sentence(further_runs(row['runs_needed'], of=' of the two'))}"
     )
 
 
 def _turned(row: Row) -> Row:
     """The difference seen from the other side."""
-    return dict(row) | {"effect": -row["effect"], "low": -row["high"], "high": -row["low"]}
+    return dict(row) | {
+        "effect": -row["effect"], "low": -row["high"], "high": -row["low"],
+        "alone_low": -row["alone_high"], "alone_high": -row["alone_low"],
+    }  # fmt: skip
 
 
 def _named(found: TaskComparison, names: Sequence[str]) -> str:
@@ -368,10 +399,7 @@ def _named(found: TaskComparison, names: Sequence[str]) -> str:
 
 
 def _between(row: Row) -> str:
-    limits = "too few runs for an interval"
-    if not math.isnan(row["low"]):
-        limits = f"{row['low']:.2g}, {row['high']:.2g}"
-    return f"{row['effect']:.2g} [{limits}]"
+    return f"{row['effect']:.2g} {limits_of(row)}"
 
 
 def _against(found: TaskComparison, leader: str, other: str) -> Row:

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from evo.policies import POLICIES, BasePolicy, PolicyClass, find_policy, learns
 from evo.policies.base import Floats, Ints
 from replay.claims.decision import decide
+from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import Brief, ReplayWarning
 from replay.logs.tables import load
+from replay.progress import shown
 from replay.simulation.arms import pool_of
 from replay.simulation.earlier import FEWEST_OTHERS, OTHERS
 from replay.simulation.pools import Pools
@@ -119,7 +120,7 @@ def bench(
         )
     rows = []
     pairs = [(name, build, pool) for name, build in builds.items() for pool in pools]
-    for label, build, (where, name, pool) in tqdm(pairs, "bench", disable=not progress):
+    for label, build, (where, name, pool) in shown(pairs, "bench", "pool", progress=progress):
         rows.append((label, where, name, pool.n, pool.K, pool.rounds, *_judged(build, pool)))
     table = pd.DataFrame(rows, columns=_COLUMNS)
     return Bench(table=table, summary=_summary(table))
@@ -200,12 +201,14 @@ def _frame(logs: object) -> pd.DataFrame:
 
 
 def _logged(frame: pd.DataFrame, replicates: int, seed: int) -> Iterator[tuple[str, str, Pools]]:
-    """Pools of runs of one task, model, N, search and folder, named by what varies."""
+    """Pools of runs that agree in FAMILY and lie in one folder, named by what varies."""
     if frame.empty:
         return
     folder = [str(Path(each).parent) for each in frame.get("source", pd.Series("", frame.index))]
-    keys = [name for name in ("task", "model", "children", "search") if name in frame]
-    for key, part in frame.assign(folder_=folder).groupby([*keys, "folder_"], sort=False):
+    keys = [name for name in FAMILY if name in frame]
+    apart = varies(frame, "settings") if "settings" in frame else pd.Series(False, frame.index)
+    by = frame.assign(folder_=folder).groupby([*keys, "folder_"], sort=False, dropna=False)
+    for key, part in by:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReplayWarning)
             try:
@@ -218,6 +221,7 @@ def _logged(frame: pd.DataFrame, replicates: int, seed: int) -> Iterator[tuple[s
             name = f"{about['task']} {about['model']} N={about['children']}"
             search = about.get("search", "greedy")
             name += "" if search == "greedy" else f" {search}"
+            name += f" {about['settings']}" if apart[part.index].any() and about["settings"] else ""
             where = Path(str(key[-1])).name
             yield "logs", f"{name} ({where})" if where else name, pool
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
+from replay.logs.given import check_loaded
 from replay.statistics.comparison import MeanDifference
 from replay.statistics.comparison import compare as compare_vectors
 
@@ -47,6 +48,7 @@ def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | MeanDiff
         >>> round(found.difference.value, 6)
         1.0
     """
+    check_loaded("compare", a, "replay.load")
     if isinstance(a, pd.DataFrame):
         if b is not None:
             raise ValueError(

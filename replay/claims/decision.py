@@ -30,6 +30,17 @@ BETTER = {"greater": "{a} is better than {b}", "less": "{b} is better than {a}"}
 FOUND = BETTER | {"within margin": "{a} and {b} differ by less than the margin"}
 """What a verdict other than `undetermined` says of its two sides."""
 
+FEW, MANY = "too few runs", "too many comparisons at once"
+WIDE, CLOSE = "margin", "no clear difference"
+
+OPEN = {
+    FEW: "there are too few runs for an interval",
+    MANY: "too many comparisons are made at once; alone it would be decided",
+    WIDE: "its interval neither excludes 0 nor lies within the margin",
+    CLOSE: "its interval includes 0",
+}
+"""Why a comparison is undetermined, by the reason's name."""
+
 POWER = 0.8
 """Power at which an effect counts as detectable."""
 
@@ -47,6 +58,43 @@ def decide(low: float, high: float, margin: float = 0.0) -> Outcome:
     if -margin < low and high < margin:
         return "within margin"
     return "greater" if low > 0 else "less" if high < 0 else "undetermined"
+
+
+def why_open(verdict: Outcome, alone: tuple[float, float], margin: float = 0.0) -> str:
+    """The true reason of `undetermined`, a key of `OPEN`; empty where there is a verdict.
+
+    Args:
+        verdict: The verdict, after the correction for all comparisons that were made.
+        alone: The interval of this comparison by itself; NaN or infinite where there is none.
+        margin: Margin, or 0.
+    """
+    if verdict != "undetermined":
+        return ""
+    if not np.isfinite(alone).all():
+        return FEW
+    if decide(*alone, margin) != "undetermined":
+        return MANY
+    return WIDE if margin else CLOSE
+
+
+def in_family(p: float, shared: float, count: int) -> str:
+    """A p in words, with the family of comparisons that it belongs to.
+
+    Args:
+        p: The p of one comparison by itself.
+        shared: The same after Holm's rule over all of them.
+        count: Number of the comparisons.
+
+    Example:
+        >>> from replay.claims.decision import in_family
+        >>> in_family(0.016, 0.24, 15)
+        'p = 0.016 alone, 0.24 among 15 comparisons (Holm)'
+    """
+    if math.isnan(p):
+        return "too few runs for a p"
+    if count == 1:
+        return f"p = {p:.3g}"
+    return f"p = {p:.3g} alone, {shared:.3g} among {count} comparisons (Holm)"
 
 
 def checked_margin(margin: float | None) -> float:
@@ -175,8 +223,8 @@ def power_band(
 
     The true effect and the true spread are unknown: given the runs, they are as far from what was
     seen as Student's t and chi squared say. The power is computed for all of them, and the middle
-    `band` of it is returned. It is NaN without a standard error or a finite factor. `kurtosis` of
-    the runs widens it, see `open_to`.
+    `band` of it is returned, widened to hold the power at the effect that was seen. It is NaN
+    without a standard error or a finite factor. `kurtosis` of the runs widens it, see `open_to`.
     """
     from scipy.special import chdtri, ndtri
 
@@ -188,7 +236,8 @@ def power_band(
     away = np.abs(effect / (error * spread) + wider * ndtri(shares)) * math.sqrt(factor)
     found = _found(away, freedom * factor, level)
     low, high = np.quantile(found, [(1 - band) / 2, (1 + band) / 2])
-    return float(low), float(high)
+    seen = float(_found(abs(effect) / error * math.sqrt(factor), freedom * factor, level))
+    return min(float(low), seen), max(float(high), seen)
 
 
 def still_needed(

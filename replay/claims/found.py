@@ -18,7 +18,7 @@ from replay.claims.decision import (
     still_needed,
 )
 from replay.claims.verdict import Verdict
-from replay.logs.frames import COST_COLUMNS, is_stand_in
+from replay.logs.frames import COST_COLUMNS, is_stand_in, split_repeats
 from replay.simulation.widths import SURE
 
 
@@ -65,6 +65,7 @@ def cost_of(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
 
     The FLOPs and dollars of the offline model are invented.
     """
+    frame, _ = split_repeats(frame)
     inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
     stand_in = "model" in frame and frame["model"].map(is_stand_in).any()
     if not 0 < runs < math.inf:

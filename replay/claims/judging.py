@@ -31,6 +31,7 @@ from replay.claims.several import (
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import distinct_runs
+from replay.logs.given import check_loaded
 from replay.simulation.earlier import Earlier
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
@@ -45,6 +46,7 @@ from replay.statistics.intervals import (
     student,
     too_few,
 )
+from replay.statistics.levels import check_level
 from replay.statistics.sequential import e_process, sequence
 
 Side = str | PolicyClass | Fields
@@ -114,6 +116,8 @@ def judge(
         >>> found.verdict in ("greater", "less", "undetermined")
         True
     """
+    check_loaded("judge", frame, "replay.load")
+    check_level(level)
     frame, margin = distinct_runs(frame), checked_margin(margin)
     if is_policy(a) and is_policy(b):
         if sequential or bounds is not None:

@@ -38,7 +38,7 @@ from replay.claims.contrasts import ALPHA, HalvedEnvelope, NullWorlds, Tested, b
 from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.claims.questions import answer, question
-from replay.logs.frames import counted_once, distinct_runs, models_apart, run_lengths
+from replay.logs.frames import begun_runs, counted_once, distinct_runs, models_apart, run_lengths
 from replay.planning.grid import FloatArray, IntArray, SplitCells, cells, sweeps
 from replay.simulation.pools import Pools
 from replay.simulation.sizes import usual_runs
@@ -60,7 +60,8 @@ LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
     "source", "task", "model", "family", "claim", "question", "answer", "measure", "value", "low",
-    "high", "n", "p", "p_holm", "detectable", "runs_needed", "verdict", "why",
+    "high", "n", "p", "p_holm", "detectable", "runs_needed", "verdict", "why", "p_opposite",
+    "null_p", "held_back",
 )  # fmt: skip
 
 Row = JsonObject
@@ -89,7 +90,10 @@ def ledger(
         (the claim in plain words), measure (what `value` is), value, low and high (95 % interval,
         not corrected; NaN where there is none), n (runs), p (one-sided; of claims about policies
         two-sided, as `judge` decides), p_holm (over the family), detectable, runs_needed (of claims
-        about pools, as of `judge`), verdict, and why the claim does not apply.
+        about pools, as of `judge`), verdict, why the claim does not apply, p_opposite (of the
+        opposite claim, over the family), null_p (the probability of at least this effect where
+        nothing can be chosen, where p is it; see `judge`), and held_back (whether few runs alone
+        keep a verdict back, as of `judge`).
 
     Example:
         >>> claims = replay.ledger({"runs": frame})
@@ -101,7 +105,7 @@ def ledger(
     rows: list[Row] = []
     for source, logs in sources.items():
         frame = logs if isinstance(logs, pd.DataFrame) else load(logs)
-        frame = counted_once(distinct_runs(frame), stacklevel=2)
+        frame = begun_runs(counted_once(distinct_runs(frame), stacklevel=2), stacklevel=2)
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
         for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
@@ -123,7 +127,11 @@ def _decided(family: Sequence[Row]) -> Iterator[Row]:
     )
     for row, p, opposite in zip(family, greater, less, strict=True):
         verdict = "greater" if p <= ALPHA else "less" if opposite <= ALPHA else "undetermined"
-        yield row | {"p_holm": p, "verdict": "does not apply" if row.get("why") else verdict}
+        yield row | {
+            "p_holm": p,
+            "p_opposite": opposite,
+            "verdict": "does not apply" if row.get("why") else verdict,
+        }
 
 
 def sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
@@ -219,13 +227,15 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
         decides = deciding_limits(found.interval, pools.K)
         above = p_above(found.effect, decides, n, found.interval.level)
         p, opposite = np.minimum(2 * np.array([above, 1 - above]), 1.0)
+        null_p = np.nan
+        if b == "random":  # worlds without better arms must not do as well
+            chance = pools.null_p(a, b, above=float(p))
+            null_p, p = (chance if chance > p else np.nan), max(p, chance)
         yield {
             "claim": claim, "measure": f"{a} less {b}, N = {N}, {found.setting}",
             "value": found.effect, "low": found.interval.low, "high": found.interval.high,
             "n": n, "detectable": found.detectable, "runs_needed": found.runs_needed,
-            "p_opposite": opposite,
-            # Beside chance over runs, worlds without better arms must not do as well.
-            "p": max(p, pools.null_p(a, b)) if b == "random" else p,
+            "p": p, "p_opposite": opposite, "null_p": null_p, "held_back": bool(found.held_back),
         }  # fmt: skip
 
 

@@ -7,13 +7,13 @@ promised first is a band: the effect is moved and the spread is scaled as far as
 pilot's size leaves them open (Student's t for the effect, chi squared for the variance, both wider
 where tails are heavy), and the shares are taken again. The single number beside it is the share for
 the effect of the pilot, shrunk by its error. A study's interval moves and scales with its data, so
-no study has to be drawn twice.
+no study has to be drawn twice: both are taken from the same studies, and the band holds the number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,27 +26,31 @@ from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, share
 from replay.claims.several import TaskPools, policies_on_tasks, shared_tasks, strata_of
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
+from replay.logs.given import check_loaded
+from replay.progress import shown
 from replay.simulation.pools import Pools
 from replay.simulation.sizes import needed_runs
+from replay.simulation.studies import drawn_effects
 from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import deciding_limits
 from replay.statistics.exchange import Exchanges, Inverted
 from replay.statistics.groups import freedom_of
-from replay.statistics.intervals import LEAST, FloatArray, IntArray, student
+from replay.statistics.intervals import LEAST, FloatArray, student
+from replay.statistics.levels import check_level
 from replay.statistics.strata import Stratified, Stratum, compare_strata
 
 LAWS = 2000
 """Effects and spreads that the pilot leaves open, drawn for the bands."""
 
-REPLICATES = 1000
-"""Pools of each simulated study of two policies."""
+Study = tuple[float, float, float]
+"""A study's estimate with the limits of its interval, NaN where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pilot:
-    """A pilot's estimate of the effect, and how a study of n runs is drawn from it and judged.
+    """A pilot's estimate of the effect, and how studies are drawn from it and judged.
 
-    A study is its estimate with the limits of its interval, NaN where there is none.
+    `studies` takes the runs of a study, the number of studies, and a source of random numbers.
     """
 
     effect: float
@@ -56,7 +60,7 @@ class _Pilot:
     unit: str
     least: int  # runs below which there is never a verdict
     kurtosis: float  # of the runs, see `decision.kurtosis_of`
-    study: Callable[[int, np.random.Generator], tuple[float, float, float]]
+    studies: Callable[[int, int, np.random.Generator], Iterable[Study]]
 
 
 def power(
@@ -75,6 +79,7 @@ def power(
     pooled: bool = False,
     studies: int = 1000,
     seed: int = 0,
+    progress: bool | None = None,
 ) -> pd.DataFrame:
     """Estimates the probability of each verdict of `judge` by the number of further runs.
 
@@ -100,12 +105,14 @@ def power(
         studies: Simulated studies of each number of runs; a share of .8 of 1,000 has a Monte Carlo
             error of .013.
         seed: Key of all draws.
+        progress: Whether to show a progress bar; None: where it takes more than a few seconds and
+            the output is not redirected.
 
     Returns:
         One row per number of runs and verdict: runs, unit (`runs` or `pairs`), verdict, low, high
         (band over what the pilot leaves open), probability (in studies drawn from the pilot, moved
         to its effect shrunk by its error: one pilot's promise has a standard deviation of .25 to
-        .35, so plan by the band).
+        .35, so plan by the band, which always holds it).
 
     Raises:
         ValueError: As of `judge`; too few runs to draw from; or a number of runs, a band or a
@@ -117,6 +124,8 @@ def power(
         >>> table.columns.tolist()
         ['runs', 'unit', 'verdict', 'low', 'high', 'probability']
     """
+    check_loaded("power", frame, "replay.load")
+    check_level(level)
     sizes = [runs] if isinstance(runs, int | np.integer) else list(runs)
     if not sizes or min(sizes) < 2 or not 0 < band < 1 or studies < 1:
         raise ValueError(
@@ -140,29 +149,44 @@ def power(
             pilot = _of_groups(sides_of(frame, a, b, calls), level, pooled, seed)
     else:
         raise not_sides(a, b)
-    rows = [row for n in sizes for row in _rows(pilot, n, margin, band, studies, seed)]
+    rows = [
+        row
+        for n in sizes
+        for row in _rows(pilot, n, _drawn(pilot, n, studies, seed, progress), margin, band, seed)
+    ]
     return pd.DataFrame(rows)
 
 
-def _rows(
-    pilot: _Pilot, n: int, margin: float, band: float, studies: int, seed: int
-) -> Iterator[dict[str, object]]:
-    """The table's rows of one number of runs."""
-    rng = np.random.default_rng([seed, 11, n])
+def _drawn(pilot: _Pilot, n: int, studies: int, seed: int, progress: bool | None) -> FloatArray:
+    """Studies of n runs, (studies, 3); NaN where no study of so few runs settles anything."""
     found = np.full((studies, 3), np.nan)
     if n >= pilot.least:
-        found = np.array([pilot.study(n, rng) for _ in range(studies)])
-    value, low, high = found.T
-    centre = value.mean()
-    moved = shrunk(pilot.effect, pilot.error) - pilot.effect
-    stated = _shares(moved + low[None], moved + high[None], margin)[:, 0]
+        made = pilot.studies(n, studies, np.random.default_rng([seed, 11, n]))
+        label = f"studies of {n} {pilot.unit}"
+        found[:] = [*shown(made, label, "study", progress=progress, total=studies)]
+    return found
+
+
+def _rows(
+    pilot: _Pilot, n: int, drawn: FloatArray, margin: float, band: float, seed: int
+) -> Iterator[dict[str, object]]:
+    """The table's rows of one number of runs, of the studies drawn."""
+    rng = np.random.default_rng([seed, 13, n])
+    value, low, high = drawn.T
+    # Runs that are drawn twice into one pool move the effect of policies, which is undone here.
+    centre = value[~np.isnan(value)].mean() if not np.isnan(value).all() else 0.0
+    below, above = low - centre, high - centre
+    at = shrunk(pilot.effect, pilot.error)
+    stated = _shares(at + below[None], at + above[None], margin)[:, 0]
     # A chi squared draw for the variance and a normal one for the effect: Student's t together.
     freedom, wider = open_to(pilot.freedom, pilot.kurtosis)
     spread = np.sqrt(freedom / rng.chisquare(freedom, LAWS))[:, None]
     effect = pilot.effect + wider * spread * pilot.error * rng.standard_normal((LAWS, 1))
     scale = spread * pilot.inflation
-    shares = _shares(effect + scale * (low - centre), effect + scale * (high - centre), margin)
+    shares = _shares(effect + scale * below, effect + scale * above, margin)
     ends = np.quantile(shares, [(1 - band) / 2, (1 + band) / 2], axis=1)
+    # No effect gives `undetermined` more often than none, so what is stated may be an extreme.
+    ends = np.stack([np.minimum(ends[0], stated), np.maximum(ends[1], stated)])
     for k, verdict in enumerate(VERDICTS):
         if margin or verdict != "within margin":
             yield {
@@ -180,6 +204,13 @@ def _shares(low: FloatArray, high: FloatArray, margin: float) -> FloatArray:
     return np.stack([of[verdict].mean(axis=1) for verdict in VERDICTS])
 
 
+def _one_by_one(
+    study: Callable[[int, np.random.Generator], Study],
+) -> Callable[[int, int, np.random.Generator], Iterator[Study]]:
+    """Returns a function that draws any number of studies, one after another."""
+    return lambda n, studies, rng: (study(n, rng) for _ in range(studies))
+
+
 def _of_groups(sides: Sides, level: float, pooled: bool, seed: int) -> _Pilot:
     left, right, paired = sides.left, sides.right, sides.paired
     if min(len(left), len(right)) < 3:
@@ -191,14 +222,15 @@ def _of_groups(sides: Sides, level: float, pooled: bool, seed: int) -> _Pilot:
     pilot = Exchanges(sides.left, sides.right, pairs=sides.pairs if paired else 0, seed=seed)
     effect, binary = pilot.value, bool(np.isin(np.concatenate([left, right]), (0.0, 1.0)).all())
 
-    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+    def study(n: int, rng: np.random.Generator) -> Study:
         rows = rng.integers(0, len(left), n)
         one, other = left[rows], right[rows if paired else rng.integers(0, len(right), n)]
         return _judged(one, other, n if paired else 0, effect, level, binary, seed)
 
     n = min(len(sides.left), len(sides.right))
     return _Pilot(
-        effect=effect, error=pilot.error, study=study, unit="pairs" if paired else "runs",
+        effect=effect, error=pilot.error, studies=_one_by_one(study),
+        unit="pairs" if paired else "runs",
         freedom=freedom_of(sides.left, sides.right, n if paired else 0),
         kurtosis=kurtosis_of(*((left - right,) if paired else (sides.left, sides.right))),
         inflation=float(np.sqrt(n / (n - 1))), least=LEAST_PAIRS if paired else LEAST,
@@ -213,7 +245,7 @@ def _judged(
     level: float,
     binary: bool,
     seed: int,
-) -> tuple[float, float, float]:
+) -> Study:
     """A study's estimate and limits; of zeros and ones they are those of shares, where wider."""
     exchanges = Exchanges(left, right, pairs=pairs, seed=seed)
     freedom = math.nan if pairs else freedom_of(left, right)
@@ -224,9 +256,7 @@ def _judged(
     return value, low, high
 
 
-def _limits(
-    exchanges: Inverted, freedom: float, effect: float, level: float
-) -> tuple[float, float, float]:
+def _limits(exchanges: Inverted, freedom: float, effect: float, level: float) -> Study:
     """A study's estimate and limits, on the sides of zero on which the exchanges put them.
 
     The limits use the exchanges at the true effect, so that one pass over them suffices. Pairs,
@@ -256,7 +286,7 @@ def _of_strata(strata: Sequence[Stratum], level: float, seed: int) -> _Pilot:
     paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
     pilot = compare_strata(strata, level=level, seed=seed)
 
-    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+    def study(n: int, rng: np.random.Generator) -> Study:
         drawn = []
         for each in strata:
             rows = rng.integers(0, len(each.left), n)
@@ -272,7 +302,7 @@ def _of_strata(strata: Sequence[Stratum], level: float, seed: int) -> _Pilot:
         for part in ((each.left - each.right,) if paired else (each.left, each.right))
     ]
     return _Pilot(
-        effect=pilot.value, error=pilot.error, freedom=pilot.freedom, study=study,
+        effect=pilot.value, error=pilot.error, freedom=pilot.freedom, studies=_one_by_one(study),
         unit="pairs" if paired else "runs", kurtosis=kurtosis_of(*sides),
         inflation=math.sqrt(n / (n - 1)), least=max(2, math.ceil(LEAST / len(strata))),
     )  # fmt: skip
@@ -292,20 +322,15 @@ def _of_policies(
 ) -> _Pilot:
     limits = pools.effect(a, b, level=level)
 
-    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
-        rows: IntArray = rng.integers(0, pools.n, n)
-        drawn = Pools.of(
-            pools.fitness[rows], pools.lengths[rows], arms=pools.K, rounds=pools.rounds,
-            reward=pools.reward, replicates=REPLICATES, seed=seed,
-        )  # fmt: skip
-        found = drawn.play(a).less(drawn.play(b), level=level)
-        return found.value, *deciding_limits(found, pools.K)
+    def drawn(n: int, studies: int, rng: np.random.Generator) -> Iterator[Study]:
+        for found in drawn_effects(pools, a, b, n, studies=studies, level=level, rng=rng):
+            yield found.value, *deciding_limits(found, pools.K)
 
     error = (limits.high - limits.low) / 2 / float(student(level, pools.n - 1))
     return _Pilot(
         effect=limits.value, error=error if np.isfinite(error) else 0.0, freedom=pools.n - 1.0,
         inflation=float(np.sqrt(pools.n / (pools.n - 1))), unit="runs", kurtosis=0.0,
-        least=needed_runs(pools.K), study=study,
+        least=needed_runs(pools.K), studies=drawn,
     )  # fmt: skip
 
 
@@ -316,24 +341,20 @@ def _of_policies_on_tasks(
     each, scales = [*pools.pools.values()], pools.scales(b)
     found = policies_on_tasks(pools, a, b, level)
 
-    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
-        parts = []
-        for own, scale in zip(each, scales, strict=True):
-            rows = rng.integers(0, own.n, n)
-            drawn = Pools.of(
-                own.fitness[rows], own.lengths[rows], arms=own.K, rounds=own.rounds,
-                reward=own.reward, replicates=REPLICATES, seed=seed,
-            )  # fmt: skip
-            gain = drawn.play(a).less(drawn.play(b), level=level)
-            if math.isnan(gain.low):
-                return gain.value / scale, np.nan, np.nan
-            parts.append(Scaled(gain, float(scale), own.K))
-        together = effects_together(parts, level=level, name="effect")
-        return together.interval.value, *together.limits
+    def drawn(n: int, studies: int, rng: np.random.Generator) -> Iterator[Study]:
+        alone = [drawn_effects(own, a, b, n, studies=studies, level=level, rng=rng) for own in each]
+        for gains in zip(*alone, strict=True):
+            if any(math.isnan(gain.low) for gain in gains):
+                value = float(np.mean([gain.value for gain in gains] / scales))
+                yield value, math.nan, math.nan
+                continue
+            parts = map(Scaled, gains, scales.tolist(), [own.K for own in each])
+            together = effects_together([*parts], level=level, name="effect")
+            yield together.interval.value, *together.limits
 
     n = float(np.mean([own.n for own in each]))
     return _Pilot(
         effect=found.about["interval"].value, error=found.error, freedom=found.freedom,
         inflation=math.sqrt(n / (n - 1)), unit="runs", kurtosis=0.0,
-        least=needed_runs(max(own.K for own in each)), study=study,
+        least=needed_runs(max(own.K for own in each)), studies=drawn,
     )  # fmt: skip

@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from replay.claims.contrasts import ALPHA
 from replay.claims.decision import POWER
+from replay.simulation.widths import SURE
 from replay.statistics.numbers import number
 
 QUESTIONS = {
@@ -77,8 +79,29 @@ def answer(row: Mapping[str, Any]) -> str:
     text += f", n = {row['n']} runs"
     if row["verdict"] != "undetermined":
         return text
-    if not math.isnan(row["p_holm"]):
-        text += f", p = {number(row['p_holm'])} after correction"
+    p, of = row["p_holm"], ""
+    if row["value"] < 0 and not math.isnan(row.get("p_opposite", math.nan)):
+        p, of = row["p_opposite"], " of the opposite"
+    if not math.isnan(p):
+        text += f", p{of} = {number(p)} after correction"
+    text += _reason(row)
     if math.isnan(row["detectable"]):
         return text
     return f"{text}; so many runs show {number(row['detectable'])} in {POWER:.0%} of studies"
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """Why nothing is shown although the interval excludes 0; else empty."""
+    if not (row["low"] > 0 or row["high"] < 0):
+        return ""
+    chance = row.get("null_p", math.nan)
+    if row["low"] > 0 and chance > ALPHA:
+        return (
+            "; the interval excludes 0, but where nothing can be chosen (increments of the runs "
+            f"exchanged) at least this effect has probability {number(chance)}"
+        )
+    if row.get("held_back") is True:
+        return (
+            f"; the interval excludes 0, but the wider one that decides below {SURE} runs does not"
+        )
+    return "; the interval of this question alone excludes 0, the correction for all asked does not"

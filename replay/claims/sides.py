@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
-from replay.logs.columns import FAMILY
+from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import (
     ReplayWarning,
+    begun_runs,
     fitness_matrix,
     repeats_note,
     run_lengths,
     split_repeats,
 )
+from replay.logs.versions import scoring_of, what_differs
 from replay.statistics.intervals import NOTHING, FloatArray
 
 SEVERAL_TASKS = (
@@ -85,13 +87,62 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         warnings.warn(repeats_note(left, runs), ReplayWarning, stacklevel=3)
     if len({part["task"].iloc[0] for part, *_ in parts}) > 1:
         raise ValueError(f"expected runs of one task on both sides, got two; {SEVERAL_TASKS}")
+    _check_version(parts[0][0], parts[1][0], named="task_version" in a and "task_version" in b)
+    _warn_of_others(parts[0][0], parts[1][0], named={*a, *b})
     sizes = [int(part["children"].iloc[0]) for part, *_ in parts]
     budget = calls or min(
         int(run_lengths(part).min()) * N for (part, *_), N in zip(parts, sizes, strict=True)
     )
     depths = [depth or budget // N for (_, depth, _), N in zip(parts, sizes, strict=True)]
+    if 0 in depths:
+        raise ValueError(
+            f"calls: expected at least {max(sizes)}, one generation of the larger N, got {budget}"
+        )
+    spent = [depth * N for depth, N in zip(depths, sizes, strict=True)]
+    if spent[0] != spent[1] and not any(depth for _, depth, _ in parts):
+        warnings.warn(
+            f"whole generations of N = {sizes[0]} and N = {sizes[1]} within {budget} calls are "
+            f"{spent[0]} and {spent[1]} calls; compared are these",
+            ReplayWarning, stacklevel=3,
+        )  # fmt: skip
     ends = [_ends(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
     return _matched(ends[0], ends[1], (depths[0], depths[1]))
+
+
+def _check_version(left: pd.DataFrame, right: pd.DataFrame, *, named: bool) -> None:
+    """Raises ValueError where two sides were made with two versions of their task.
+
+    Where both sides name a version, programs may begin otherwise, but must be scored alike.
+    """
+    if "task_version" not in left:
+        return
+    both = pd.concat([left, right])
+    versions = {each for each in both["task_version"].dropna().unique() if each}
+    if len({scoring_of(each) for each in versions} if named else versions) > 1:
+        raise ValueError(
+            f"the sides cannot be compared: expected on both of them runs of {what_differs(both)}"
+        )
+
+
+def _warn_of_others(left: pd.DataFrame, right: pd.DataFrame, *, named: set[str]) -> None:
+    """Warns where two sides differ in a model, search or settings that neither of them names.
+
+    A model or a search brings settings of its own, and a column that is not of FAMILY may stand for
+    several of them.
+    """
+    if not named <= {*FAMILY, "generations"}:
+        return
+    own = {"settings"} if named & {"model", "search"} else set()
+    for column in ("model", "search", "settings"):
+        if column not in left or column in named | own:
+            continue
+        one, other = (part[column].iloc[0] for part in (left, right))
+        if one != other and pd.notna(one) and pd.notna(other):
+            warnings.warn(
+                f"the sides also differ in {column}, {one!r} and {other!r}, so that the difference "
+                f"may be due to it; name it in both sides, such as {{{column!r}: {one!r}}}",
+                ReplayWarning, stacklevel=5,
+            )  # fmt: skip
 
 
 def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, int]:
@@ -109,13 +160,17 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
     if part.empty:
         raise ValueError(f"no run has {dict(side)!r}")
     for column in FAMILY:
-        if column in part and part[column].nunique(dropna=False) > 1:
+        if column in part and varies(part, column).any():
             found = sorted(map(str, part[column].unique()))
             advice = f"; {SEVERAL_TASKS}" if column == "task" else ""
-            raise ValueError(
-                f"expected runs of one {column} in {dict(side)!r}, got {found}{advice}"
-            )
+            words = f"one {column} in {dict(side)!r}, got {found}{advice}"
+            if column == "task_version":
+                words = f"{what_differs(part)} (in {dict(side)!r})"
+            elif column == "settings":
+                words += f"; name it in the side as well, such as {{'settings': {found[0]!r}}}"
+            raise ValueError(f"expected runs of {words}")
     part, repeats = split_repeats(part)
+    part = begun_runs(part, stacklevel=4)
     return part, None if depth is None else int(depth), repeats
 
 

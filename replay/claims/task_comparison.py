@@ -7,22 +7,16 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from replay.claims.decision import FOUND
+from replay.claims.decision import FOUND, MANY, OPEN, in_family
+from replay.claims.further import further_tasks
+from replay.markup import card
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Measure = Literal["final", "area", "calls"]
-
-NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "calls saved"}
-"""Measures in words, on an axis."""
-
-LONG = 24
-"""Characters of the names of a pair beyond which the figure has its panels below each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +28,18 @@ class TaskComparison:
     Attributes:
         by: The column that tells the configurations apart.
         measure: `final`, `area` or `calls`.
-        tasks: The tasks, in order of first appearance.
+        tasks: The tasks on which two configurations have two runs or more, in order of first
+            appearance.
         budgets: Calls at which the runs of each task are compared.
         table: One row per configuration: its name, tasks, runs, value (interquartile mean of the
             normalised measure over all runs and tasks), low, high, and a column per task (mean of
             the measure as it is).
         verdicts: One row per pair: a, b, tasks, runs, effect (a less b, in standard deviations
-            within tasks), low, high, level (of this interval, by Holm's rule over pairs), p,
-            p_holm, verdict for these tasks; runs_needed (further runs of both for a power of .8 if
+            within tasks), low, high, level (of this interval, by Holm's rule over pairs), p (of
+            this pair alone, as of `replay.judge`), p_holm (among all pairs), verdict for these
+            tasks; why (of `undetermined` the reason: too few runs, too many comparisons at once,
+            margin, or no clear difference); alone_low, alone_high (the interval of this pair
+            alone); runs_needed (further runs of both for a power of .8 if
             the effect is the true one; 0: none, NaN: not known); further, further_low,
             further_high, further_p (for further tasks, 95 %), further_verdict, spread (standard
             deviation of the true effects between tasks), and better (probability that a run of a
@@ -66,83 +64,67 @@ class TaskComparison:
     notes: tuple[str, ...]
 
     @property
+    def summary(self) -> tuple[str, str]:
+        """What the pairs decide in a sentence; then n, and why pairs are open."""
+        rows = self.verdicts.to_dict("records")
+        found = [row for row in rows if row["verdict"] in FOUND]
+        first = "; ".join(FOUND[row["verdict"]].format(a=row["a"], b=row["b"]) for row in found)
+        tasks = f"{len(self.tasks)} task{'s' * (len(self.tasks) > 1)}"
+        text = f"n = {self.table['runs'].sum()} runs on {tasks}"
+        if len(rows) > 1:
+            text += f"; verdicts share their error among {len(rows)} pairs (Holm)"
+        counts = self.verdicts.loc[self.verdicts["why"] != "", "why"].value_counts()
+        left = ", ".join(f"{why} ({count})" for why, count in counts.items())
+        text += f". Undetermined, by reason: {left}." if left else "."
+        return f"{first or 'No pair is shown to differ'}.", text
+
+    @property
     def paragraph(self) -> str:
         """A paragraph for a methods section: each pair's verdict first."""
-        return " ".join([*map(_sentence, self.verdicts.to_dict("records")), *self.notes])
+        rows = self.verdicts.to_dict("records")
+        said = (_sentence(row, self.margin, len(rows)) for row in rows)
+        return " ".join([*said, *self.notes])
 
     def __str__(self) -> str:
-        """Render the verdicts, then the table."""
-        return f"{self.paragraph}\n\n{self.table.to_string(index=False)}"
+        """Render the summary, each pair's verdict, then the table."""
+        said = "\n".join(self.summary)
+        return f"{said}\n\n{self.paragraph}\n\n{self.table.to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return card(*self.summary, self.paragraph, self.table.to_html(index=False))
 
-        return f"<p>{escape(self.paragraph)}</p>{self.table.to_html(index=False)}"
+    def figure(self, theme: Literal["light", "dark"] = "light") -> Figure:
+        """Draws the summary of each configuration, each pair's difference, and their profiles.
 
-    def figure(self) -> Figure:
-        """Draws the summary of each configuration, their profiles, and each pair's effects."""
-        from matplotlib.figure import Figure
+        `replay.plots.charts.comparison` is the same as a chart that answers to the mouse.
+        """
+        import replay  # figures stand in a row above
 
-        pairs = self.verdicts["a"].astype(str) + self.verdicts["b"].astype(str)
-        heights = [0.45 * max(len(self.table), 3), 2.7, 0.45 * max(len(self.verdicts), 3)]
-        if max(map(len, pairs)) > LONG:  # labels that leave no room beside each other
-            made = Figure(figsize=(10, 2.4 + sum(heights)), layout="constrained")
-            summary, profile, effects = made.subplots(3, 1, height_ratios=heights)
-        else:
-            made = Figure(figsize=(13, 1.6 + max(heights)), layout="constrained")
-            summary, profile, effects = made.subplots(1, 3)
-        _draw_summary(summary, self.table, self.measure)
-        for name, part in self.profiles.groupby("configuration", sort=False):
-            profile.step(part["level"], part["share"], where="post", label=str(name))
-        profile.set(xlabel="normalised value", ylabel="share of runs at or above", ylim=(0, 1.02))
-        profile.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-        _draw_effects(effects, self.verdicts, self.effects)
-        titles = ("Interquartile means", "Profiles of the runs", "Differences")
-        for ax, title in zip((summary, profile, effects), titles, strict=True):
-            ax.set_title(title, loc="left", fontweight="bold")
-            ax.spines[["top", "right"]].set_visible(False)
-        return made
+        return replay.plots.charts.comparison(self).figure(theme)
 
 
-def _sentence(row: Mapping[Hashable, Any]) -> str:
+def _sentence(row: Mapping[Hashable, Any], margin: float, pairs: int) -> str:
     """One pair in words."""
-    low, high = row["low"], row["high"]
     found = FOUND.get(row["verdict"], "Neither {a} nor {b} is shown to be better")
     better = found.format(a=row["a"], b=row["b"])
-    text = f"{better}: {row['a']} less {row['b']} is {row['effect']:+.2g} sd"
-    if isinstance(low, float) and math.isfinite(low):
-        text += f" [{low:.2g}, {high:.2g}]"
-    else:
-        text += " (too few runs for an interval)"
+    text = f"{better}: {row['a']} less {row['b']} is {row['effect']:+.2g} sd {limits_of(row)}"
     tasks = f"{row['tasks']} task{'s' * (row['tasks'] > 1)}"
-    text += f" on {tasks} ({row['runs']} runs, p = {row['p_holm']:.3g} after Holm)"
-    if isinstance(row["further_low"], float) and math.isfinite(row["further_low"]):
-        text += (
-            f"; for further tasks {row['further']:+.2g} "
-            f"[{row['further_low']:.2g}, {row['further_high']:.2g}]: {row['further_verdict']}"
-        )
+    known = in_family(row["p"], row["p_holm"], pairs)
+    text += f" on {tasks} ({row['runs']} runs, {known})"
+    if row["why"] == MANY:
+        text += f": {OPEN[MANY]}"
+    limits = (float(row["further_low"]), float(row["further_high"]))
+    if math.isfinite(limits[0]):
+        text += f"; {further_tasks(row['further'], *limits, margin)}"
     return f"{text}."
 
 
-def _draw_summary(ax: Axes, table: pd.DataFrame, measure: Measure) -> None:
-    at = np.arange(len(table))[::-1]
-    ax.hlines(at, table["low"], table["high"], linewidth=3, color="C0", alpha=0.6)
-    ax.plot(table["value"], at, "o", color="C0")
-    ax.set_yticks(at, [f"{row.configuration} (n = {row.runs})" for row in table.itertuples()])
-    ax.set(xlabel=f"{NAMES[measure]}, normalised", ylim=(-0.6, len(table) - 0.4))
-
-
-def _draw_effects(ax: Axes, verdicts: pd.DataFrame, effects: pd.DataFrame) -> None:
-    at = np.arange(len(verdicts))[::-1]
-    ax.axvline(0, color="0.4", linewidth=1)
-    ax.hlines(at, verdicts["low"], verdicts["high"], linewidth=3, color="C0", alpha=0.6,
-              label="these tasks")  # fmt: skip
-    ax.hlines(at - 0.2, verdicts["further_low"], verdicts["further_high"], linewidth=1.5,
-              color="C1", label="further tasks")  # fmt: skip
-    ax.plot(verdicts["effect"], at, "o", color="C0")
-    for height, row in zip(at, verdicts.itertuples(), strict=True):
-        own = effects[(effects["a"] == row.a) & (effects["b"] == row.b)]
-        ax.plot(own["effect"], np.full(len(own), height + 0.2), "|", color="0.5")
-    ax.set_yticks(at, [f"{row.a} less {row.b}: {row.verdict}" for row in verdicts.itertuples()])
-    ax.set(xlabel="effect in standard deviations (ticks: tasks)", ylim=(-0.7, len(verdicts) - 0.3))
-    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+def limits_of(row: Mapping[Any, Any]) -> str:
+    """The interval of a pair in brackets, or that of the pair alone, or why there is none."""
+    low, high = float(row["low"]), float(row["high"])
+    if math.isfinite(low):
+        return f"[{low:.2g}, {high:.2g}]"
+    low, high = float(row["alone_low"]), float(row["alone_high"])
+    if math.isfinite(low):
+        return f"(alone [{low:.2g}, {high:.2g}]; none at the level that all pairs ask for)"
+    return "(too few runs for an interval)"

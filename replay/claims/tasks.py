@@ -12,19 +12,22 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from replay.claims.decision import checked_margin, decide, detectable, still_needed
+from evo.plugins import MistakenType
+from replay.claims.decision import checked_margin, decide, detectable, still_needed, why_open
 from replay.claims.task_comparison import Measure, TaskComparison
+from replay.logs.columns import in_order, varies
 from replay.logs.frames import (
     ReplayWarning,
     distinct_runs,
     fitness_matrix,
     independent_runs,
     run_lengths,
+    tasks_apart,
 )
 from replay.statistics.intervals import LEAST, FloatArray
 from replay.statistics.resampling import holm
@@ -51,7 +54,7 @@ def compare_tasks(
     measure: Measure = "final",
     calls: int | None = None,
     target: float | Mapping[str, float] | None = None,
-    best: float | Mapping[str, float] = 1.0,
+    best: float | Mapping[str, float] | None = None,
     margin: float | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -59,7 +62,8 @@ def compare_tasks(
     """Compares configurations on several tasks together.
 
     Args:
-        frame: Rows of `replay.load`, of one or more tasks.
+        frame: Rows of `replay.load`, of one or more tasks. Versions of a task are tasks of their
+            own.
         by: The column that tells the configurations apart: "search", "model", "children", any other
             column; "engine" and "policy" stand for "search", which names both.
         measure: `final`: best fitness; `area`: its mean over the calls; `calls`: calls until
@@ -67,6 +71,7 @@ def compare_tasks(
         calls: Budget at which runs are compared; None: per task the most that all its runs have.
         target: Fitness to reach, or one by task, for the measure `calls`.
         best: Best known fitness, or one by task, to normalise by: (f - initial) / (best - initial).
+            None: 1; on a task on which a run exceeds that, the highest fitness of these runs.
         margin: Largest difference that counts as none, in standard deviations within tasks.
         level: Coverage of the intervals of the pairs together.
         seed: Key of all draws.
@@ -84,6 +89,11 @@ def compare_tasks(
         >>> found.verdicts["verdict"].tolist()
         ['undetermined']
     """
+    if not isinstance(by, str):
+        raise MistakenType(
+            f"compare: expected by= to be the name of one column, got {by!r}; make one of several: "
+            "frame.assign(both=frame['search'] + ' ' + frame['model']), then by='both'"
+        )
     if measure not in MEASURES:
         raise ValueError(f"expected measure to be one of {', '.join(MEASURES)}, got {measure!r}")
     if (measure == "calls") != (target is not None):
@@ -94,28 +104,68 @@ def compare_tasks(
     column = by if by in frame else _ALIASES.get(by, by)
     if column not in frame:
         raise ValueError(f"expected a column to compare by, got {by!r}; there are {[*frame]}")
-    runs, budgets = _measured(independent_runs(distinct_runs(frame), stacklevel=3),
-                              column, measure, calls, target, best)  # fmt: skip
+    frame = independent_runs(distinct_runs(frame), stacklevel=3)
+    _warn_of_settings(frame, column)
+    runs, budgets, scales = _measured(frame, column, measure, calls, target, best)
     names = [*dict.fromkeys(runs["configuration"])]
     if len(names) < 2:
         raise ValueError(f"expected at least two values in the column {by!r}, got {names}")
+    runs, alone = _shared(runs)
+    names = [name for name in names if name in set(runs["configuration"])]
+    budgets = {task: budgets[task] for task in dict.fromkeys(runs["task"])}
     pairs = [
         pair for one, other in itertools.combinations(names, 2)
         if (pair := _pair(runs, one, other, level, seed)) is not None
     ]  # fmt: skip
     if not pairs:
         raise ValueError(
-            f"expected a task on which two of {names} have at least two runs each, got none"
+            "expected a task on which two of the configurations have at least two runs each that "
+            f"differ, got none. {' '.join(alone)}"
         )
     verdicts = _decided(pd.DataFrame([row for row, _, _ in pairs]), [s for _, _, s in pairs],
                         checked_margin(margin), level, seed)  # fmt: skip
     return TaskComparison(
-        by=by, measure=measure, tasks=tuple(dict.fromkeys(runs["task"])), budgets=budgets,
+        by=by, measure=measure, tasks=tuple(dict.fromkeys(runs["task"])),
+        budgets=budgets,
         table=_table(runs, names, level, seed), verdicts=verdicts,
         effects=pd.concat([part for _, part, _ in pairs], ignore_index=True),
-        profiles=_profiles(runs, names), margin=checked_margin(margin),
-        notes=_notes(runs, budgets, measure),
+        profiles=_profiles(runs, in_order(names)), margin=checked_margin(margin),
+        notes=(*_notes(runs, budgets, measure), *scales, *alone, *_uncompared(runs, pairs)),
     )  # fmt: skip
+
+
+def _shared(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Runs on tasks on which some pair can be compared, and a sentence about the others."""
+    counts = runs.groupby(["task", "configuration"], sort=False).size()
+    sides = (counts >= 2).groupby("task", sort=False).sum()
+    lone = [str(task) for task in sides.index[sides < 2]]
+    if not lone:
+        return runs, []
+    left = runs["task"].isin(lone)
+    said = []
+    for task, part in runs[left].groupby("task", sort=False):
+        of = ", ".join(f"{n} of {name}" for name, n in part["configuration"].value_counts().items())
+        said.append(f"{task} ({of})")
+    note = (
+        f"Left out are {left.sum()} runs on tasks on which fewer than two configurations have two "
+        f"runs: {'; '.join(said)}."
+    )
+    return runs[~left], [note]
+
+
+def _uncompared(
+    runs: pd.DataFrame, pairs: Sequence[tuple[dict[str, object], pd.DataFrame, list[Stratum]]]
+) -> Iterator[str]:
+    """A sentence for each pair that is not compared on all tasks that one of the two has."""
+    for row, effects, _ in pairs:
+        both = runs[runs["configuration"].isin([row["a"], row["b"]])]
+        compared = set(effects["task"])
+        left = [str(task) for task in dict.fromkeys(both["task"]) if task not in compared]
+        if left:
+            yield (
+                f"{row['a']} and {row['b']} are not compared on {', '.join(left)}, where one of "
+                "them has fewer than two runs, or all their runs are alike."
+            )
 
 
 def _measured(
@@ -124,11 +174,12 @@ def _measured(
     measure: Measure,
     calls: int | None,
     target: float | Mapping[str, float] | None,
-    best: float | Mapping[str, float],
-) -> tuple[pd.DataFrame, dict[str, int]]:
+    best: float | Mapping[str, float] | None,
+) -> tuple[pd.DataFrame, dict[str, int], list[str]]:
     """One row per run: task, configuration, seed, value (higher is better), shown, normalised."""
-    parts, budgets = [], {}
-    for task, part in frame.groupby("task", sort=False):
+    parts, budgets, scales = [], {}, list[str]()
+    for task, part in frame.groupby(tasks_apart(frame), sort=False):
+        plain = str(part["task"].iloc[0])
         first = part.groupby("run", sort=False).first()
         sizes = first["children"].to_numpy(np.int64)
         lengths, fitness = run_lengths(part), fitness_matrix(part, repeats=True)
@@ -139,7 +190,7 @@ def _measured(
                 f"expected runs of {budget} calls on {task}, the shortest has "
                 f"{int((lengths * sizes).min())}"
             )
-        goal = _of(target, str(task), "target") if target is not None else math.nan
+        goal = _of(target, plain, "target") if target is not None else math.nan
         known = np.fmax.accumulate(fitness, axis=1)
         values = np.array([
             _value(known[i, : depth[i] + 1], int(sizes[i]), budget, measure, goal)
@@ -153,7 +204,12 @@ def _measured(
                 ReplayWarning, stacklevel=4,
             )  # fmt: skip
         initial = float(np.nanmean(known[:, 0])) if not np.isnan(known[:, 0]).all() else 0.0
-        top = float(budget) if measure == "calls" else _of(best, str(task), "best") - initial
+        if measure == "calls":
+            top = float(budget)
+        else:
+            given = None if best is None else _of(best, plain, "best")
+            top, said = _room(str(task), known, initial, given)
+            scales += said
         normal = 1 + values / top if measure == "calls" else (values - initial) / top
         parts.append(pd.DataFrame({
             "task": str(task), "configuration": first[column].astype(str).to_numpy(),
@@ -161,7 +217,42 @@ def _measured(
             "shown": -values if measure == "calls" else values,
         }))  # fmt: skip
         budgets[str(task)] = budget
-    return pd.concat(parts, ignore_index=True).dropna(subset="value"), budgets
+    return pd.concat(parts, ignore_index=True).dropna(subset="value"), budgets, scales
+
+
+def _room(
+    task: str, known: FloatArray, initial: float, best: float | None
+) -> tuple[float, list[str]]:
+    """What lies between the initial program and the best known fitness, and how that is known."""
+    highest = float(np.fmax.reduce(known, axis=None, initial=initial))
+    if best is not None and best <= initial:
+        raise ValueError(
+            f"best: expected a fitness above that of the initial program of {task}, {initial:.5g}, "
+            f"got {best:g}; the highest that was reached is {highest:.5g}"
+        )
+    if best is not None or highest <= 1:
+        return (1.0 if best is None else best) - initial or 1.0, []
+    note = (
+        f"On {task} the highest fitness of these runs, {highest:.5g}, stands for the best known "
+        "one in what is normalised; best= gives another."
+    )
+    return highest - initial or 1.0, [note]
+
+
+def _warn_of_settings(frame: pd.DataFrame, column: str) -> None:
+    """Warns where runs of one configuration differ in settings that the column does not name."""
+    if "settings" not in frame:
+        return
+    mixed = [
+        str(name) for name, part in frame.groupby(column, sort=False)
+        if varies(part, "settings").any()
+    ]  # fmt: skip
+    if mixed:
+        warnings.warn(
+            f"runs of {column} {', '.join(mixed)} differ in their settings and are taken together; "
+            "the column settings says how, and frame[frame.settings == ...] selects some",
+            ReplayWarning, stacklevel=4,
+        )  # fmt: skip
 
 
 def _of(given: float | Mapping[str, float], task: str, what: str) -> float:
@@ -249,15 +340,18 @@ def _decided(
     for each, found, share, small in zip(strata, first, shares, few, strict=True):
         at = 1 - (1 - level) * share
         again = found if share == 1 else compare_strata(each, level=at, seed=seed)
-        limits = (again.low, again.high)
-        if small or np.isinf(limits).any():
-            limits = (math.nan, math.nan)
+        limits, alone = (
+            (math.nan, math.nan) if small or np.isinf(ends).any() else ends
+            for ends in ((again.low, again.high), (found.low, found.high))
+        )
         verdict = decide(*limits, margin)
+        why = why_open(verdict, alone, margin)
         finds = math.nan if small else detectable(again.error, again.freedom, at)
         units = sum(len(s.left) + len(s.right) for s in each)
         more = still_needed(units, found.value, margin, finds, verdict)
-        made.append((found.value, *limits, at, verdict, more))
-    table = pd.DataFrame(made, columns=["effect", "low", "high", "level", "verdict", "runs_needed"])
+        made.append((found.value, *limits, at, verdict, why, more, *alone))
+    columns = ["effect", "low", "high", "level", "verdict", "why", "runs_needed"]
+    table = pd.DataFrame(made, columns=[*columns, "alone_low", "alone_high"])
     adjusted = np.full(len(p), math.nan)
     adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
     table = table.assign(p=p, p_holm=adjusted)
@@ -265,7 +359,8 @@ def _decided(
         decide(low, high, margin)
         for low, high in zip(rows["further_low"], rows["further_high"], strict=True)
     ]
-    columns = ["effect", "low", "high", "level", "p", "p_holm", "verdict", "runs_needed"]
+    columns = ["effect", "low", "high", "level", "p", "p_holm", "verdict", "why", "runs_needed"]
+    columns += ["alone_low", "alone_high"]
     about = [name for name in rows if name not in ("spread", "better")]
     joined = pd.concat([rows[about], table[columns]], axis=1).assign(
         further_verdict=further, spread=rows["spread"], better=rows["better"]
@@ -307,7 +402,7 @@ def _table(runs: pd.DataFrame, names: Sequence[str], level: float, seed: int) ->
     return pd.DataFrame(rows).sort_values("value", ascending=False, ignore_index=True)
 
 
-def _profiles(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _profiles(runs: pd.DataFrame, names: Sequence[Hashable]) -> pd.DataFrame:
     """Shares of runs at or above each level, mean over tasks."""
     levels = np.linspace(
         min(0.0, float(runs["normalised"].min())), max(1.0, float(runs["normalised"].max())),

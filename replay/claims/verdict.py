@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from replay.claims.decision import BAND, BETTER, POWER, Outcome, decide
+from replay.claims.decision import BETTER, POWER, Outcome
+from replay.claims.further import further_runs, further_tasks, new_runs, sentence
+from replay.markup import card
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 from replay.statistics.numbers import number
 from replay.statistics.strata import Further
@@ -23,6 +25,8 @@ EXAGGERATED = 1.2
 class Verdict:
     """Result of `judge`; `replay.advise` says what to do after it.
 
+    Printed, and as the last line of a cell, it is `summary` and then `paragraph`.
+
     Attributes:
         verdict: `greater`, `less`, `within margin` or `undetermined`; see `replay.claims.decision`.
         a: The one side, in words.
@@ -31,8 +35,9 @@ class Verdict:
         interval: The effect with its interval over runs; a confidence sequence if `sequential`.
         margin: Largest difference that counts as none, as it was given; 0 where there is none.
         null: The null that p and e-value refer to.
-        p: Two-sided probability, under the null, of an effect at least as large; NaN where there
-            are too few runs.
+        p: Two-sided probability, under the null, of an effect at least as large, of this one
+            comparison: where several are made, `replay.advise` and `replay.compare` correct it for
+            them. NaN where there are too few runs.
         p_greater: One-sided probability of an effect at least as high.
         p_less: One-sided probability of an effect at most as high.
         p_within: Two-sided probability, under an effect as large as the margin, of one that lies as
@@ -104,6 +109,32 @@ class Verdict:
     effects: pd.DataFrame | None = None
 
     @property
+    def summary(self) -> tuple[str, str]:
+        """The verdict in a sentence; then n, p and what would change it."""
+        found = self.interval
+        between = found.note if math.isnan(found.low) else self._limits
+        margin = f"; a margin of {self.margin:.3g}" if self.margin else ""
+        first = (
+            f"{self.verdict.capitalize()}: {self._meaning}. {self.a} less {self.b} is "
+            f"{self.effect:+.4g} in {self.scale} ({between}{margin})."
+        )
+        p = "" if math.isnan(self.p) else f", p = {self.p:.3g} for this comparison alone"
+        if self.sequential:
+            p = f", e-value {self.e_value:.3g}, valid at every look"
+        return first, f"n = {self.n} {self.unit}{p}. {self._change}"
+
+    @property
+    def _change(self) -> str:
+        """What would change the verdict, in a sentence or two."""
+        if self.held_back:
+            return self.held_back
+        if self.verdict == "within margin":
+            return "What would change that: a smaller margin."
+        if self.verdict == "undetermined":
+            return sentence(further_runs(self.runs_needed, sequential=self.sequential))
+        return new_runs(math.nan if self.sequential else self.power)
+
+    @property
     def paragraph(self) -> str:
         """A paragraph for a methods section."""
         sentences = [
@@ -150,7 +181,10 @@ class Verdict:
             )
         if math.isnan(self.p):
             return ""
-        text = f"Under the null ({self.null}) the two-sided p is {self.p:.3g}."
+        text = (
+            f"Under the null ({self.null}) the two-sided p is {self.p:.3g}, for this comparison "
+            "alone."
+        )
         if self.unlike:
             text += (
                 f" The groups look too unlike for a comparison of means alone: {self.unlike}. With "
@@ -165,13 +199,7 @@ class Verdict:
         found = self.further
         if found is None:
             return ""
-        if math.isnan(found.low):
-            return "Fewer than three tasks say nothing of further ones."
-        return (
-            "For further tasks, whose effects may differ, the mean effect is "
-            f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}] (random effects over tasks, "
-            f"{decide(found.low, found.high, self.margin)})."
-        )
+        return sentence(further_tasks(found.value, found.low, found.high, self.margin))
 
     @property
     def _choosing(self) -> str:
@@ -203,19 +231,10 @@ class Verdict:
             )
         if 0 < more < math.inf:
             sides = f", {more / 2:,.0f} on each side" if self.unit == "pairs" else ""
-            text += (
-                f" If the true effect is the one that was seen, {more:,.0f} more runs{sides}"
-                + (f" ({known})" if known else "")
+            more_runs = further_runs(
+                more, of=sides, cost=known, band=self.power_then, sequential=self.sequential
             )
-            if math.isnan(self.power_then[0]):
-                text += " would settle it."
-            else:
-                low, high = self.power_then
-                text += (
-                    f" find it with a power of about {POWER:.0%}; over the effects and spreads "
-                    f"that these runs leave open that power is {low:.0%} to {high:.0%} "
-                    f"(nominal {BAND:.0%} band)."
-                )
+            text += f" {sentence(more_runs)}"
         return text.strip()
 
     @property
@@ -228,11 +247,14 @@ class Verdict:
         return f"{text} For scores in the given range, betting covers it: [{low:.4g}, {high:.4g}]."
 
     def __str__(self) -> str:
-        """Render as `undetermined: ucb1 minus random 0.012 [-0.02, 0.04] ...`."""
-        margin = f", margin {self.margin:.3g}" if self.margin else ""
-        return f"{self.verdict}: {self.a} minus {self.b} {self.interval}{margin}"
+        """Render the summary, then the paragraph."""
+        return f"{self!r}\n\n{self.paragraph}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return "\n".join(self.summary)
+
+    def _repr_html_(self) -> str:
+        return card(*self.summary, self.paragraph)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draws the effect with its interval, no effect, and the margin.

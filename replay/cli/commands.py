@@ -164,7 +164,7 @@ def report(
     contests = [each for panel in panels for each in panel.contests]
     found = [decision_section(tables, comparison, why, contests), *found, *tail]
     print(FORMATS[chosen](found))
-    path = save(draw_page(panels, theme=theme), output)
+    path = save(draw_page(panels, comparison=comparison, theme=theme), output)
     print(f"\nfigures: {path}", file=sys.stdout if chosen == "plain" else sys.stderr)
     return 0
 
@@ -247,7 +247,8 @@ def plan(
         logs: Logs, folders or glob patterns.
         budget: What may be spent, such as calls=512; with --cost, in its unit.
         tau: A fitness that one would like to reach.
-        best: The best known fitness of the task (default: 1, if runs come close to it).
+        best: The best known fitness of the task, on the scale of the runs (default: 1, if they come
+            close to it); where none is known, the highest here plus what the runs span.
         cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
         earlier: Logs of at least three other tasks, which say what to expect of this one.
         seed: Of all draws.
@@ -274,7 +275,7 @@ def plan(
         print(made)
         if not group.is_llm:
             print(f"  {OFFLINE_NOTE}")
-        print(_options(made.options))
+        print(_options(made.options, departs=made.departs))
         path = output
         if len(parts) > 1:
             path = path.with_stem(f"{path.stem}-{file_name(f'{group.task}-{group.model}')}")
@@ -282,13 +283,18 @@ def plan(
     return 0
 
 
-def _options(options: pd.DataFrame) -> str:
-    """The recommended way to spend a budget, marked, and others with their leads."""
+def _options(options: pd.DataFrame, *, departs: bool) -> str:
+    """The recommended way to spend a budget, or the default, marked, and others with their leads.
+
+    Args:
+        options: Of a plan.
+        departs: Whether it recommends anything.
+    """
     rows = []
     for row in options.head(10).itertuples():
         likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
-        mark = "recommended" if row.Index == 0 else ""
+        mark = "" if row.Index else "recommended" if departs else "default"
         needs = "" if row.margin == 0 else f"{row.ahead:+.3f} (needs {row.margin:.3f})"
         rows.append((*spent, needs, likely, mark))
     return table(rows, ("rounds", "N", "K", "policy", "lead", "95% of searches", ""))

@@ -13,6 +13,7 @@ COMMANDS = {
         "report": "replay.cli.commands:report",
         "site": "replay.cli.commands:make_site",
         "view": "replay.cli.commands:view",
+        "judge": "replay.cli.judge:judge",
         "plan": "replay.cli.commands:plan",
         "bench": "replay.cli.bench:bench",
     },

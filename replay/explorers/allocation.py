@@ -24,6 +24,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.logs.frames import counted_once, models_apart
+from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 from replay.simulation.sizes import default_arms
 
@@ -193,6 +194,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         >>> type(replay.explorers.explore_allocation(frame)).__name__
         'ChartExplorer'
     """
+    check_loaded("explore_allocation", frame, "replay.load")
     try:
         found = ExplorerPools(frame)
     except ValueError as error:
@@ -207,6 +209,7 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         code=lambda now: call("explore_allocation", named(), now),
         adjust=found.adjust,
         folded=("replicates", *EXPLORATION),
+        carried=("tau",),
         scrubs={"tau": lambda now: taus(found.pools(now).fitness, now["tau"])},
         hidden=_hidden,
     )

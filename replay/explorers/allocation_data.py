@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.policies import POLICIES, find_policy
+from replay.logs.frames import bounds_of
 from replay.simulation.arms import pool_of
 from replay.simulation.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
 from replay.simulation.contest import LEAST_RUNS, usual_tau
@@ -45,6 +46,7 @@ class RunsAsArms:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.fitness, self.lengths = pool_of(frame, "policies are compared")
+        self.bounds = bounds_of(frame)
         if len(self.lengths) < LEAST_RUNS or self.lengths.min() < 1:
             raise ValueError(
                 f"policies are compared on at least {LEAST_RUNS} runs of one task, model and N "
@@ -87,6 +89,7 @@ class RunsAsArms:
         return play(
             self.fitness, find_policy(policy, **dict(settings)), lengths=self.lengths,
             rounds=rounds, arms=arms, reward=reward, replicates=replicates,
+            bounds=self.bounds,
         )  # fmt: skip
 
     def _time(self, tau: float, *key: Any) -> ThresholdTime:

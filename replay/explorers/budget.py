@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from replay.explorers.browser_explorer import BrowserExplorer, BrowserSpec
 from replay.explorers.budget_arrays import pack
 from replay.explorers.budget_data import (
     MAPS,
@@ -23,11 +24,12 @@ from replay.explorers.budget_data import (
 from replay.explorers.budget_picture import draw_budget
 from replay.explorers.budget_view import BudgetView
 from replay.explorers.chart_explorer import notice
-from replay.explorers.drawn import BrowserDrawing, Drawn
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import Settings, call
 from replay.explorers.widgets import naming
+from replay.logs.columns import FAMILY
 from replay.logs.frames import counted_once, models_apart
+from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ class Budgets:
             if table is None:
                 table = read(*part["source"].unique(), progress=False)
             else:
-                for name in ("task", "model", "search"):
+                for name in (name for name in FAMILY if name != "children"):
                     if name in table and name in part:
                         table = table[table[name] == part[name].iloc[0]]
             self._known[key] = outlook(part, table, model=key[1])
@@ -243,7 +245,7 @@ def explore_budget(
     child_table: pd.DataFrame | None = None,
     theme: Theme = "neutral",
     **begins: Any,
-) -> Drawn | Explorer:
+) -> Explorer:
     """Move along budgets with sliders: fitness, probability to reach tau and cost of each split.
 
     Args:
@@ -262,8 +264,9 @@ def explore_budget(
 
     Example:
         >>> type(replay.explorers.explore_budget(frame)).__name__
-        'Drawn'
+        'BrowserExplorer'
     """
+    check_loaded("explore_budget", frame, "replay.load")
     try:
         budgets = Budgets(frame, child_table)
     except ValueError as error:
@@ -285,10 +288,10 @@ def explore_budget(
         "runs": budgets.runs,
     }
     order = {name: start[name] for name in options if name in start}
-    drawing = BrowserDrawing(
+    spec = BrowserSpec(
         name="budget",
         options=options,
-        view=budgets.view,
+        view=lambda now, coarse: budgets.view(now),
         pack=lambda now: budgets.pack(now, options, theme, named()),
         same=lambda one, other: all(one[name] == other[name] for name in ("task", "model")),
         figure=lambda view, theme: draw_budget(cast("BudgetView", view), theme),
@@ -298,4 +301,4 @@ def explore_budget(
         lists=("runs",),
         theme=theme,
     )
-    return Drawn(drawing, help=HELP, begins={**order, **start})
+    return BrowserExplorer(spec, help=HELP, begins={**order, **start})

@@ -278,7 +278,7 @@ class Outlook:
         rows = self.strata[N]
         matrix = self.fitness.values[rows, : self.depths[N] + 1]
         deep = (self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])).sum(axis=0)
-        band = curve_band(matrix, statistic="mean", level=LEVEL)
+        band = curve_band(matrix, statistic="mean", level=LEVEL, bounds=self.fitness.bounds)
         some_lack = band["n"].to_numpy() < deep  # a mean of the others would flatter
         value, low, high = (
             np.where(some_lack, np.nan, band[name].to_numpy(np.float64))
@@ -338,7 +338,7 @@ class Outlook:
                 rows = self.strata[N]
                 deep = sweep.depth[rows] >= T
                 total = sweep.values[rows][deep, 1 : T + 1].sum(axis=1)
-                found[unit] = interval(total, level=LEVEL)
+                found[unit] = interval(total, level=LEVEL, bounds=sweep.bounds)
             else:
                 position = self.position(N, unit)
                 value = math.nan if position is None else float(position[T - 1])

@@ -11,13 +11,14 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import Fields
-from replay.explorers.explorer import Explorer
+from replay.explorers.carried import book_of
 from replay.explorers.explorer_spec import ExplorerSpec, Sentence
+from replay.explorers.kernel_explorer import KernelExplorer
 from replay.explorers.scripts import screen_class
 from replay.explorers.stored import stored
 from replay.plots.chart import pack
 from replay.plots.marks import Keys
-from replay.plots.scripts import chart_page, picture_of
+from replay.plots.scripts import book_page, chart_page
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _screen() -> Any:
     )
 
 
-class ChartExplorer(Explorer):
+class ChartExplorer(KernelExplorer):
     """An explorer whose spec has a `chart`, which the browser draws."""
 
     def _make_screen(self) -> Widget:
@@ -75,13 +76,9 @@ class ChartExplorer(Explorer):
         with self._lock:
             return b"" if self._view is None else self._image(self._view)
 
-    def _small(self) -> bytes:
-        """The picture for paper as a PNG in few colours, for pages."""
-        return picture_of(self._paper())
-
     def _on_message(self, message: Fields) -> None:
         with self._lock:
-            if "_spec" not in self.__dict__:
+            if not self._is_open:
                 return
             match message:
                 case {"kind": "mounted"} if self._coarse:
@@ -119,9 +116,12 @@ class ChartExplorer(Explorer):
     def _still(self) -> str:
         if not self._in_browser or self._view is None:
             return super()._still()
+        book, theme = book_of(self._spec, self.controls, self._settings), self._spec.theme
+        if book is not None:
+            return book_page(self._small(), self.words, book, theme)
         screen = self._screen
         state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
-        state["theme"] = self._spec.theme
+        state["theme"] = theme
         return chart_page(self._small(), self.words, screen.chart, state)
 
     def _stored(self) -> JsonObject:
@@ -131,7 +131,7 @@ class ChartExplorer(Explorer):
         return stored(self._stored_as, self._small(), self.words)
 
 
-def notice(name: str, text: object, theme: Theme) -> Explorer:
+def notice(name: str, text: object, theme: Theme) -> KernelExplorer:
     """A widget that shows a sentence in place of an explorer."""
     words = Sentence(str(text))
     spec = ExplorerSpec(name=name, theme=theme, view=lambda settings, coarse: words)

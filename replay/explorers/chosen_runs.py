@@ -193,7 +193,17 @@ class ChosenRuns:
         self._handlers.append(handler)
 
     def choose(self, names: Sequence[str]) -> None:
-        """Show these runs."""
+        """Show these runs.
+
+        Raises:
+            ValueError: There is no such run.
+        """
+        known = set(self._frame["run"])
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(
+                f"expected runs of the frame, such as {self._frame['run'].iloc[0]!r}, got "
+                f"{unknown[0]!r}"
+            )
         if list(names)[:MOST] == self.names:
             return
         self.names = list(names)[:MOST]

@@ -13,6 +13,7 @@ from replay.explorers.explorer_spec import ExplorerSpec, Settings
 from replay.explorers.panels import KEPT, PanelView
 from replay.explorers.widgets import choice, naming, words
 from replay.logs.frames import counted_once
+from replay.logs.given import check_loaded
 from replay.plots.runs import COSTS, Cost, trajectories
 from replay.plots.style import Theme
 
@@ -111,6 +112,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
     Example:
         >>> explorer = replay.explorers.explore_curves(frame, by="seed")
     """
+    check_loaded("explore_curves", frame, "replay.load")
     from ipywidgets import Checkbox
 
     frame = counted_once(frame, stacklevel=2)

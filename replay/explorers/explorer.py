@@ -1,8 +1,8 @@
-"""The part that all explorers share: controls, a picture, a line of text, and buttons.
+"""What every explorer is: settings, a picture of them, a line of words, and buttons that save.
 
-An explorer is given controls by name, a function from their values to a view, and a picture that
-shows views; the values are the keyword arguments of a plain function that returns the same picture
-as a figure.
+Who computes while somebody moves a control differs: the kernel (`KernelExplorer`) or the page
+(`BrowserExplorer`). The settings are the keyword arguments of a plain function that returns the
+same picture as a figure.
 
 JupyterLab may run the handlers of widgets on a thread of their own beside a running cell, so all
 that computes or draws holds one lock, and nothing uses pyplot.
@@ -10,34 +10,21 @@ that computes or draws holds one lock, and nothing uses pyplot.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import html
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import JsonObject
 from replay.explorers.debounce import Debounce
-from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, SettingView
+from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.paper import png_of
-from replay.explorers.stored import live_help, show_live, stored
-from replay.explorers.widgets import (
-    arranged,
-    begin,
-    button,
-    close_previous,
-    close_tree,
-    copyable,
-    flip_book,
-    page_script,
-    row,
-    short,
-)
-from replay.plots.scripts import encoded, spoken, write_page
-from replay.warmup import uncollected
+from replay.explorers.stored import show_live
+from replay.explorers.widgets import button, close_previous, close_tree, short
+from replay.plots.scripts import picture_of, write_page
 
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
@@ -46,105 +33,59 @@ if TYPE_CHECKING:
 
     from replay.plots.style import Theme
 
-
-MOST_PAST = 64
-"""Changes of the settings that can be undone."""
+SAVED = {"png": "picture", "svg": "picture", "html": "page", "csv": "numbers"}
+"""What the buttons of an explorer save, by suffix."""
 
 
 class Explorer:
-    """Controls and the picture that they move.
+    """A picture that follows its settings.
 
     The last expression of a cell shows it; where no kernel runs, the notebook shows the picture as
     it was. `close` frees the widgets; running the cell again does that by itself.
 
     Args:
         spec: What the explorer shows, and how.
-        controls: Widgets with a `value`, by name of the setting, in the order of display.
-        help: A sentence or two above the controls.
-        begins: Initial values of some controls.
-
-    Raises:
-        ValueError: There is no such control or value, or nothing to show for it.
 
     Attributes:
         widget: The whole as one widget.
-        controls: As given; setting a `.value` is the same as moving it by hand.
+        controls: By name of the setting; setting a `.value` is the same as moving it by hand.
     """
 
-    def __init__(
-        self,
-        spec: ExplorerSpec,
-        controls: Mapping[str, Widget],
-        *,
-        help: str,  # noqa: A002
-        begins: Settings | None = None,
-    ) -> None:
+    widget: Widget
+    controls: Mapping[str, Any]
+    _spec: PictureSpec
+
+    def __init__(self, spec: PictureSpec) -> None:
         import ipywidgets
 
         close_previous(self)
-        self.controls = dict(controls)
         self._spec = spec
-        if begins:
-            begin(self.controls, begins, spec.fit)
-            spec.view({name: each.value for name, each in self.controls.items()}, True)
-        self._theme: Theme = "light" if spec.theme == "neutral" else spec.theme
-        self._stored_as = secrets.token_hex(6)
         self._lock = threading.RLock()
-        self._adjusting = False
         self._debounce = Debounce(self._lock, self._at_rest)
+        self._stored_as = secrets.token_hex(6)
+        self._status = ipywidgets.HTML()
         self._made: list[Widget] = []  # beside the widget
         self._display: DisplayHandle | None = None  # of what a saved notebook shows
-        self._view: SettingView | None = None
-        self._coarse = True
-        self._settings = {name: control.value for name, control in self.controls.items()}
-        self._past: list[tuple[str, Settings]] = []  # each control that was moved, and from where
-        self._png = b""
-        self._screen = self._make_screen()
-        self._words, self._code, self._status = (ipywidgets.HTML() for _ in range(3))
-        self._scrubbed = ipywidgets.VBox()
-        self.widget = ipywidgets.VBox(
-            [
-                ipywidgets.HTML(live_help(self._stored_as, help)),
-                arranged(self.controls, spec.folded),
-                self._screen,
-                self._words,
-                self._tools(),
-                self._code,
-                self._scrubbed,
-            ],
-            layout={"max_width": "100%"},
-        )
-        self.widget.add_class("replay-explorer")
-        self._hide()
-        # The browser builds the widgets while the picture is drawn, or its library even loaded.
-        with uncollected():
-            self._update(coarse=True)
-        for name, control in self.controls.items():
-            control.observe(lambda _, name=name: self._moved(name), names="value")
-
-    def _make_screen(self) -> Widget:
-        """The widget that shows the picture."""
-        import ipywidgets
-
-        natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
-        return ipywidgets.Image(format="png", layout=natural)
 
     @property
     def settings(self) -> Settings:
         """Values of the controls."""
-        return dict(self._settings)
+        raise NotImplementedError
 
     @property
     def words(self) -> str:
         """Describes the picture in sentences."""
-        return self._view.words if self._view else ""
+        raise NotImplementedError
 
     @property
     def code(self) -> str:
         """The call that gives the picture as a figure."""
-        hidden = self._spec.hidden(self._settings)
-        matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
-        return self._spec.code(matter)
+        return self._spec.code(self.settings)
+
+    @property
+    def png(self) -> bytes:
+        """The picture for paper as a PNG."""
+        return png_of(self._paper(), {"Description": self.words, "Source": self.code})
 
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.
@@ -156,13 +97,8 @@ class Explorer:
             ValueError: There is nothing to show for these settings.
         """
         with self._lock:
-            self._spec.slow(self._settings)
-            return self._spec.draw(self._spec.view(self._settings, False), theme)
-
-    @property
-    def png(self) -> bytes:
-        """The picture as a PNG, as it is on the screen."""
-        return self._png
+            self._spec.slow(self.settings)
+            return self._spec.draw(self._spec.view(self.settings, False), theme)
 
     def save(self, path: str | Path) -> Path:
         """Write the picture (.png, .svg, .pdf; .html answers to the mouse) or its numbers (.csv).
@@ -172,87 +108,28 @@ class Explorer:
         """
         from replay.plots.output import save
 
+        path = Path(path)
         with self._lock:
             self.settle()
-            if Path(path).suffix.lower() == ".csv":
-                table = self._view.table() if self._view else None
-                if table is None:
-                    raise ValueError("there are no numbers to save")
-                table.to_csv(path, index=False)
-                return Path(path)
-            if Path(path).suffix.lower() == ".html":
-                return self._write_page(Path(path))
-            return save(self._paper(), path)
-
-    def _write_page(self, path: Path) -> Path:
-        """Write the view as a page that answers to the mouse."""
-        return write_page(path, self._spec.name, self._spec.theme, self._still())
-
-    def _paper(self) -> Figure:
-        """The figure of the current view."""
-        return self._spec.draw(self._view, self._theme)
-
-    def _image(self, view: SettingView) -> bytes:
-        """A view as a PNG."""
-        notes = {"Description": view.words, "Source": self.code}
-        return png_of(self._spec.draw(view, self._theme), notes)
-
-    def _still(self) -> str:
-        """The picture as HTML, and its words."""
-        shown = (
-            f'<img style="max-width:100%" src="data:image/png;base64,{encoded(self.png)}" alt="">'
-        )
-        return shown + spoken(self.words)
+            if path.suffix.lower() == ".csv":
+                self._spec.view(self.settings, False).table().to_csv(path, index=False)
+            elif path.suffix.lower() == ".html":
+                self._write_page(path)
+            else:
+                save(self._paper(), path)
+        return path
 
     def settle(self) -> None:
-        """Replace a coarse view, as shown first and while a slider moves, by the full one."""
-        with self._lock:
-            self._debounce.cancel()
-            if self._coarse:
-                self._spec.slow(self._settings)
-                self._update(coarse=False)
+        """Show now what is shown by itself once nothing has moved for a while."""
+        raise NotImplementedError
 
-    def scrub(self, parameter: str, values: Sequence[object] | None = None) -> Widget:
-        """Make a slider over one parameter that needs no kernel.
+    def choose(self, **settings: Any) -> None:
+        """Change several settings at once, and draw once.
 
-        All its pictures are drawn now, and moving the slider only selects one of them. It is fast,
-        and works without a kernel and in a notebook saved as HTML.
-
-        Args:
-            parameter: Name of a setting.
-            values: Its values; None takes those of the explorer.
-
-        Returns:
-            A widget.
+        Raises:
+            ValueError: There is no such setting or value; nothing has changed.
         """
-        import ipywidgets
-
-        scrubs = self._spec.scrubs
-        if values is None and parameter not in scrubs:
-            raise ValueError(
-                f"expected values, or a parameter among {[*scrubs]}, got {parameter!r}"
-            )
-        with self._lock:
-            self.settle()
-            now = self.settings
-            frames: dict[object, tuple[bytes, str]] = {}
-            for value in scrubs[parameter](now) if values is None else values:
-                asked = self._spec.adjust(parameter, {**now, parameter: value})
-                view = self._spec.view(asked, False)
-                frames[value] = self._frame(view), view.words
-            self._update(coarse=False)
-        made = flip_book(parameter, frames, now.get(parameter), self._make_book)
-        made.children = (*made.children, ipywidgets.HTML(page_script()))
-        self._made.append(made)
-        return made
-
-    def _frame(self, view: SettingView) -> bytes:
-        """The page for a view in a slider that needs no kernel."""
-        return self._image(view)
-
-    def _make_book(self, pages: list[bytes], texts: list[str], at: int) -> Widget | None:
-        """The widget that shows pages of `_frame`; None: they are plain images."""
-        return None
+        raise NotImplementedError
 
     def close(self) -> None:
         """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
@@ -260,151 +137,64 @@ class Explorer:
             self._debounce.cancel()
             for each in (self.widget, *self._made):
                 close_tree(each)
-            self._view = None
             self.__dict__.pop("_spec", None)
 
-    def choose(self, **settings: object) -> None:
-        """Set several controls at once, and draw once."""
-        with self._lock:
-            if {**self._settings, **settings} != self._settings:
-                self._remember("")
-            self._take({**self._settings, **settings})
-
-    def undo(self) -> None:
-        """Go back to the settings before the latest change; a slider's moves in a row are one."""
-        with self._lock:
-            if self._past:
-                self._take(self._past.pop()[1])
-                self._undo.disabled = not self._past
-
-    def _remember(self, name: str) -> None:
-        """Keep the settings of now, before a control of this name ("": several) changes them."""
-        if not (name and self._past and self._past[-1][0] == name):
-            self._past = [*self._past[1 - MOST_PAST :], (name, self._settings)]
-        self._undo.disabled = False
-
-    def _clicked(self, key: object) -> None:
-        """A mark was clicked: its key is a tuple of settings and their values."""
-        with contextlib.suppress(ValueError):
-            self.choose(**self._spec.clicked(key))
-
-    def _moved(self, name: str) -> None:
-        """A control has a new value."""
-        with self._lock:
-            if self._adjusting:
-                return
-            values = {name: control.value for name, control in self.controls.items()}
-            self._remember(name)
-            self._take(self._spec.adjust(name, values))
-
-    def _take(self, settings: Settings) -> None:
-        """Replace the settings by ones that fit together, and show them in the controls."""
-        self._settings = settings
-        self._adjusting = True
-        with contextlib.ExitStack() as told_at_once:
-            told_at_once.callback(setattr, self, "_adjusting", False)
-            for control in self.controls.values():  # new options never stand without their choice
-                told_at_once.enter_context(control.hold_sync())
-            self._spec.fit(self.controls, settings)
-            for name, control in self.controls.items():
-                if control.value != settings[name]:
-                    control.value = settings[name]
-        self._hide()
-        self._update(coarse=True)
-        self._debounce.soon()
-
-    def _hide(self) -> None:
-        """Show only the controls that matter."""
-        hidden = self._spec.hidden(self._settings)
-        for name, control in self.controls.items():
-            control.layout.display = "none" if name in hidden else None
+    @property
+    def _is_open(self) -> bool:
+        return "_spec" in self.__dict__
 
     def _at_rest(self, still: Callable[[], bool]) -> None:
-        """Nothing has moved for a while: show the view in full."""
-        with self._lock:
-            if not still():
-                return
-            slow, settings = self._spec.slow, self._settings
-        slow(settings)
-        with self._lock:
-            if not still():
-                return
-            if self._coarse:
-                self._update(coarse=False)
+        """Nothing has moved for a while: show what takes longer, as long as this stays so."""
+        raise NotImplementedError
 
-    def _update(self, *, coarse: bool) -> None:
-        """Show the view of the current settings."""
-        try:
-            self._view = self._spec.view(self._settings, coarse)
-        except ValueError as error:
-            self._words.value = spoken(str(error), role="alert")
-            return
-        self._draw(coarse=coarse)
+    def _paper(self) -> Figure:
+        """The figure of what is shown."""
+        return self.figure()
 
-    def _draw(self, *, coarse: bool) -> None:
-        """Draw the view and show it."""
-        if self._view is not None:
-            self._png, self._coarse = self._image(self._view), coarse
-            self._screen.value = self._png
-            self._say(self._view.words, code=not coarse)
+    def _small(self) -> bytes:
+        """That picture as a PNG in few colours, for pages."""
+        return picture_of(self._paper())
 
-    def _say(self, words: str, *, code: bool) -> None:
-        """Show the words of the view, and the call that gives it as a figure."""
-        self._words.value = spoken(words)
-        if code and self.code:
-            self._code.value = copyable(self.code)
+    def _still(self) -> str:
+        """The picture and its words as the body of a page."""
+        raise NotImplementedError
 
-    def _tools(self) -> Widget:
-        """Buttons under the picture."""
-        kinds = {"png": "picture", "svg": "picture", "html": "page", "csv": "numbers"}
-        saves = [
+    def _write_page(self, path: Path) -> None:
+        """Write the view as a page that answers to the mouse."""
+        write_page(path, self._spec.name, self._spec.theme, self._still())
+
+    def _save_buttons(self) -> list[Widget]:
+        return [
             button(
                 f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
                 functools.partial(self._save_clicked, suffix),
             )
-            for suffix, what in kinds.items()
+            for suffix, what in SAVED.items()
         ]  # fmt: skip
-        scrubs = [
-            button(
-                f"Scrub {parameter}", "Draw all pictures now, for a slider that needs no kernel",
-                functools.partial(self._scrub_clicked, parameter),
-            )
-            for parameter in self._spec.scrubs
-        ]  # fmt: skip
-        self._undo = button("Undo", "Back to the settings before (Escape)", self.undo)
-        self._undo.add_class("replay-undo")
-        self._undo.disabled = True
-        back = [self._undo] if self.controls else []
-        return row([*back, *saves, *scrubs, self._status])
+
+    def _save_clicked(self, suffix: str) -> None:
+        chosen = [short(each) for each in self.settings.values() if each != []]
+        stem = "-".join([self._spec.name, *chosen])
+        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
+        self._show_message(f"saved {path}")
 
     def _show_message(self, text: str) -> None:
         """Show a message, such as the result of a button."""
         self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
-    def _save_clicked(self, suffix: str) -> None:
-        stem = "-".join([self._spec.name, *map(short, self._settings.values())])
-        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
-        self._show_message(f"saved {path}")
-
-    def _scrub_clicked(self, parameter: str) -> None:
-        old, self._scrubbed.children = self._scrubbed.children, (self.scrub(parameter),)
-        for widget in old:
-            close_tree(widget)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
-        """The live widget, and the picture and words for where no kernel runs."""
-        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-        return live | {"image/png": encoded(self.png), "text/plain": self.words}
-
     def _stored(self) -> JsonObject:
         """What a saved notebook shows, and the live widget hides: the view at rest."""
-        self.settle()
-        return stored(self._stored_as, self.png, self.words)
+        raise NotImplementedError
 
     def _store_again(self) -> None:
         """Replace what a saved notebook shows by the view of now."""
         if self._display is not None:
             self._display.update(self._stored(), raw=True)  # type: ignore[no-untyped-call]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
+        """The live widget, and the picture and words for where no kernel runs."""
+        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return live | self._stored()
 
     def _ipython_display_(self) -> None:
         self._display = show_live(self.widget, self._stored)

@@ -34,40 +34,31 @@ class SettingView(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplorerSpec:
-    """What an explorer shows, and how.
+class PictureSpec:
+    """The picture of any explorer, as functions of settings.
 
     Attributes:
         name: Begins the names of saved files.
-        figure: From a view and a theme to the figure for paper; None: that of its chart.
         theme: Inks, see `replay.plots.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
+        figure: From a view and a theme to the figure for paper; None: that of its chart.
+        chart: From a view to the chart that the browser draws, see `ChartExplorer`.
         code: From the settings that matter to the call that gives the picture as a figure.
         adjust: From the name of the control that was moved, and settings, to settings that fit
             together.
-        fit: Makes room in the controls for settings that they are about to get.
-        scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
-        hidden: From settings to the controls that do not matter now.
-        clicked: From the key of a mark to the settings that a click on it changes.
-        slow: Computes, beside the controls, what views at rest need for settings.
-        folded: Controls that are out of sight until one asks for them.
-        chart: From a view to the chart that the browser draws, see `ChartExplorer`.
+        slow: Computes, beside the controls, what views at rest need for settings; returns whether
+            that was anything.
     """
 
     name: str
     theme: Theme
     view: Callable[[Settings, bool], SettingView]
     figure: Callable[[Any, Theme], Figure] | None = None
+    chart: Callable[[Any], Chart] | None = None
     code: Callable[[Settings], str] = lambda settings: ""
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
-    fit: Callable[[Mapping[str, Widget], Settings], None] = lambda controls, settings: None
-    scrubs: Mapping[str, Callable[[Settings], Sequence[object]]] = field(default_factory=dict)
-    hidden: Callable[[Settings], set[str]] = lambda settings: set()
-    clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None
-    folded: Sequence[str] = ()
-    chart: Callable[[Any], Chart] | None = None
 
     def draw(self, view: Any, theme: Theme) -> Figure:
         """The figure of a view for paper."""
@@ -78,6 +69,27 @@ class ExplorerSpec:
     def chart_of(self, view: SettingView) -> Chart:
         """The chart of a view, or its words."""
         return Chart(message=view.words) if self.chart is None else self.chart(view)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplorerSpec(PictureSpec):
+    """What an explorer with widgets for controls shows, and how.
+
+    Attributes:
+        fit: Makes room in the controls for settings that they are about to get.
+        scrubs: Values by parameter over which `KernelExplorer.scrub` goes, given settings.
+        hidden: From settings to the controls that do not matter now.
+        clicked: From the key of a mark to the settings that a click on it changes.
+        folded: Controls that are out of sight until one asks for them.
+        carried: Controls that a page saved as HTML keeps, as far as their charts fit into it.
+    """
+
+    fit: Callable[[Mapping[str, Widget], Settings], None] = lambda controls, settings: None
+    scrubs: Mapping[str, Callable[[Settings], Sequence[object]]] = field(default_factory=dict)
+    hidden: Callable[[Settings], set[str]] = lambda settings: set()
+    clicked: Callable[[Any], Settings] = dict
+    folded: Sequence[str] = ()
+    carried: Sequence[str] = ()
 
 
 def call(function: str, first: str, settings: Settings) -> str:

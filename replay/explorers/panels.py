@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from evo.plugins import Registry, plugged_in, with_refusals
 from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
-from replay.explorers.explorer_spec import ExplorerSpec, Settings
+from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.paper import on_axes
 from replay.explorers.widgets import choice, naming
 from replay.logs.frames import models_apart
+from replay.logs.given import check_loaded
 from replay.plots.chart import Chart
-from replay.plots.registry import drawn_on, draws, figures
+from replay.plots.registry import drawn_on, draws, figures, guarded_figure
 from replay.plots.scripts import picture_of
 from replay.plots.style import Theme
 
@@ -43,7 +44,10 @@ class ExplorerPanel:
     controls: Mapping[str, Any] = field(default_factory=dict)
 
 
-PANELS: Registry[ExplorerPanel] = Registry("panel", {})
+TABS = ("Budget", "Table of runs", "Allocation", "Curves", "Figures", "Sweep", "Selection")
+"""The tabs of `replay.explore` that are built in."""
+
+PANELS: Registry[ExplorerPanel] = Registry("panel", {}, TABS)
 """Name -> panel; each is a tab of `replay.explore`."""
 
 
@@ -52,15 +56,17 @@ def register(name: str, panel: Callable[..., Any], **controls: Any) -> None:
 
     Args:
         name: Of the tab. A name that is registered again is replaced.
-        panel: `frame, **settings -> Chart`; see `replay.plots.charts`. A ValueError is shown as a
-            sentence. A function with an argument `ax` is called with `ax` and `theme`, draws on the
-            axes, and is shown as a still picture.
+        panel: `frame, **settings -> Chart`; see `replay.plots.charts`. It cannot change the frame
+            that it is given, and its failure of any kind is shown as a sentence. A function with an
+            argument `ax` is called with `ax` and `theme`, draws on the axes, and is shown as a
+            still picture.
         controls: By setting, what `ipywidgets.interact` takes: a list or a dict makes a drop-down
             list, two or three numbers a slider, a bool a box to tick, a text a field, a widget
             itself. A setting without one gets it from the default of its argument, if it can.
 
     Raises:
-        ValueError: The function has no such setting, or a control cannot be made.
+        ValueError: The name is that of a built-in tab, the function has no such setting, or a
+            control cannot be made.
 
     Example:
         >>> def spent(frame, *, x="calls"):
@@ -183,40 +189,53 @@ def explore_panel(
         name, shown = panel, known[panel]
     else:
         name, shown = getattr(panel, "__name__", "panel"), ExplorerPanel(panel)
-    named = naming(frame)
+    named, make = naming(frame), guarded_figure("panel", name, shown.make)
 
-    @functools.lru_cache(maxsize=KEPT)
-    def view(**settings: Any) -> PanelView:
-        return view_of(shown.make, name, frame, settings, theme)
+    def fresh(**settings: Any) -> PanelView:
+        return view_of(make, name, frame, settings, theme)
+
+    kept = functools.lru_cache(maxsize=KEPT)(fresh)
+
+    def view(settings: Settings) -> PanelView:
+        try:
+            return kept(**settings)
+        except TypeError:  # a value that has no hash
+            return fresh(**settings)
 
     def code(settings: Settings) -> str:
         given = "".join(f", {setting}={value!r}" for setting, value in settings.items())
         return f"replay.explorers.explore_panel({named()}, {name!r}{given}).figure()"
 
+    controls = controls_of(shown.make, shown.controls)
     spec = ExplorerSpec(
         name=name.lower().replace(" ", "-"),
         theme=theme,
-        view=lambda settings, coarse: view(**settings),
+        view=lambda settings, coarse: view(settings),
         figure=lambda view, theme: view.figure(theme),
         chart=lambda view: view.chart,
         code=code,
+        carried=list(controls),
     )
     helped = (inspect.getdoc(shown.make) or "").partition("\n")[0]
-    controls = controls_of(shown.make, shown.controls)
     return ChartExplorer(spec, controls, help=helped, begins=begins)
 
 
-def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
+def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: Any) -> Explorer:
     """Shows every figure of `replay.plots.FIGURES`, of one task, model and search at a time.
 
     Args:
         frame: Rows of `replay.load`.
         theme: Inks; `neutral` suits light and dark pages alike.
+        **begins: Where its controls begin: figure (its name) and runs (task and model).
+
+    Raises:
+        ValueError: There is no such setting or value.
 
     Example:
         >>> type(replay.explorers.explore_figures(frame)).__name__
         'ChartExplorer'
     """
+    check_loaded("explore_figures", frame, "replay.load")
     groups = {
         f"{task}, {model}": part
         for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False)
@@ -235,10 +254,11 @@ def explore_figures(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explore
         view=lambda now, coarse: view(now["figure"], now["runs"]),
         figure=lambda view, theme: view.figure(theme),
         chart=lambda view: view.chart,
-        code=lambda now: f"replay.explorers.explore_figures({named()}).figure()",
+        code=lambda now: call("explore_figures", named(), now),
+        carried=("figure", "runs"),
     )
     controls = {
         "figure": choice("Figure", list(figures()), tip="What is drawn"),
         "runs": choice("Runs", list(groups), tip="Task and model"),
     }
-    return ChartExplorer(spec, controls, help="Every figure of a group of runs.")
+    return ChartExplorer(spec, controls, help="Every figure of a group of runs.", begins=begins)

@@ -133,14 +133,14 @@ class RunBrowser(RunExplorer):
                 self.choose(generation=found[0], index=found[1])
             return found is not None
 
-    def _write_page(self, path: Path) -> Path:
+    def _write_page(self, path: Path) -> None:
         """Write the run with every text of every child, above 20 MB without replies."""
-        if not isinstance(self._view, RunView) or not hasattr(self._screen, "run"):
-            return super()._write_page(path)
-        run, at, words = self._screen.run, self._view.place, run_words(self._view.data)
-        page = run_file(self._view.data, run, words=words, picture=self.png, at=at)
-        path.write_text(page, encoding="utf-8")
-        return path
+        if isinstance(self._view, RunView) and hasattr(self._screen, "run"):
+            run, at, words = self._screen.run, self._view.place, run_words(self._view.data)
+            page = run_file(self._view.data, run, words=words, picture=self.png, at=at)
+            path.write_text(page, encoding="utf-8")
+        else:
+            super()._write_page(path)
 
     def close(self) -> None:
         """Free the widgets and the logs."""

@@ -6,6 +6,7 @@ import functools
 import re
 from collections import Counter
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -241,10 +242,12 @@ def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: obj
         return Drawing(reason=f"{evaluation.status}: no construction to draw")
     if value is None and program is not None:
         value = kept_value(log.path, program)
+    if value is None and log.header.compact:
+        return Drawing(reason="the log is compact: it keeps no constructions and no programs")
     if value is None:
         return Drawing(
             reason="the log keeps no construction of this program; of the best, "
-            f"`evo best --value {log.path.name}` keeps it beside the log"
+            f"`evo best --value {quote(str(log.path))}` keeps it beside the log"
         )
     return Drawing(picture=task.picture, value=value)
 

@@ -6,8 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import Fields, JsonObject
-from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import Sentence, SettingView
+from replay.explorers.kernel_explorer import KernelExplorer
 from replay.explorers.run_arrays import drawing_arrays, run_arrays
 from replay.explorers.run_data import RunData, RunView
 from replay.explorers.scripts import run_page, screen_class
@@ -27,7 +27,7 @@ def _screen() -> Any:
     return screen_class("run_view", run=Dict(), at=at, drawing=Dict(), heard=Int(0))
 
 
-class RunExplorer(Explorer):
+class RunExplorer(KernelExplorer):
     """An explorer whose view is a program of a run, which the browser draws from arrays.
 
     The browser moves by itself and tells where it went; the kernel then sends the construction of
@@ -61,7 +61,7 @@ class RunExplorer(Explorer):
 
     def _on_message(self, message: Fields) -> None:
         with self._lock:
-            if message.get("kind") == "at" and "_spec" in self.__dict__:
+            if message.get("kind") == "at" and self._is_open:
                 place = int(message["generation"]), int(message["index"])
                 self.went(*place, by=str(message["how"]))
                 self._screen.heard = int(message["move"])  # until then the browser stays there

@@ -14,6 +14,7 @@ from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, counter, entry, name_of
+from replay.logs.given import check_loaded
 from replay.planning.sweeps import select
 from replay.plots.policies import ENDS, race
 from replay.plots.style import Theme
@@ -171,6 +172,7 @@ def explore_selection(
         >>> type(replay.explorers.explore_selection(samples)).__name__
         'ChartExplorer'
     """
+    check_loaded("explore_selection", data, "replay.load_sweep")
     try:
         played = SelectionReplay(data, given)
     except ValueError as error:

@@ -13,6 +13,7 @@ from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, name_of, several
+from replay.logs.given import check_loaded
 from replay.planning.sweeps import (
     COST_LABELS,
     by_configuration,
@@ -228,6 +229,7 @@ def explore_sweep(
         >>> type(replay.explorers.explore_sweep(replay.load_sweep(made))).__name__
         'ChartExplorer'
     """
+    check_loaded("explore_sweep", frame, "replay.load_sweep")
     try:
         filters = Filters(frame)
     except ValueError as error:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
+from replay.explorers.browser_explorer import BrowserExplorer
 from replay.explorers.budget import explore_budget
 from replay.explorers.chosen_runs import ChosenRuns, Split
 from replay.explorers.curves import explore_curves
-from replay.explorers.drawn import Drawn
 from replay.explorers.explorer import Explorer
 from replay.explorers.panels import explore_figures, explore_panel, panels
 from replay.explorers.runs_table import Runs
@@ -45,14 +45,14 @@ class Tabs:
 
     def __init__(
         self,
-        makers: Mapping[str, Callable[[], Drawn | Explorer | Runs]],
+        makers: Mapping[str, Callable[[], Explorer | Runs]],
         below: ChosenRuns | None = None,
     ) -> None:
         import ipywidgets
 
         close_previous(self)
         self._makers = dict(makers)
-        self._made: dict[str, Drawn | Explorer | Runs] = {}
+        self._made: dict[str, Explorer | Runs] = {}
         self._below = below
         self.tabs = ipywidgets.Tab(
             children=[ipywidgets.VBox() for _ in self._makers], titles=list(self._makers)
@@ -174,13 +174,13 @@ def explore(
         """Open the split in the picture of all of them."""
         task, model, T, N = split
         budget = tabs.open("Budget")
-        if isinstance(budget, Drawn):
+        if isinstance(budget, BrowserExplorer):
             T = max(each for each in budget.controls["generations"].options or () if each <= T)
             budget.choose(task=task, model=model, generations=T, children=N, calls=T * N)
 
-    def link(budget: Drawn | Explorer) -> Drawn | Explorer:
+    def link(budget: Explorer) -> Explorer:
         """Have the picture draw the runs that are chosen, and choose those that it draws."""
-        if isinstance(budget, Drawn):
+        if isinstance(budget, BrowserExplorer):
             budget.controls["runs"].observe(lambda change: chosen.choose(change["new"]))
             chosen.observe(lambda names: budget.choose(runs=names))
             budget.choose(runs=chosen.names)

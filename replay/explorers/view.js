@@ -738,6 +738,7 @@ export function mount(el, bytes, given, tell = () => {}) {
       { x: left + mapWidth / 2, y: top + mapHeight + 35, "text-anchor": "middle" },
       "generations T",
     );
+    const names = ["children per generation N", "children N", "N"];
     put(
       "text",
       {
@@ -746,7 +747,7 @@ export function mount(el, bytes, given, tell = () => {}) {
         "text-anchor": "middle",
         transform: `rotate(-90 12 ${top + mapHeight / 2})`,
       },
-      "children per generation N",
+      names.find((each) => 6.6 * each.length <= mapHeight + 20) || "N",
     );
     if (!known.length) return;
     const at = left + mapWidth + 12;

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evo.logs.types import Fields
+from replay.logs.decode import origin_of
 from replay.plots.scripts import WIDE, spoken
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def begin(controls: Mapping[str, Widget], settings: Fields, fit: Callable[..., N
 
     now = {name: control.value for name, control in controls.items()}
     if unknown := [name for name in settings if name not in now]:
-        raise ValueError(f"expected settings among {', '.join(now)}, got {unknown[0]!r}")
+        names = ", ".join(now) or "none"
+        raise ValueError(f"expected settings among {names}, got {unknown[0]!r}")
     fit(controls, {**now, **settings})
     for name, given in settings.items():
         control, value = controls[name], tuple(given) if type(given) is list else given
@@ -230,6 +232,10 @@ def source_of(frame: pd.DataFrame) -> str:
     sources = [str(each) for each in frame["source"].unique()] if "source" in frame else []
     if not sources or not all(sources):
         return "frame"
+    origins = [origin_of(each) for each in sources]
+    sources = list(dict.fromkeys(
+        str(origin.place) if origin else each for each, origin in zip(sources, origins, strict=True)
+    ))  # fmt: skip
     if len(sources) > 3:
         folders = dict.fromkeys(each.rpartition("/")[0] for each in sources)
         sources = [f"{folder}/*.jsonl*" for folder in folders]

@@ -40,6 +40,7 @@ from replay.importers.foreign import (
     parse_lines,
     write,
 )
+from replay.logs.decode import Foreign, remember
 
 __all__ = [
     "IMPORTERS",
@@ -287,8 +288,32 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
     name = kind(path) if format is None else format
     if name == OWN:
         return tables.load(path, progress=False)
-    place = tempfile.mkdtemp(prefix=f"{name}-")  # where its runs are kept as compact logs
-    return tables.load(keep(read(path, format), place), progress=False)
+    return tables.load(keep_for_now(read(path, format), Path(path), [name]).logs, progress=False)
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders of logs that are removed when this process ends."""
+
+
+def keep_for_now(runs: Sequence[Imported], place: Path, names: Sequence[str]) -> Foreign:
+    """Writes runs as compact logs to a folder that is removed when this process ends.
+
+    Args:
+        runs: The runs, from `read`.
+        place: The file or folder that they were read from, which messages name.
+        names: Names of their formats.
+
+    Returns:
+        The logs, with where they are from.
+    """
+    _FOLDERS.append(tempfile.TemporaryDirectory(prefix=f"{names[0]}-"))
+    folder = Path(_FOLDERS[-1].name)
+    logs = keep(runs, folder)
+    lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
+    texts = frozenset(log for log, run in zip(logs, runs, strict=True) if run.keeps_best)
+    kept = Foreign(place, " and ".join(names), folder, logs, lost, texts)
+    remember(kept)
+    return kept
 
 
 def kinds(path: str | os.PathLike[str]) -> list[str]:

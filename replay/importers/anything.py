@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from replay import importers
@@ -19,9 +18,7 @@ def as_logs(path: Path) -> Foreign | None:
     if not names:
         return None
     runs = importers.read(path)
-    lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
-    logs = importers.keep(runs, tempfile.mkdtemp(prefix=f"{names[0]}-"))
-    return Foreign(path, " and ".join(names), logs, lost) if logs else None
+    return importers.keep_for_now(runs, path, names) if runs else None
 
 
 decode.FOREIGN.append(as_logs)

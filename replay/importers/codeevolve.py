@@ -251,6 +251,9 @@ def _add_stated(island: _Island, message: str) -> None:
 
 def _imported(island: _Island, path: Path, name: str) -> Imported:
     by_epoch = {program.iteration_found: program for program in island.own}
+    before = [program for program in island.own if program.iteration_found == 0]
+    if before:  # what was made of the initial program at epoch 0 comes behind it
+        by_epoch[0] = before[0]
     if island.epochs > foreign.MOST or min([0, *by_epoch]) < 0:
         raise LogFormatError(
             f"{path}: expected epochs from 0 to {foreign.MOST}, got {island.epochs}"
@@ -263,6 +266,9 @@ def _imported(island: _Island, path: Path, name: str) -> Imported:
     ]
     if doubled := len(island.own) - len(by_epoch):
         lost.append(f"{doubled} further programs of an epoch")
+    if calls := island.attempts.get(0):
+        spent = sum((each.usage or {}).get("completion_tokens", 0) for each in calls)
+        lost.append(f"{len(calls)} calls at epoch 0, with {spent:.0f} completion tokens")
     if island.again[0]:
         lost.append(
             f"{island.again[0]} epochs that a later session made again, with {island.again[1]:.0f} "

@@ -101,6 +101,15 @@ class Imported:
         """Names what the source did not hold, in one line."""
         return self.header.lost or "nothing"
 
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the source holds the text of the best program."""
+        generation, index = self.generations[-1].best if self.generations else (0, 0)
+        if generation == 0:
+            return self.program is not None
+        at = (generation - 1) * self.header.children + index
+        return self.children[at].program is not None
+
     def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:
         """The run as the lines of a log; a compact one has no replies, prompts and programs.
 

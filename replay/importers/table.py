@@ -25,7 +25,7 @@ import io
 import itertools
 import json
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -45,7 +45,7 @@ _COLUMNS = _NUMBERS | {"run", "task", "model", "status", "program"}
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
-_STATUSES = frozenset(get_args(Status))
+_STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
 Row = Fields
 
@@ -103,7 +103,8 @@ def read(
                 f"{path}:1: expected columns 'generation' (or 'order') and 'fitness', missing in "
                 f"{sorted(known)}; {examples.minimal(examples.TABLE)}"
             )
-        known["status"] = "ok" if (word := known.get("status")) in ok else word
+        word = known.get("status")
+        known["status"] = "ok" if isinstance(word, Hashable) and word in ok else word
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
         runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
     if not runs:
@@ -230,7 +231,7 @@ def _child(row: Row, generation: int, index: int, where: str) -> Child:
         )
     failure: Failure | None = None
     if word is not None and word != "ok":
-        failure = (word if word in _STATUSES else None, f"status {word!r}")
+        failure = (_STATUSES.get(str(word)), f"status {word!r}")
     elif word is None and fitness is None:
         failure = (None, "no fitness and no status in the source")
     others = {name: _number(row[name]) for name in row if name not in _COLUMNS}

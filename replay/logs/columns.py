@@ -6,14 +6,19 @@ Whoever asks which settings tell runs apart asks here, and every column of every
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Hashable, Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
 from evo.logs.cost import UNITS
 
-FAMILY = ("task", "model", "children", "search")
-"""Settings in which runs must agree before their fitness can be taken together."""
+FAMILY = ("task", "task_version", "model", "children", "search", "settings")
+"""Settings in which runs must agree before their fitness can be taken together, in the order in
+which they are asked about: a version is one of a task, and settings are those of a search."""
+
+NESTED = {"task_version": ("task",), "settings": ("task", "task_version", "model", "search")}
+"""Columns of FAMILY that say something only where they vary among rows that agree in others."""
 
 SETTINGS = frozenset({
     *FAMILY, "protocol", "condition", "configuration", "tool", "is_llm", "generations", "draws",
@@ -69,4 +74,70 @@ def settings_that_vary(frame: pd.DataFrame, *, beside: Container[str] = ()) -> l
     """
     others = {*MEASURES, *ORIGINS, *UNITS}  # users add units of cost
     names = [name for name in map(str, frame) if name not in others and name not in beside]
-    return [name for name in names if frame[name].nunique(dropna=False) > 1]
+    return [name for name in names if varies(frame, name).any()]
+
+
+def varies(frame: pd.DataFrame, column: str) -> pd.Series[bool]:
+    """For each row whether it must be told from others by a column, (rows,).
+
+    A column of `NESTED` tells rows apart only if it takes several values among the rows that agree
+    in what it belongs to; a value of these that is not known contradicts none.
+
+    Example:
+        >>> from replay.logs.columns import varies
+        >>> runs = pd.DataFrame({"task": ["t", "t", "u"], "task_version": ["1", "2", "3"]})
+        >>> varies(runs, "task_version").tolist()
+        [True, True, False]
+    """
+    if column not in NESTED:
+        return pd.Series(frame[column].nunique(dropna=False) > 1, index=frame.index)
+    known = frame[column].astype(object)
+    if column == "task_version":
+        known = known.where(known != "")
+    within = [frame[name].astype(object) for name in NESTED[column] if name in frame]
+    if not within or known.nunique() < 2:
+        return pd.Series(known.nunique() > 1, index=frame.index)
+    return known.groupby(within, dropna=False, sort=False).transform("nunique") > 1
+
+
+def in_order(values: Iterable[Hashable]) -> list[Hashable]:
+    """Distinct values, numbers (or texts that are) ascending, others as they first appear.
+
+    Example:
+        >>> from replay.logs.columns import in_order
+        >>> in_order([1, 16, 4, 16]), in_order(["16", "4"]), in_order(["greedy", "best_of_n"])
+        ([1, 4, 16], ['4', '16'], ['greedy', 'best_of_n'])
+    """
+    found = list(dict.fromkeys(values))
+    try:
+        return sorted(found, key=_number)
+    except (TypeError, ValueError):
+        return found
+
+
+def _number(value: Any) -> tuple[bool, float]:
+    missing = bool(pd.isna(value))
+    return missing, 0.0 if missing else float(value)
+
+
+def groups_in_order(
+    frame: pd.DataFrame, keys: str | Sequence[str]
+) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
+    """The groups of rows that agree in some columns, in the order of `in_order` by column.
+
+    Example:
+        >>> from replay.logs.columns import groups_in_order
+        >>> [of for of, _ in groups_in_order(pd.DataFrame({"children": [1, 16, 4]}), "children")]
+        [(1,), (4,), (16,)]
+    """
+    names = [keys] if isinstance(keys, str) else list(keys)
+    parts = list(frame.groupby(names, sort=False, dropna=False))
+    places = [
+        {value: place for place, value in enumerate(in_order(each))}
+        for each in zip(*(of for of, _ in parts), strict=True)
+    ]
+
+    def place(part: tuple[tuple[Hashable, ...], pd.DataFrame]) -> list[int]:
+        return [known[value] for known, value in zip(places, part[0], strict=True)]
+
+    return sorted(parts, key=place)

@@ -113,7 +113,7 @@ class Calls:
         middle = None
         if timeouts == "bounded":
             cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
-            limited = completion[cut & ~np.isnan(completion)]
+            limited = completion[cut & ~uncounted]
             middle = float(np.median(limited)) if len(limited) else None
         assumed = assumed_completion(
             timeouts,

@@ -77,12 +77,23 @@ class LeanRun:
 
 
 class Foreign(NamedTuple):
-    """Runs of another tool that were read as logs: where they lie, and what the tool lost."""
+    """Runs of another tool that were read as logs, which end with this process.
+
+    Attributes:
+        place: Where the tool wrote them.
+        tool: Names of the tool's formats.
+        folder: A temporary folder.
+        logs: The logs in it.
+        lost: What the tool did not keep, in words.
+        texts: Those of the logs whose best program the tool kept.
+    """
 
     place: Path
     tool: str
+    folder: Path
     logs: list[Path]
     lost: str
+    texts: frozenset[Path]
 
 
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
@@ -182,6 +193,22 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}")
     return [log for each in found for log in _expand(str(each), left, foreign)]
+
+
+_ORIGINS: dict[str, Foreign] = {}
+
+
+def remember(read: Foreign) -> None:
+    """Notes whose runs the logs are, so that messages can name what lasts."""
+    _ORIGINS.update(dict.fromkeys(map(str, read.logs), read))
+
+
+def origin_of(log: Source) -> Foreign | None:
+    """The runs of another tool that a log was made of while reading them; None of any other log.
+
+    Such a log ends with the process, so a message names the place where the tool wrote it.
+    """
+    return _ORIGINS.get(os.fspath(log))
 
 
 FOREIGN: list[Callable[[Path], Foreign | None]] = []

@@ -11,6 +11,7 @@ import pandas as pd
 from evo.logs.log import Log
 from evo.logs.records import Evaluation
 from replay.logs.edits import known_texts
+from replay.logs.given import check_loaded
 from replay.logs.lineage import MOST_LINES, Place, parent_of
 from replay.logs.rows import islands_of
 
@@ -42,6 +43,7 @@ def tree(log: Log, *, fold: int = 0) -> pd.DataFrame:
         >>> replay.tree(log)["generation"].tolist()
         [0, 1, 2]
     """
+    check_loaded("tree", log, "evo.read_log")
     if fold not in range(FOLDS + 1):
         raise ValueError(f"expected fold to be 0 to {FOLDS}, got {fold!r}")
     best = log.best
@@ -139,6 +141,7 @@ def blame(log: Log, place: Place | None = None) -> pd.DataFrame:
         >>> replay.blame(log).columns.tolist()
         ['line', 'text', 'generation', 'index', 'fitness', 'gain']
     """
+    check_loaded("blame", log, "evo.read_log")
     best = (log.best.generation, log.best.index)
     place = best if place is None else place
     parents = parents_by_place(log)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.log import Log
+from replay.logs.given import check_loaded
 from replay.logs.lineage import MOST_LINES, Place, parent_of, program_of
 
 _COLUMNS = [
@@ -40,6 +41,7 @@ def edits(log: Log) -> pd.DataFrame:
         >>> replay.edits(log).columns.tolist()[:2]
         ['generation', 'index']
     """
+    check_loaded("edits", log, "evo.read_log")
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
     fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None
     status = {(o.generation, o.index): o.evaluation.status for o in log.outcomes}

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
-from replay.logs.columns import FAMILY
+from replay.logs.columns import FAMILY, NESTED, varies
+from replay.logs.given import check_loaded
+from replay.logs.versions import told_apart, what_differs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,23 +149,47 @@ def repeats_note(left: int, runs: int) -> str:
     )
 
 
-def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
-    """A frame of runs that are independent of each other, for intervals over whole runs.
-
-    A fork shares generations with the run that it left, and a rescored log is the same run as its
-    original: beside others they would count a run twice, so they are left out with a warning. A
-    frame of forks alone was selected as such and is returned whole, with a warning that intervals
-    hold given the states that were forked. Runs that repeat others count once.
+def begun_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+    """A frame without the runs that have no complete generation; whole where no run has one.
 
     Args:
         frame: As from `load`.
         stacklevel: Frames between this function and the code that the warning is shown for.
 
     Warns:
-        ReplayWarning: The frame holds forks, logs that were rescored beside their originals, or
-            runs that repeat others.
+        ReplayWarning: Runs were left out; says how many.
     """
-    frame = counted_once(frame, stacklevel=stacklevel)
+    empty = frame.groupby("run", sort=False)["generation"].transform("max") < 1
+    if not empty.any() or empty.all():
+        return frame
+    left, runs = frame.loc[empty, "run"].nunique(), frame["run"].nunique()
+    warnings.warn(empty_note(left, runs), ReplayWarning, stacklevel=stacklevel + 1)
+    return frame[~empty]
+
+
+def empty_note(left: int, runs: int) -> str:
+    """What to say where so many of the runs were left out since nothing is complete in them."""
+    return f"{left} of {runs} runs have no complete generation and are not counted"
+
+
+def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+    """A frame of runs that are independent of each other, for intervals over whole runs.
+
+    A fork shares generations with the run that it left, and a rescored log is the same run as its
+    original: beside others they would count a run twice, so they are left out with a warning. A
+    frame of forks alone was selected as such and is returned whole, with a warning that intervals
+    hold given the states that were forked. Runs that repeat others count once. Beside others, a
+    run without a complete generation, which crashed or has just begun, is no run.
+
+    Args:
+        frame: As from `load`.
+        stacklevel: Frames between this function and the code that the warning is shown for.
+
+    Warns:
+        ReplayWarning: The frame holds forks, logs that were rescored beside their originals, runs
+            that repeat others, or runs without a complete generation.
+    """
+    frame = begun_runs(counted_once(frame, stacklevel=stacklevel), stacklevel=stacklevel)
 
     def warn(message: str) -> None:
         warnings.warn(message, ReplayWarning, stacklevel=stacklevel + 1)
@@ -189,28 +215,49 @@ def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
 
 
 def one_family(frame: pd.DataFrame, what: str) -> None:
-    """Checks that a frame holds one task, model, N and search, as far as it has these columns.
+    """Checks that a frame holds runs that agree in FAMILY, as far as it has these columns.
 
     Raises:
-        ValueError: It holds several; names them.
+        ValueError: They do not; says in what they differ.
     """
     for column in FAMILY:
-        if column in frame and frame[column].nunique(dropna=False) > 1:
-            values = frame[column].unique().tolist()
-            found = sorted(map(str, values))
-            one, other = ({column: value} for value in values[:2])
-            groups = f", or compare groups of runs: replay.judge(frame, {one!r}, {other!r})"
-            raise ValueError(
-                f"{what} on runs of one {column}, got {', '.join(found)}; "
-                f"select one with frame[frame.{column} == ...]"
-                f"{groups if column != 'task' else ''}"
-            )
+        if column in frame and varies(frame, column).any():
+            raise ValueError(f"{what} on runs of {one_of(column, frame)}")
+
+
+def one_of(column: str, frame: pd.DataFrame, *, groups: bool = True) -> str:
+    """What was expected of a column of FAMILY, what a frame has there, and what to do.
+
+    Args:
+        column: The column.
+        frame: Rows that differ in it.
+        groups: Whether to advise a comparison of groups of runs.
+    """
+    values = [value for value in frame[column].unique() if pd.notna(value)]
+    if column == "task_version":
+        return what_differs(frame)
+    found = sorted(repr(each) if column == "settings" else str(each) for each in values)
+    advice = f"select one with frame[frame.{column} == ...]"
+    if groups and column != "task":
+        plain = (value.item() if isinstance(value, np.generic) else value for value in values[:2])
+        one, other = ({column: value} for value in plain)
+        advice += f", or compare groups of runs: replay.judge(frame, {one!r}, {other!r})"
+    kind = "configuration (column settings, '' being all by default)"
+    return f"one {kind if column == 'settings' else column}, got {', '.join(found)}; {advice}"
+
+
+def require_alike(frame: pd.DataFrame, what: str) -> None:
+    """Raises ValueError where runs differ in the version of their task, or in settings."""
+    for name in NESTED:
+        if name in frame and varies(frame, name).any():
+            raise ValueError(f"{what} of {one_of(name, frame, groups=False)}")
 
 
 def models_apart(frame: pd.DataFrame) -> pd.Series[str]:
-    """The model of each row, with the search where a task and model have runs of several.
+    """The model of each row, with whatever else keeps its runs from those of the same task.
 
-    Groups by task and this hold runs of one search, whose fitness can be taken together.
+    That is the version of the task, the search and its settings, where there are several of them.
+    Groups by task and this hold runs whose fitness can be taken together, but for their N.
 
     Example:
         >>> from replay.logs.frames import models_apart
@@ -219,11 +266,58 @@ def models_apart(frame: pd.DataFrame) -> pd.Series[str]:
         ['m, search greedy', 'm, search islands']
     """
     model = frame["model"].astype(str)
-    if "search" not in frame:
-        return model
-    search = frame["search"].astype(str)
-    several = search.groupby([frame["task"], model], dropna=False).transform("nunique") > 1
-    return model.where(~several, model + ", search " + search)
+    label = model
+    for column in ("task_version", "search", "settings"):
+        if column not in frame:
+            continue
+        several = varies(frame, column)
+        if column == "search":
+            of = frame[column].groupby([frame["task"], model], dropna=False)
+            several = of.transform("nunique") > 1
+        if several.any():
+            words = told_apart(column, frame.loc[several, column])
+            label = label.where(~several, label + ", " + words.reindex(frame.index).fillna(""))
+    return label
+
+
+def tasks_apart(frame: pd.DataFrame) -> pd.Series[str]:
+    """The task of each row, with its version where a task has runs of several.
+
+    Example:
+        >>> from replay.logs.frames import tasks_apart
+        >>> tasks_apart(pd.DataFrame({"task": "t", "task_version": ["1.a", "2.a"]})).tolist()
+        ['t, task version 1.a', 't, task version 2.a']
+    """
+    task = frame["task"].astype(str)
+    if "task_version" not in frame or not (several := varies(frame, "task_version")).any():
+        return task
+    return task.where(~several, task + ", " + told_apart("task_version", frame["task_version"]))
+
+
+def bounds_of(frame: pd.DataFrame) -> tuple[float, float]:
+    """Lowest and highest best fitness that runs of one task can have, as far as it is known.
+
+    Fitness on the scale [0, 1] (column `unit_scale`) stays on it, and the best so far is never
+    below the initial program, where that has the same fitness in all runs. Bounds beyond which a
+    run lies are none.
+
+    Example:
+        >>> from replay.logs.frames import bounds_of
+        >>> bounds_of(frame)
+        (0.05, inf)
+    """
+    fitness = frame["best_fitness"]
+    low, high = -np.inf, np.inf
+    if "unit_scale" in frame and frame["unit_scale"].eq(True).all():
+        low, high = 0.0, 1.0
+    first = frame.loc[frame["generation"] == 0]
+    initial = first["best_fitness"].unique()
+    if len(initial) == 1 and first["run"].nunique() == frame["run"].nunique():
+        low = max(low, float(initial[0]))  # NaN where it failed in all of them, which is no bound
+    return (
+        -np.inf if (fitness < low).any() else float(low),
+        np.inf if (fitness > high).any() else float(high),
+    )
 
 
 def require_greedy(frame: pd.DataFrame, what: str) -> None:
@@ -274,6 +368,7 @@ def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
         >>> replay.fitness_matrix(replay.load(path, progress=False)).shape
         (1, 3)
     """
+    check_loaded("fitness_matrix", frame, "replay.load")
     return matrix_of(_distinct(frame, repeats), "best_fitness")
 
 
@@ -303,6 +398,7 @@ def cost_matrices(frame: pd.DataFrame, *, repeats: bool = False) -> dict[str, Fl
         >>> replay.cost_matrices(frame)["calls"].shape
         (18, 9)
     """
+    check_loaded("cost_matrices", frame, "replay.load")
     frame = _distinct(frame, repeats)
     return {
         unit: matrix_of(frame, column) for unit, column in COST_COLUMNS.items() if column in frame

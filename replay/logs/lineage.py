@@ -11,6 +11,7 @@ import pandas as pd
 
 from evo.logs.log import Log
 from evo.searches.base import Place as Place  # noqa: PLC0414
+from replay.logs.given import check_loaded
 
 MOST_LINES = 5_000
 """Programs with more lines are not compared: the time grows with the square of their length."""
@@ -59,6 +60,7 @@ def lineage(log: Log) -> pd.DataFrame:
         >>> replay.lineage(log)["generation"].tolist()[0]
         0
     """
+    check_loaded("lineage", log, "evo.read_log")
     steps: list[Place] = [(0, 0)]
     steps += [each.best for each in log.generations if each.improved]
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}

@@ -16,6 +16,7 @@ from replay.logs.columns import REPORTED, SPENT
 from replay.logs.costs import Calls, floats
 from replay.logs.decode import LeanRun
 from replay.logs.frames import GREEDY
+from replay.logs.versions import settings_text, version_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,10 +33,13 @@ def identity(calls: Calls) -> Rows:
     return {
         "run": run.name,
         "task": header.task.name,
+        "task_version": version_of(header.task),
         "model": header.model_name,
         "seed": header.seed,
         "children": header.children,
         "search": search_of(header),
+        "settings": settings_text(header),
+        "unit_scale": has_unit_scale(header.task),
         "header": run.key,
         "forked_from": fork.through[:12] if fork else "",
         "copy": fork.copy if fork else -1,
@@ -70,16 +74,17 @@ def settings_of(header: Header) -> dict[str, object]:
     given = {name: getattr(header, name) for name in _SETTINGS}
     given["advice"] = header.advice or None  # tables of runs without it stay as they were
     stated = msgspec.to_builtins(given, str_keys=True)
-    return {"task": header.task.hash, "model": header.model.id, **_flat(stated)}
+    task = version_of(header.task) or header.task.hash
+    return {"task": task, "model": header.model.id, **_flat(stated)}
 
 
 def _flat(value: object, prefix: str = "") -> dict[str, object]:
     if isinstance(value, dict):
         inner = (_flat(each, f"{prefix}.{key}" if prefix else key) for key, each in value.items())
         return {name: each for part in inner for name, each in part.items()}
-    if value is None or value == []:
-        return {}
-    return {prefix: json.dumps(value) if isinstance(value, list) else value}
+    if isinstance(value, list | tuple):
+        return {prefix: json.dumps(value)} if value else {}
+    return {} if value is None else {prefix: value}
 
 
 def programs_of(header: Header) -> str:
@@ -108,7 +113,6 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "compact": header.compact,
         "tool": header.source,
         "lost": [header.lost],
-        "unit_scale": [has_unit_scale(header.task)],
         "configuration": [json.dumps(settings_of(header), sort_keys=True)],
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),

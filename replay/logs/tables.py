@@ -31,10 +31,8 @@ from replay.logs.rows import (
     programs_of,
     run_row,
 )
+from replay.progress import shown
 from replay.warmup import prepare_pictures, uncollected
-
-PATIENCE = 0.3
-"""Seconds of reading after which a progress bar appears by itself."""
 
 Logs = Source | Log | Iterable[Source | Log]
 """Logs, folders, glob patterns, allocation folders, or Log values."""
@@ -61,7 +59,11 @@ def load(
             time, if no log has changed; None: where reading takes more than a second.
 
     Returns:
-        Columns run, task, model, seed, children (N), search, header (hash; with `source` what a
+        Columns run, task, task_version (two hashes: of what scores programs, and, after a point, of
+        the statement and the first program; empty where a log does not hold its task), model, seed,
+        children (N), search, settings (what else a run was made with, as far as it is not the
+        default, such as `feedback; temperature 1.0`), unit_scale (whether the task's fitness lies
+        in [0, 1]), header (hash; with `source` what a
         run is known by), forked_from (hash of what a fork shares with the run that it left; empty
         for others), copy (its number, else -1), root (hash of the header of the run that it began
         with, its own for others), rescored (whether it evaluates the programs of another log again
@@ -102,7 +104,8 @@ def children(
     Arguments as for `load`.
 
     Returns:
-        Columns run, task, model, seed, children (N), search, header, forked_from, copy, root,
+        Columns run, task, task_version, model, seed, children (N), search, settings, unit_scale,
+        header, forked_from, copy, root,
         rescored, repeat_of, mixed, generation, index, status (None where another tool does not
         say), fitness
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
@@ -190,8 +193,8 @@ class Tables(NamedTuple):
     Attributes:
         runs: One row per run: the first columns of `load` up to mixed, generations (T, complete
             ones), n_calls and sums of what `children` states over all calls, is_llm, compact, tool
-            (that wrote the original), lost (in an import, in words), unit_scale (whether its
-            task's fitness lies in [0, 1]), configuration (JSON of all that identifies a run but N
+            (that wrote the original), lost (in an import, in words),
+            configuration (JSON of all that identifies a run but N
             and seed), n_tests (of rivals on fresh draws),
             n_accepted (of these), false_acceptances (that their error rates allow on average),
             gain (final less initial fitness), fresh_gain (the same on draws that no decision saw;
@@ -203,6 +206,10 @@ class Tables(NamedTuple):
     runs: pd.DataFrame
     generations: pd.DataFrame
     children: pd.DataFrame
+
+    def copy(self) -> Tables:
+        """The same rows in tables of their own."""
+        return Tables(*(table.copy() for table in self))
 
 
 def load_tables(
@@ -276,18 +283,12 @@ def _collect(
     parts: list[Sequence[Rows]] = []
     foreign = len(skipped)
     names = name_runs(paths)
-    shown: Iterable[Path] = paths
-    if progress is not False:
-        from tqdm.auto import tqdm
-
-        delay, off = (0.0, False) if progress else (PATIENCE, None)
-        shown = tqdm(paths, desc="reading logs", unit="log", leave=False, delay=delay, disable=off)
     prepare_pictures()
     rescored: list[tuple[int, LeanRun]] = []
     originals: dict[str, LeanRun] = {}
     lines: list[Lines] = []
     with uncollected():
-        for path in shown:
+        for path in shown(paths, "reading logs", "log", progress=progress):
             try:
                 run = read_run(path, names[path])
             except LogError as error:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from replay.logs.given import check_loaded
 from replay.planning.depth import explained
 from replay.planning.grid import (
     FloatArray,
@@ -32,6 +33,7 @@ from replay.planning.grid import (
     one_sweep,
 )
 from replay.statistics.intervals import student
+from replay.statistics.levels import check_level
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 """Where the best split of a budget lies: at N = 1, at T = 1, between, or not known."""
@@ -199,6 +201,8 @@ def fit_bilinear(
         >>> sorted(fit.coefficients)
         ['a', 'b', 'b0', 'c']
     """
+    check_loaded("fit_bilinear", frame, "replay.load")
+    check_level(level)
     if not ceiling < 1:
         raise ValueError(f"expected a ceiling below 1, such as 0.9999, got {ceiling!r}")
     sweep = one_sweep(frame)

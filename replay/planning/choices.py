@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from replay.markup import card
 from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
 
@@ -115,36 +116,57 @@ class BudgetPlan:
         best = ordered.groupby(ordered["arms"] > 1).head(1)
         return best.sort_values("arms", kind="stable").drop(columns="clear")
 
-    def __str__(self) -> str:
-        """The recommendation, how sure it is, and the alternatives."""
+    @property
+    def summary(self) -> tuple[str, str]:
+        """What is advised, in a sentence; then n, and what would change it."""
+        first, *others = self._support
+        known = (
+            f"{self.task}, {self.model}: n = {self.pilot_runs} runs, {self.pilot_calls} calls of "
+            "the pilot."
+        )
+        if self.departs:
+            return first, f"{known} What would change that: a lead no larger than its margin."
+        return first, f"{known} {others[0]}" if others else known
+
+    @property
+    def details(self) -> str:
+        """How sure it is, and the alternatives."""
         singles = self.options[self.options["arms"] == 1]
         tied = sorted(singles.loc[singles["tied"], "children"])
+        each = self.costs.call + self.costs.evaluation
         lines = [
-            f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
-            f"{self.pilot_runs} runs, {self.pilot_calls} calls",
-            *self._support,
+            *([] if each == 1 else [f"each child costs {each:g}"]),
+            *self._support[1 if self.departs else 2 :],
         ]
         if self.borrowed is not None:
-            lines.append(f"  {self.borrowed}")
+            lines.append(f"{self.borrowed}")
         if len(tied) > 1:
-            lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
+            lines.append(f"the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:
-            return "\n".join([*lines, "  no forecast of the fitness: beyond what the pilot saw"])
+            return "\n".join([*lines, "no forecast of the fitness: beyond what the pilot saw"])
         low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
-        lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
+        lines.append(f"fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
         if self.tau is not None and self.budget_for_tau is not None:
             bound = self.budget_for_tau
             lines.append(
-                f"  reaches {self.tau:g} with probability {self.p_tau:.2f}; 90 % need a budget of "
+                f"reaches {self.tau:g} with probability {self.p_tau:.2f}; 90 % need a budget of "
                 + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {self.budget:g}")
             )
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        """The summary, then the details."""
+        lines = self.details.splitlines()
+        return "\n".join([*self.summary, *(f"  {line}" for line in lines)])
+
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return card(*self.summary, self.details)
 
     @property
     def _support(self) -> list[str]:
-        """Lines that say what is advised, on what grounds, and what would be needed for more."""
+        """What is advised and on what grounds; then what would be needed for more, by line."""
         T, N = self.usual.generations, self.usual.children
         rule = f"{'T = N' if T == N else 'the split nearest to T = N'} and one run"
         if self.departs:
@@ -152,14 +174,13 @@ class BudgetPlan:
             over = rule if self.over == self.usual else str(self.over)
             by = "replayed on the pilot's runs" if first["replayed"] else "in simulation"
             lines = [
-                f"  spend it on {self.choice}",
-                f"  {by} it leads {over} by {first['ahead']:+.4f}, beyond its margin of "
-                f"{first['margin']:.4f}",
+                f"Spend the budget of {self.budget:g} on {self.choice}: {by} it leads {over} by "
+                f"{first['ahead']:+.4f}, beyond its margin of {first['margin']:.4f}."
             ]
         else:
             lines = [
-                f"  no advice: no other way to spend it is clearly ahead of {rule}",
-                f"  without advice, {self.choice}",
+                f"No advice: no other way to spend {self.budget:g} is clearly ahead of {rule}, "
+                f"which stays the default: {self.choice}."
             ]
         for other in self.needed.to_dict("records"):
             name = f"N = {other['children']}"
@@ -167,12 +188,12 @@ class BudgetPlan:
                 name = f"K = {other['arms']} arms ({other['policy']})"
             if other["ahead"] > other["margin"]:
                 lines.append(
-                    f"  {name} leads {rule} by {other['ahead']:+.4f} too, beyond its margin of "
-                    f"{other['margin']:.4f}, and does not clearly lead what is advised"
+                    f"{name} leads {rule} by {other['ahead']:+.4f} too, beyond its margin of "
+                    f"{other['margin']:.4f}, and does not clearly lead what is advised."
                 )
             else:
                 lines.append(
-                    f"  {name} would have been advised for a lead of more than "
-                    f"{other['margin']:.4f}; in simulation it leads by {other['ahead']:+.4f}"
+                    f"{name} would have been advised for a lead of more than "
+                    f"{other['margin']:.4f}; in simulation it leads by {other['ahead']:+.4f}."
                 )
         return lines

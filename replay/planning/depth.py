@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from replay.logs.frames import COST_COLUMNS, Brief
+from replay.logs.given import check_loaded
 from replay.planning.grid import (
     Centre,
     FloatArray,
@@ -26,7 +27,8 @@ from replay.planning.grid import (
     log_gaps,
     sweeps,
 )
-from replay.statistics.intervals import interval
+from replay.statistics.intervals import UNBOUNDED, Bounds, interval
+from replay.statistics.levels import check_level
 
 RULES = ("depth", "breadth", "square")
 """Fixed rules for a split: N = 1, T = 1, and the split nearest to T = N, the deeper of two."""
@@ -113,6 +115,8 @@ def depth_breadth(
         >>> found.best["calls"].tolist()
         [2, 4, 8]
     """
+    check_loaded("depth_breadth", frame, "replay.load")
+    check_level(level)
     found = []
     for sweep in sweeps(frame):
         made = _tables(cells(sweep), level, resamples, seed)
@@ -151,6 +155,8 @@ def envelope(
         >>> envelope.points["cost"].tolist()
         [1.0, 2.0, 4.0, 8.0]
     """
+    check_loaded("envelope", frame, "replay.load")
+    check_level(level)
     if axis not in AXES:
         raise ValueError(f"expected an axis among {AXES!r}, got {axis!r}")
     tables = []
@@ -209,13 +215,13 @@ def choose_left_out(grid: SplitCells, among: IntArray) -> tuple[IntArray, FloatA
 
 
 def _summary(
-    values: FloatArray, statistic: Centre, level: float
+    values: FloatArray, statistic: Centre, level: float, bounds: Bounds = UNBOUNDED
 ) -> tuple[float, float, float, int, float]:
     """Mean or median over runs with low, high, n and coverage; NaN where there is none."""
     n = len(values)
     if n < FEWEST or not np.isfinite(values).all():
         return float(centre(values, statistic)) if n else np.nan, np.nan, np.nan, n, np.nan
-    found = interval(values, statistic, level)
+    found = interval(values, statistic, level, bounds=bounds)
     return found.value, found.low, found.high, n, found.coverage
 
 
@@ -223,7 +229,7 @@ def _tables(
     grid: SplitCells, level: float, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The three tables of `DepthBreadth` for one task and model."""
-    p_best = np.full(len(grid.calls), np.nan)
+    p_best, bounds = np.full(len(grid.calls), np.nan), grid.sweep.bounds
     best, knowing = [], []
     drawn: dict[Centre, FloatArray] = {}
     calls, counts = np.unique(grid.calls, return_counts=True)
@@ -238,7 +244,7 @@ def _tables(
         top = among[centres[among].argmax()]
         head = (C, len(among), statistic, grid.generations[top], grid.children[top], centres[top])
         runs, held = choose_left_out(grid, among)
-        best.append((*head, p_best[top], *_summary(held, statistic, level)))
+        best.append((*head, p_best[top], *_summary(held, statistic, level, bounds)))
         for rule in RULES:
             at = fixed_split(rule, grid.generations[among], grid.children[among])
             if at is not None:
@@ -247,7 +253,7 @@ def _tables(
                 gain = np.where(same, 0.0, held - np.where(same, 0.0, own))
                 split = (grid.generations[among[at]], grid.children[among[at]])
                 knowing.append((C, rule, *split, *_summary(gain, statistic, level)))
-    summaries = [_summary(own[~np.isnan(own)], "mean", level) for own in grid.values.T]
+    summaries = [_summary(own[~np.isnan(own)], "mean", level, bounds) for own in grid.values.T]
     table = pd.DataFrame(summaries, columns=["value", *_INTERVAL]).assign(
         generations=grid.generations, children=grid.children, calls=grid.calls, value=grid.means,
         n=grid.counts, n_without=np.isneginf(grid.values).sum(axis=0),
@@ -285,7 +291,14 @@ def _points(grid: SplitCells, cost: FloatArray, level: float) -> pd.DataFrame:
         _, held = choose_left_out(grid, among)
         top = among[centres[among].argmax()]
         split = (grid.generations[top], grid.children[top], len(among), statistic)
-        rows.append((cost[known[at]], highest[at], *split, *_summary(held, statistic, level)))
+        rows.append(
+            (
+                cost[known[at]],
+                highest[at],
+                *split,
+                *_summary(held, statistic, level, grid.sweep.bounds),
+            )
+        )
     return pd.DataFrame(rows, columns=[*_POINTS, *_INTERVAL])
 
 

@@ -28,11 +28,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from replay.logs.given import check_loaded
+from replay.markup import card
 from replay.simulation.arms import pool_of
 from replay.simulation.earlier import FEWEST_OTHERS, OTHERS
 from replay.simulation.pools import Pools
 from replay.simulation.sizes import default_arms, more_runs, needed_runs
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
+from replay.statistics.levels import check_level
 from replay.statistics.resampling import check_size
 
 ARMS = (2, 3, 4, 5, 8, 10)
@@ -108,11 +111,9 @@ class Diagnosis:
         """The way with the largest gain, which is chosen from all of them."""
         return self.ways.iloc[int(self.ways["gain"].argmax())].to_dict()
 
-    def __str__(self) -> str:
-        """In words, with the numbers that they rest on."""
-        best, gained = self.best, float(self.best["single"] - self.initial)
-        away = (self.persistence["generation"] - self.rounds / 2).abs()
-        middle = self.persistence.iloc[int(away.argmin())].to_dict()
+    @property
+    def summary(self) -> tuple[str, str]:
+        """Whether a bandit can help, in a sentence; then n, and what would change it."""
         conclusion = {
             "greater": "A bandit can help here",
             "less": "It does not pay here to look at several arms",
@@ -120,11 +121,27 @@ class Diagnosis:
             "undetermined": "These runs do not tell whether a bandit can help"
             + ("" if self.margin is None else f" by more than {self.margin}"),
         }[self.verdict]
-        lines = [
-            f"{self.task}, {self.model}: {self.runs} runs of N = {self.children}, "
-            f"T = {self.rounds}",
+        change = {
+            "greater": "What would change that: new runs whose leads do not last.",
+            "less": "What would change that: new runs whose leads last.",
+            "within margin": "What would change that: a smaller margin.",
+            "undetermined": "More runs narrow that range"
+            + ("; margin= asks for a gain that is worth having." if self.margin is None else "."),
+        }[self.verdict]
+        return (
             f"{conclusion}: the largest gain over one run lies in "
             f"[{self.low:.4f}, {self.high:.4f}].",
+            f"{self.task}, {self.model}: n = {self.runs} runs of N = {self.children}, "
+            f"T = {self.rounds}. {change}",
+        )
+
+    @property
+    def details(self) -> str:
+        """The numbers that the verdict rests on, in words."""
+        best, gained = self.best, float(self.best["single"] - self.initial)
+        away = (self.persistence["generation"] - self.rounds / 2).abs()
+        middle = self.persistence.iloc[int(away.argmin())].to_dict()
+        lines = [
             f"Runs differ by {self.spread.value:.4f} "
             f"{_range(self.spread.low, self.spread.high, 4)} (standard deviation of the final "
             f"fitness); the mean run gains {gained:.4f}.",
@@ -142,9 +159,16 @@ class Diagnosis:
                 f"arms: {self.learned.value:+.4f} "
                 f"{_range(self.learned.low, self.learned.high, 4)} over one run."
             )
-        return "\n  ".join(lines)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """The summary, then the details."""
+        return "\n".join([*self.summary, *(f"  {line}" for line in self.details.splitlines())])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return card(*self.summary, self.details)
 
 
 def diagnose(frame: pd.DataFrame, margin: float | None = None, *, level: float = 0.95) -> Diagnosis:
@@ -168,6 +192,8 @@ def diagnose(frame: pd.DataFrame, margin: float | None = None, *, level: float =
         >>> replay.diagnose(runs).verdict
         'undetermined'
     """
+    check_loaded("diagnose", frame, "replay.load")
+    check_level(level)
     if margin is not None and not margin > 0:
         raise ValueError(f"expected a margin above 0, got {margin!r}")
     fitness, lengths = pool_of(frame, "a bandit is diagnosed")

@@ -10,6 +10,7 @@ ok yet it is minus infinity. Such a run has a rank and counts in a median, but t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -18,12 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.logs.frames import (
+    bounds_of,
     distinct_runs,
     independent_runs,
     matrix_of,
     models_apart,
+    require_alike,
     run_lengths,
 )
+from replay.statistics.intervals import UNBOUNDED, Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +51,7 @@ class GridSweep:
         depth: Generations of each run, (runs,).
         values: A column of the frame by generation, (runs, deepest + 1); NaN after a run's end and
             wherever the frame has NaN.
+        bounds: Lowest and highest value that there is.
     """
 
     task: str
@@ -55,6 +60,7 @@ class GridSweep:
     children: IntArray
     depth: IntArray
     values: FloatArray
+    bounds: Bounds = UNBOUNDED
 
     def strata(self) -> Iterator[tuple[int, slice]]:
         """Each N with the rows of its runs."""
@@ -131,9 +137,9 @@ class SplitCells:
 
 
 def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]:
-    """One sweep per task, model and search, as they come first; forks are left out, aloud.
+    """One sweep per task, model, search and settings, as they come first, without forks, aloud.
 
-    Where a task and model have runs of several searches, these are named beside the model.
+    What tells runs of a task and model apart, see `models_apart`, is named beside the model.
 
     Args:
         frame: One row per run and generation, as `replay.load` returns it.
@@ -169,6 +175,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]
                 children=children.to_numpy(np.int64)[order],
                 depth=depth[order],
                 values=matrix_of(part, column)[order],
+                bounds=bounds_of(part) if column == "best_fitness" else (0.0, math.inf),
             )
         )
     return made
@@ -182,6 +189,7 @@ def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
     """
     found = sweeps(frame, column)
     if len(found) > 1:
+        require_alike(frame, "expected runs")
         names = [(sweep.task, sweep.model) for sweep in found]
         raise ValueError(
             f"expected runs of one task and one model, by one search, got {names!r}; select some "
@@ -231,10 +239,19 @@ def best_known(best: float | None, lowest: float, highest: float) -> float:
         raise ValueError(
             f"expected best=, the best known fitness of the task: runs range from {lowest:g} to "
             f"{highest:g}, and 1 lies more than {FAR} times that range above them, so that it says "
-            "nothing about what can be reached; pass best= (--best), 1 if that is the best known"
-            " fitness"
+            f"nothing about what can be reached; {what_to_give(lowest, highest)}; or 1 if that is "
+            "the best known"
         )
     return 1.0
+
+
+def what_to_give(lowest: float, highest: float) -> str:
+    """Which value of `best=` suits runs between two values of fitness."""
+    return (
+        "pass best= (--best) on the scale of these runs: the best fitness that anybody has reached,"
+        " or where none is known the highest here plus what these runs span, "
+        f"best={2 * highest - lowest:.4g}"
+    )
 
 
 def log_gaps(values: FloatArray, best: float, ceiling: float, lowest: float) -> FloatArray:

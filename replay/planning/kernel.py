@@ -37,8 +37,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.logs.frames import Brief, counted_once, require_greedy
-from replay.planning.grid import FloatArray, IntArray, best_known
+from replay.logs.frames import Brief, counted_once, require_alike, require_greedy
+from replay.logs.given import check_loaded
+from replay.planning.grid import FloatArray, IntArray, best_known, what_to_give
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -231,6 +232,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
         >>> type(kernel).__name__
         'Kernel'
     """
+    check_loaded("fit_kernel", children, "replay.children")
     needed = {"run", "task", "model", "children", "generation", "fitness", "parent_fitness",
               "improved"}  # fmt: skip
     if missing := sorted(needed - set(children.columns)):
@@ -245,6 +247,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected children of one task and one model, got {names!r}; select one with "
             "children[(children.task == ...) & (children.model == ...)]"
         )
+    require_alike(children, "expected children")
     if not children[["fitness", "parent_fitness"]].notna().any(axis=None):
         raise ValueError(
             f"expected a fitness among the {len(children)} children or their parents, got none"
@@ -294,7 +297,7 @@ def _visits(children: pd.DataFrame, best: float | None) -> Visits:
     if not lowest < best or highest > best + BEYOND * (best - lowest):
         raise ValueError(
             f"expected best= to be the best known fitness, got {best!r} where {lowest:g} to "
-            f"{highest:g} was logged; pass best= (--best) of this task"
+            f"{highest:g} was logged; {what_to_give(lowest, highest)}"
         )
     top = max(best, highest)
 

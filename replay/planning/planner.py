@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from evo.plugins import MistakenType
+from replay.logs.given import check_loaded
 from replay.planning.borrowing import Logs, borrow, children_in
 from replay.planning.choices import BudgetPlan, Choice, SplitCosts
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
@@ -76,10 +77,13 @@ def plan(
             `evo.run`; the pilot is not part of it.
         children: The pilot's children, as `replay.children` returns them; None reads them from the
             logs that the frame came from.
-        costs: Cost per `call`, `evaluation` and `generation`; None counts calls.
+        costs: Cost per `call`, `evaluation` and `generation`; None counts calls, as many for a
+            child as those of the pilot took, such as for the instances that score a text.
         tau: A fitness that one would like to reach.
         best: The best known fitness of the task, on the scale of the frame; None: 1, where that is
-            not far from what was reached (`replay.planning.grid.best_known`).
+            not far from what was reached (`replay.planning.grid.best_known`). Where fitness is not
+            scaled to 1 it must be given: the best that anybody has reached, or where none is known
+            the highest of the pilot plus what its runs span.
         arms: Numbers of arms to try beside a single run; empty for none.
         policies: Policies to try on them; their reward is the rank.
         kernels: Resampled kernels, the states of the world that the plan is averaged over.
@@ -104,9 +108,10 @@ def plan(
         >>> plan.choice.generations * plan.choice.children <= 8
         True
     """
+    check_loaded("plan", frame, "replay.load")
     pilot = one_sweep(frame)
     children = children_in(frame) if children is None else children
-    budget, price = _in_calls(budget, costs), _costs(costs)
+    budget, price = _in_calls(budget, costs), _costs(costs, frame)
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
@@ -117,8 +122,7 @@ def plan(
         runs = max(runs, 2)  # other tasks tell even one run how sure its leads are
     options = _with_leads(options, by_world, own_leads, rounds, runs)
     square = nearest_square(rounds)
-    usual = _single(rounds, square)
-    chosen = follow(by_world, square, runs)
+    usual, chosen = _single(rounds, square), follow(by_world, square, runs)
     choice = _single(rounds, chosen)
     pools = arms_beside(
         worlds, choice, own_leads[:, chosen], len(pilot.runs), arms=arms, policies=policies,
@@ -137,8 +141,7 @@ def plan(
         over = usual
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
     options = options.astype({"generations": int, "children": int, "arms": int})
-    for name in ("inside", "replayed"):
-        options[name] = options[name].eq(True)
+    options[["inside", "replayed"]] = options[["inside", "replayed"]].eq(True)
     chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
     options = options.assign(first=chosen_row).sort_values(
         ["first", "value"], ascending=False, kind="stable", ignore_index=True
@@ -162,7 +165,8 @@ def plan(
         usual=usual, over=over, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else _spent_by(reached, price, choice),
-        reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children), borrowed=borrowed,
+        reached=reached, pilot_runs=len(pilot.runs), borrowed=borrowed,
+        pilot_calls=round(len(children) * _calls_of_child(frame)),
     )  # fmt: skip
 
 
@@ -311,9 +315,17 @@ def arms_beside(
     return pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
 
 
-def _costs(costs: Mapping[str, float] | None) -> SplitCosts:
+def _calls_of_child(frame: pd.DataFrame) -> float:
+    """Returns the calls that a child of a pilot took on average, to two decimals, at least 1."""
+    made = frame[(frame["generation"] > 0) & (frame.get("n_calls", 0) > 0)]
+    mean = float(made["n_calls"].sum() / made["children"].sum()) if len(made) else 1.0
+    return max(1.0, round(mean, 2))
+
+
+def _costs(costs: Mapping[str, float] | None, frame: pd.DataFrame) -> SplitCosts:
+    """Returns the prices given; else calls, those beside the one for its reply per evaluation."""
     if costs is None:
-        return SplitCosts()
+        return SplitCosts(evaluation=_calls_of_child(frame) - 1)
     if unknown := sorted(set(costs) - set(COST_ITEMS)):
         raise ValueError(f"expected costs among {COST_ITEMS!r}, got {unknown!r}")
     price = SplitCosts(**{"call": 0.0, **costs})

@@ -7,6 +7,7 @@ configurations is taken for each seed first, and its interval is over these.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ import pandas as pd
 from evo.logs.types import JsonObject
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
+from evo.policies.rewards import has_unit_scale
 from evo.runs.handle import read_begun
 from evo.studies.selection import (
     IntervalKind,
@@ -44,6 +46,8 @@ from evo.studies.sweep.fields import GENERATIONS, ROUNDS, canonical
 from evo.studies.sweep.summary import measure
 from replay.logs.columns import settings_that_vary
 from replay.logs.frames import counted_once
+from replay.logs.given import check_loaded
+from replay.statistics.intervals import Bounds
 from replay.statistics.intervals import interval as interval_of
 
 Missing = Literal["drop", "stop"]
@@ -81,7 +85,8 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
         model, status (completed, failed, cancelled or pending), done (generations so far),
         generations (an allocation's rounds), children; each field of the space by its own name, NaN
         or None where its condition does not hold; `FIGURES` at the configuration's own T, NaN
-        unless completed, and `tokens`; log (path) and error. `attrs["fields"]` names the fields of
+        unless completed, and `tokens`; unit_scale (whether the task's fitness lies in [0, 1], None
+        before a run begins); log (path) and error. `attrs["fields"]` names the fields of
         the space, `attrs["folder"]` the folder.
 
     Raises:
@@ -112,7 +117,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
             }  # fmt: skip
             rows.append(row | _run(place, state, (hash_, seed), T))
     columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
-    columns += ["generations", "children", *others, *FIGURES, "log", "error"]
+    columns += ["generations", "children", *others, *FIGURES, "unit_scale", "log", "error"]
     frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FIGURES, float))
     tokens = frame["prompt_tokens"] + frame["completion_tokens"]
     frame.insert(columns.index("flops"), "tokens", tokens)
@@ -139,7 +144,7 @@ def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, objec
         return row
     header, done = log.header, min(len(log.generations), T)
     row |= {"task": header.task.name, "model": header.model_name, "children": header.children}
-    row |= {"done": done, "log": str(log.path)}
+    row |= {"done": done, "log": str(log.path), "unit_scale": has_unit_scale(header.task)}
     if row["done"] == T:
         row |= {"status": "completed", "error": None, **measure(log, T)}
     return row
@@ -195,9 +200,21 @@ def by_configuration(
     made |= {field: rows[field].iloc[first].array for field in swept_fields(frame)}
     for column in columns:
         values = np.where(known, rows[column].to_numpy(np.float64), np.nan)
-        found = interval_of(_beside(values, number, len(names)), level=level, missing="omit")
+        found = interval_of(
+            _beside(values, number, len(names)), level=level, missing="omit",
+            bounds=_bounds(rows, column),
+        )  # fmt: skip
         made |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
     return pd.DataFrame(made)
+
+
+def _bounds(rows: pd.DataFrame, column: str) -> Bounds | None:
+    """Lowest and highest value of a column that there is: costs are never negative."""
+    if column in COST_LABELS:
+        return 0.0, math.inf
+    if column != "fitness" or "unit_scale" not in rows or not rows["unit_scale"].eq(True).all():
+        return None
+    return (0.0, 1.0) if rows[column].between(0, 1).all() else None
 
 
 def _beside(values: Floats, number: Ints, count: int) -> Floats:
@@ -226,9 +243,10 @@ def main_effects(
     the best it does not. A field of numbers with more than `MOST_LEVELS` values is cut into four
     classes of about equal size. `fields` are by default all that vary.
     """
+    check_loaded("main_effects", frame, "replay.load_sweep")
     rows = completed(frame).dropna(subset=[column])
     values, (seed, seeds) = rows[column].to_numpy(np.float64), pd.factorize(rows["seed"])
-    configuration, _ = pd.factorize(rows["configuration"])
+    (configuration, _), bounds = pd.factorize(rows["configuration"]), _bounds(rows, column)
     made: list[tuple[object, ...]] = []
     for name in swept_fields(frame) if fields is None else fields:
         labels, order = levels(rows[name])
@@ -241,7 +259,9 @@ def main_effects(
         sums = np.bincount(cells, weights=values, minlength=len(order) * len(seeds))
         means = np.where(runs > 0, sums / np.maximum(runs, 1), np.nan)
         by_setting = np.repeat(np.arange(len(order)), len(seeds))
-        found = interval_of(_beside(means, by_setting, len(order)), level=level, missing="omit")
+        found = interval_of(
+            _beside(means, by_setting, len(order)), level=level, missing="omit", bounds=bounds
+        )
         for k, setting in enumerate(order):
             limits = (found.value[k], found.low[k], found.high[k], found.n[k])
             there = np.unique(configuration[number == k]).size
@@ -340,6 +360,7 @@ def select(
         >>> replay.select(scores).winner
         0
     """
+    check_loaded("select", data, "replay.load_sweep")
     outcomes, sizes, costs, configurations = _samples(data, fields, value, sample, missing)
     low, high = (0.0, 1.0) if bounds is None else bounds
     terms = Terms(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from evo.logs.log import Log
+    from replay.claims.task_comparison import TaskComparison
     from replay.planning.choices import BudgetPlan
 
 best_so_far = drawn(charts.best_so_far)
@@ -56,6 +57,28 @@ tree = drawn(charts.tree)
 value_of_knowing = drawn(charts.value_of_knowing)
 verdicts = drawn(charts.verdicts)
 worth = drawn(charts.worth)
+
+
+def comparison(found: TaskComparison, *, theme: Theme = "light") -> list[Axes]:
+    """Draws what `replay.compare` found: summaries, differences and profiles of the runs.
+
+    See `charts.comparison`, which answers to the mouse.
+
+    Args:
+        found: The comparison, from `replay.compare(frame, by=...)`.
+        theme: "light" or "dark".
+
+    Returns:
+        The axes of a new figure.
+
+    Example:
+        >>> import pandas as pd
+        >>> both = pd.concat([frame.assign(rule=name, run=frame["run"] + name) for name in "ab"])
+        >>> found = replay.compare(both, by="rule")
+        >>> len(replay.plots.comparison(found))
+        3
+    """
+    return charts.comparison(found).figure(theme).axes
 
 
 def planner_card(plan: BudgetPlan, *, theme: Theme = "light") -> list[Axes]:
@@ -109,6 +132,7 @@ __all__ = [
     "best_so_far",
     "blame",
     "charts",
+    "comparison",
     "construction",
     "cost_and_fitness",
     "depth_breadth_slice",

@@ -5,12 +5,44 @@
 // words), `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and
 // `coarse` (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says
 // that somebody chose a place of a mark. It returns `load(chart)` and `close()`.
+// `book(el, made)` shows one of many charts, with the controls that choose it.
 
 const NARROW = 700; // pixels below which panels stand in one column
 const NEAR = 12,
   BESIDE = 16; // pixels within which a point, and a place of a curve, answer to the mouse
 const MOST_LINES = 8,
   MOST_ROWS = 500; // that a tooltip lists, and that a table shows
+const BOOK_STYLE = `
+.replay-book {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 6px 22px;
+  margin: 0 0 10px;
+}
+.replay-book label {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+  min-width: 0;
+}
+.replay-book input[type="range"] {
+  width: 190px;
+  accent-color: #0072b2;
+}
+.replay-book output {
+  min-width: 2.6em;
+  font-variant-numeric: tabular-nums;
+  font-weight: 600;
+}
+.replay-book select {
+  font: inherit;
+  max-width: 100%;
+}
+.replay-book p {
+  margin: 0;
+  width: 100%;
+}
+`;
 const CHART_STYLE = `
 .replay-chart .panels {
   display: grid;
@@ -1587,6 +1619,54 @@ export function mount(el, given, tell = () => {}) {
       root.remove();
     },
   };
+}
+
+// Charts that a page holds for every setting of some controls: `pages` has each chart once, with
+// its label, and `which` the number of the page for each choice, the last control moving fastest.
+export function book(el, { controls, pages, which, note, state }) {
+  const now = controls.map((each) => each.at);
+  const page = () => {
+    const at = now.reduce((sum, place, k) => sum * controls[k].texts.length + place, 0);
+    return { ...pages[which[at]], ...state };
+  };
+  const bar = html("div", { class: "replay-view replay-book" }, el);
+  html("style", {}, bar, LOOK + BOOK_STYLE);
+  const words = el.parentElement?.querySelector("[role=status]"),
+    view = mount(el, page());
+  const turn = (k, at) => {
+    now[k] = at;
+    view.load(page());
+    if (words) words.textContent = page().label;
+  };
+  controls.forEach(({ label, kind, texts, at }, k) => {
+    const line = html("label", {}, bar);
+    if (kind === "box") {
+      const box = html("input", { type: "checkbox" }, line);
+      box.checked = at === 1;
+      box.onchange = () => turn(k, box.checked ? 1 : 0);
+      html("span", {}, line, label);
+      return;
+    }
+    html("span", {}, line, label);
+    if (kind === "list") {
+      const list = html("select", {}, line);
+      texts.forEach((text, value) => html("option", { value }, list, text));
+      list.value = at;
+      list.onchange = () => turn(k, +list.value);
+      return;
+    }
+    const most = texts.length - 1;
+    const slide = html("input", { type: "range", min: 0, max: most, step: 1, value: at }, line);
+    slide.setAttribute("aria-valuetext", texts[at]);
+    const shown = html("output", {}, line, texts[at]);
+    slide.oninput = () => {
+      shown.textContent = texts[+slide.value];
+      slide.setAttribute("aria-valuetext", shown.textContent);
+      turn(k, +slide.value);
+    };
+  });
+  if (note) html("p", {}, bar, note);
+  return view;
 }
 
 export default {

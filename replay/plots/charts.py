@@ -4,6 +4,7 @@
 cell of a notebook shows itself and answers to the mouse.
 """
 
+from replay.plots.comparison import comparison
 from replay.plots.descent import tree
 from replay.plots.grid import (
     envelope_curves,
@@ -36,6 +37,7 @@ from replay.plots.timeline import timeline
 
 __all__ = [
     "best_so_far",
+    "comparison",
     "construction",
     "cost_and_fitness",
     "depth_breadth_slice",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,11 +11,14 @@ from evo.logs.log import Log, read_log
 from replay.logs.descent import FOLDS
 from replay.logs.descent import blame as blame_table
 from replay.logs.descent import tree as tree_table
+from replay.logs.given import check_loaded
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.colours import parsed, readable, shades
+from replay.plots.lanes import lanes_of
 from replay.plots.marks import RAMP, Label, Mark, Points, Segments, Spans
 from replay.plots.panel import Axis, ColorBar, Panel
+from replay.plots.strips import strips_for
 from replay.plots.style import THEMES, FloatArray, Theme
 from replay.statistics.numbers import number as in_digits
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from replay.logs.lineage import Place
 
@@ -43,7 +46,8 @@ def tree(log: Log) -> Chart:
     """Draws the tree of a run: every program beside its parent, coloured by fitness.
 
     Where every generation has one parent, as under greedy, heights are fitness: the picture shows
-    how far children fall from their parent, and which of them took its place.
+    how far children fall from their parent, and which of them took its place. What has no fitness
+    stands in a strip below that axis.
 
     The thick line leads from the initial program to the best one. Dashed lines lead from the other
     parents of a crossover, crosses are children without a fitness, and islands have strips. What
@@ -56,13 +60,14 @@ def tree(log: Log) -> Chart:
         >>> type(replay.plots.tree(log)).__name__
         'Axes'
     """
+    check_loaded("tree", log, "evo.read_log")
     for fold in range(FOLDS + 1):
         table = tree_table(log, fold=fold)
         if len(table) > MOST_MARKS and fold < FOLDS:
             continue
         if _is_line(table):
             return _line(log, table)
-        lanes, strips = _lanes(table)
+        lanes, strips = lanes_of(table)
         if np.ptp(lanes) * LANE <= HEIGHT:
             break
     generation, bar = table["generation"].to_numpy(float), _bar_of(table)
@@ -101,25 +106,29 @@ def _line(log: Log, table: pd.DataFrame) -> Chart:
     bar = _bar_of(table)
     low, high = bar.least, bar.most
     known = table["fitness"].to_numpy(float)
-    foot = low - 0.1 * (high - low)
-    heights = np.where(np.isnan(known), foot, np.maximum(known, low))
+    room, failed = 0.06 * (high - low), np.isnan(known)
+    foot = low - 3 * room
+    heights = np.where(failed, foot, np.maximum(known, low))
     generation, index = (table[name].to_numpy(float) for name in ("generation", "index"))
     born = np.maximum(table.groupby("generation")["index"].transform("max").to_numpy(float), 1)
     across = generation + SPREAD * (index / born - 0.5) * (generation > 0)
     best = table["best_line"].to_numpy(bool)
     across = np.where(best, generation, across)  # the line of the best is straight
-    about, cut = _about_tree(table), int((known < low).sum())
-    about += f"; {_programs(cut)} below {low:.3g} at {low:.3g}" if cut else ""
-    marks = [*_links(table, across, heights), *_programs_of(table, across, heights, bar)]
+    about, below = _about_tree(table), known < low
+    cut = int(below.sum())
+    about += f"; triangles: fitness below {low:.3g} ({_programs(cut)})" if cut else ""
+    marks = [*_links(table, across, heights), *_programs_of(table, across, heights, bar, below)]
+    floor, ticks = low - room, None
+    if failed.any():  # no value of the axis: a strip of its own
+        floor, ticks = foot - room, [(foot, "none"), *strips_for(1, [[low, high]]).ticks()]
+        marks.insert(0, Spans(y0=[floor], y1=[foot + room], color="faint", opacity=0.2))
     panel = Panel(
         title=f"Tree: {_name(log)}", about=about, marks=marks, height=HEIGHT,
         x=Axis(
             domain=(-0.5, float(table["last"].max()) + 0.7), label="generation", whole=True,
             grid=False,
         ),
-        y=Axis(
-            domain=(foot - 0.08 * (high - low), high + 0.08 * (high - low)), label="fitness"
-        ),
+        y=Axis(domain=(floor, high + room), label="fitness", ticks=ticks, grid=True),
     )  # fmt: skip
     return Chart(panels=[panel])
 
@@ -137,92 +146,6 @@ def _about_tree(table: pd.DataFrame) -> str:
 
 def _programs(count: int) -> str:
     return f"{count:,} {'program' if count == 1 else 'programs'}"
-
-
-def _paths(table: pd.DataFrame) -> list[list[int]]:
-    """Rows that share a lane, each path from where it branches off to its end; the best's first."""
-    rows = {
-        place: row
-        for row, place in enumerate(zip(table["generation"], table["index"], strict=True))
-    }
-    best, home = table["best_line"].to_numpy(), table["island"].fillna(-1).to_numpy()
-    weight = np.ones(len(table))
-    above = np.full(len(table), -1)
-    made_from: list[tuple[Place, ...]] = table["parents"].to_list()
-    for row, parents in reversed([*enumerate(made_from)]):
-        if parents and parents[0] in rows:
-            above[row] = rows[parents[0]]
-            weight[above[row]] += weight[row]
-    goes_on: dict[int, int] = {}
-    for row in range(len(table)):
-        parent = int(above[row])
-        if parent < 0 or (home[parent] != home[row] and home[parent] >= 0):
-            continue
-        rival = goes_on.get(parent, -1)
-        if rival < 0 or (best[row], weight[row]) > (best[rival], weight[rival]):
-            goes_on[parent] = row
-    follow = set(goes_on.values())
-    paths = []
-    for row in range(len(table)):
-        if row not in follow:
-            path = [row]
-            while path[-1] in goes_on:
-                path.append(goes_on[path[-1]])
-            paths.append(path)
-    return sorted(paths, key=lambda path: (not best[path].any(), path[0]))
-
-
-def _lanes(table: pd.DataFrame) -> tuple[FloatArray, dict[float, tuple[float, float]]]:
-    """The height of each row, as near to its parent's as there is room, and each island's strip."""
-    home = table["island"].fillna(-1).to_numpy()
-    first, last = table["generation"].to_numpy(float), table["last"].to_numpy(float)
-    taken: dict[float, dict[int, list[tuple[float, float]]]] = {}
-    # Lanes only fill up, so that paths alike go on searching where the one before them stopped.
-    searches: dict[tuple[float, ...], Iterator[int]] = {}
-    lane = np.zeros(len(table))
-    where: dict[Place, int] = {}
-    made_from: list[tuple[Place, ...]] = table["parents"].to_list()
-    places = list(zip(table["generation"], table["index"], strict=True))
-    block_of = np.zeros(len(table))
-    for path in _paths(table):
-        start, end = first[path[0]], max(last[path])
-        block = home[path[-1]]
-        parents = made_from[path[0]]
-        wish = where.get(parents[0], 0) if parents else 0
-        used = taken.setdefault(block, {})
-        search = searches.setdefault((block, wish, start, end), _outwards(wish))
-        chosen = next(at for at in search if _is_free(used.get(at, []), start, end))
-        insort(used.setdefault(chosen, []), (start, end))
-        for row in path:
-            lane[row], block_of[row] = chosen, block
-            where[places[row]] = chosen
-    strips: dict[float, tuple[float, float]] = {}
-    foot = 0.0
-    for block in sorted(taken):
-        inside = block_of == block
-        low, high = lane[inside].min(), lane[inside].max()
-        lane[inside] += foot - low
-        strips[block] = (foot - 0.7, foot + high - low + 0.7)
-        foot += high - low + 2.0
-    return lane, strips
-
-
-def _is_free(taken: list[tuple[float, float]], start: float, end: float) -> bool:
-    """Whether a span keeps clear of those of a lane, which are in order and apart."""
-    at = bisect_right(taken, (start, end))
-    before, after = taken[at - 1 : at], taken[at : at + 1]
-    return all(last + 0.5 < start for _, last in before) and all(
-        end + 0.5 < first for first, _ in after
-    )
-
-
-def _outwards(start: int) -> Iterator[int]:
-    """A whole number, then those beside it, ever farther away."""
-    yield start
-    away = 1
-    while True:
-        yield from (start + away, start - away)
-        away += 1
 
 
 def _links(table: pd.DataFrame, generation: FloatArray, lanes: FloatArray) -> Iterator[Mark]:
@@ -253,9 +176,16 @@ def _links(table: pd.DataFrame, generation: FloatArray, lanes: FloatArray) -> It
 
 
 def _programs_of(
-    table: pd.DataFrame, generation: FloatArray, lanes: FloatArray, bar: ColorBar
+    table: pd.DataFrame,
+    generation: FloatArray,
+    lanes: FloatArray,
+    bar: ColorBar,
+    below: NDArray[np.bool_] | None = None,
 ) -> Iterator[Mark]:
-    """Programs by fitness, those without one as crosses, and the numbers of those in a fold."""
+    """Programs by fitness, those without one as crosses, and the numbers of those in a fold.
+
+    Those `below` the axis are triangles that point downwards.
+    """
     failed = table["fitness"].isna().to_numpy()
     low = bar.least
     colors = np.array(shades(table["fitness"].fillna(low), RAMP, low, bar.most))
@@ -265,11 +195,15 @@ def _programs_of(
         x=generation[failed], y=lanes[failed], color="faint", shape="cross", size=2.6,
         texts=texts[failed].tolist(), keys=[keys[k] for k in np.flatnonzero(failed)],
     )  # fmt: skip
-    yield Points(
-        x=generation[~failed], y=lanes[~failed], color=colors[~failed].tolist(), edge="ink",
-        size=sizes[~failed], texts=texts[~failed].tolist(),
-        keys=[keys[k] for k in np.flatnonzero(~failed)],
-    )  # fmt: skip
+    lower = np.zeros(len(table), dtype=bool) if below is None else below
+    shapes: list[tuple[Literal["dot", "below"], NDArray[np.bool_]]] = [("dot", ~failed & ~lower)]
+    shapes += [("below", lower)] if lower.any() else []
+    for shape, these in shapes:
+        yield Points(
+            x=generation[these], y=lanes[these], color=colors[these].tolist(), edge="ink",
+            size=sizes[these], texts=texts[these].tolist(), shape=shape,
+            keys=[keys[k] for k in np.flatnonzero(these)],
+        )  # fmt: skip
     members, ok = table["members"].to_numpy(int), table["ok"].to_numpy(int)
     for row in np.flatnonzero(members > 1).tolist():
         ink = readable(parsed(colors[row])) if ok[row] else "ink"
@@ -325,6 +259,7 @@ def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
         >>> type(replay.plots.blame(log)).__name__
         'Axes'
     """
+    check_loaded("blame", log, "evo.read_log")
     table = blame_table(log)
     if ax is None:
         ax = style.subplots(height=1.2 + 0.17 * min(len(table), MOST_LINES))[1][0]

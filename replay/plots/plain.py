@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -20,12 +22,43 @@ if TYPE_CHECKING:
 LONGEST = 1000
 """Characters of one text; the layout of a longer one, such as a forged name, takes minutes."""
 
+DPI = 144
+"""Dots per inch of what a cell shows."""
+
 _POWER = re.compile(r"\$\\mathdefault\{-?[\d.]+(\^\{-?\d+\})?\}\$")
 """What matplotlib itself writes at the ticks of a logarithmic axis."""
 
 
+class PlainAxes(Axes):
+    """Axes that a cell shows as the picture of their figure."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
+        figure = self.get_figure(root=True)
+        return figure._repr_png_() if isinstance(figure, PlainFigure) else None
+
+
+PlainAxes.__name__ = Axes.__name__  # in texts they are axes as any others
+
+
 class PlainFigure(Figure):
-    """A figure that never parses its texts, since most hold names of tasks, models and runs."""
+    """A figure that never parses its texts, since most hold names of tasks, models and runs.
+
+    It shows itself in a cell, and so do its axes, which the functions of `replay.plots` return.
+    """
+
+    def add_subplot(self, *places: Any, **how: Any) -> Axes:
+        """Adds axes, which show the figure in a cell."""
+        if not {"axes_class", "projection", "polar"} & how.keys() and not (
+            places and isinstance(places[0], Axes)
+        ):
+            how["axes_class"] = PlainAxes
+        made: Axes = super().add_subplot(*places, **how)
+        return made
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=DPI)
+        return stream.getvalue(), {"width": round(100 * self.get_figwidth())}
 
     def draw(self, renderer: RendererBase) -> None:
         """Draws the figure."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evo.plugins import Registry, plugged_in, with_refusals
+from evo.plugins import Registry, guarded, plugged_in, with_refusals
+from replay.logs.given import check_loaded
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.descent import blame_of_best, tree_of_best
@@ -28,22 +31,25 @@ GroupFigure = Callable[..., Any]
 
 Its first argument is the frame. If it has an argument `ax`, it is called with that, and with
 `theme` if it has that, too, and draws on the axes; it is shown as a still picture. A ValueError
-stands in the place of the figure, as a sentence under its name.
+stands in the place of the figure, as a sentence under its name. A chart with an argument `reach`
+is given the least and the greatest fitness of the groups that it stands beside, or None.
 """
 
 
-def best_so_far(frame: pd.DataFrame) -> Chart:
+def best_so_far(frame: pd.DataFrame, *, reach: tuple[float, float] | None = None) -> Chart:
     """Draws the best fitness so far against generations, or against calls if runs differ in N.
 
     Args:
         frame: Rows of `replay.load`, of one task and model.
+        reach: As of `trajectories`.
 
     Example:
         >>> ax = replay.plots.best_so_far(frame)
     """
+    check_loaded("best_so_far", frame, "replay.load")
     frame = frame.sort_values("children", kind="stable")
     by_generation = frame["children"].nunique() == 1
-    return trajectories(frame, x="generation" if by_generation else "calls")
+    return trajectories(frame, x="generation" if by_generation else "calls", reach=reach)
 
 
 def exploring(frame: pd.DataFrame) -> Chart:
@@ -78,30 +84,27 @@ def figures() -> dict[str, GroupFigure]:
     is the reason why it is not drawn.
     """
     known = with_refusals(plugged_in("replay.figures", FIGURES))
-    return {name: each if each in _OURS else _guarded(name, each) for name, each in known.items()}
+    return {
+        name: each if each in _OURS else guarded_figure("figure", name, each)
+        for name, each in known.items()
+    }
 
 
-def _guarded(name: str, figure: GroupFigure) -> GroupFigure:
-    """A figure that somebody added."""
+def guarded_figure(what: str, name: str, figure: GroupFigure) -> GroupFigure:
+    """A figure or a panel that somebody added: its frame is a copy, and it fails as `guarded`."""
+    call = guarded(what, name, figure)
 
     @functools.wraps(figure)
-    def guarded(frame: pd.DataFrame, **how: Any) -> Any:
-        try:
-            made = figure(frame.copy(), **how)
-        except ValueError:
-            raise
-        except Exception as error:
+    def made_of(frame: pd.DataFrame, **how: Any) -> Any:
+        made = call(frame.copy(), **how)
+        if "ax" not in how and not isinstance(made, Chart):
             raise ValueError(
-                f"the function of the figure {name!r} failed: {type(error).__name__}: {error}"
-            ) from error
-        if not how and not isinstance(made, Chart):
-            raise ValueError(
-                f"expected the function of the figure {name!r} to return a replay.plots.Chart, or "
+                f"expected the function of the {what} {name!r} to return a replay.plots.Chart, or "
                 f"to have arguments `ax` and `theme` and draw, got {type(made).__name__}"
             )
         return made
 
-    return guarded
+    return made_of
 
 
 def draws(figure: GroupFigure) -> bool:
@@ -119,14 +122,19 @@ def drawn_on(figure: Callable[..., Any], ax: Axes, theme: Theme) -> dict[str, An
 def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
     """Draws a figure on axes, or its name and the reason why it cannot be drawn."""
     try:
-        if draws(figure):
-            figure(frame, **drawn_on(figure, ax, theme))
-        else:
-            figure(frame).draw(ax, theme)
+        _put(figure, frame, ax, theme)
     except ValueError as error:
         ax.clear()
         style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50, break_long_words=False))
         style.draw_heading(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
+
+
+def _put(figure: GroupFigure | Chart, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
+    """Draws a figure or its chart on axes."""
+    if not isinstance(figure, Chart) and draws(figure):
+        figure(frame, **drawn_on(figure, ax, theme))
+    else:
+        (figure if isinstance(figure, Chart) else figure(frame)).draw(ax, theme)
 
 
 def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:
@@ -154,25 +162,38 @@ def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0
         >>> [ax.get_title(loc="left").partition(":")[0] for ax in figure.axes][:1]
         ['Best so far']
     """
-    known: dict[str, GroupFigure | Chart] = {}
+    check_loaded("overview", frame, "replay.load")
+    made: dict[str, Callable[[Axes], object]] = {}
     refused: list[str] = []
     for name, each in figures().items():
-        try:
-            known[name] = each if draws(each) else each(frame)
-        except ValueError as error:
-            refused.append(f"{name[:1].upper()}{name[1:]}: not drawn, as {str(error)[:300]}")
-    across = min(2, len(known))
-    rows = -(-len(known) // across) if known else 1
-    figure, axes = style.subplots(rows, max(across, 1), width=width, height=HEIGHT)
-    for ax in axes[len(known) :]:
+        with _refusals(name, refused):
+            made[name] = partial(_put, each if draws(each) else each(frame), frame, theme=theme)
+    while True:  # again without what could not be drawn
+        across = min(2, len(made)) or 1
+        figure, axes = style.subplots(
+            -(-len(made) // across) or 1, across, width=width, height=HEIGHT
+        )
+        before = len(refused)
+        for name, ax in zip([*made], axes, strict=False):
+            with _refusals(name, refused):
+                put = made.pop(name)
+                put(ax)
+                made[name] = put
+        if len(refused) == before:
+            break
+    for ax in axes[len(made) :]:
         ax.remove()
-    for (name, made), ax in zip(known.items(), axes, strict=False):
-        if isinstance(made, Chart):
-            made.draw(ax, theme)
-        else:
-            draw(name, made, frame, ax, theme)
     if refused:
-        words = textwrap.fill(". ".join(refused), int(10 * width))
+        words = "\n".join(style.broken(". ".join(refused), int(10 * width)))
         ink, size = style.THEMES[theme].text, style.LARGER
         figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=size)
     return figure
+
+
+@contextmanager
+def _refusals(name: str, refused: list[str]) -> Iterator[None]:
+    """Notes why a figure is not drawn."""
+    try:
+        yield
+    except ValueError as error:
+        refused.append(f"{name[:1].upper()}{name[1:]}: not drawn, as {str(error)[:300]}")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from replay.logs.columns import FAMILY
+from replay.logs.columns import FAMILY, NESTED, groups_in_order, varies
 from replay.logs.frames import counted_once, is_stand_in
+from replay.logs.given import check_loaded
+from replay.logs.versions import told_apart
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.constructions import PlottedConstruction, construct
@@ -42,6 +44,9 @@ COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {
 STATED = (("y", "value"), ("low", "low"), ("high", "high"))
 """Columns of tables of a chart, and of a band."""
 
+APART = ("task", "model", "children", "search")
+"""Columns whose values have curves of their own, whatever groups the runs."""
+
 SMALLEST_GAP = 1e-9
 """The least that is shown to be missing to a fitness of 1."""
 
@@ -57,6 +62,7 @@ def trajectories(
     references: Mapping[str, float] | None = None,
     together: bool = False,
     gap: bool = False,
+    reach: tuple[float, float] | None = None,
 ) -> Chart:
     """Draws best fitness so far: median and interval over runs, and every run as a thin line.
 
@@ -70,11 +76,15 @@ def trajectories(
     Args:
         frame: Rows of `replay.load`.
         x: One of `COSTS`, which add up over generations.
-        by: Columns that make groups; None: those of task, model, children and search that vary.
+        by: Columns that make groups; where runs of one group differ in task, model, children or
+            search, whose curves have nothing in common, these make groups as well. None: those of
+            task, task_version, model, children, search and settings that tell runs apart.
         references: Fitness by name, such as of textbook rules, drawn as dotted lines.
         together: Draw all groups in one panel.
         gap: Draw what is missing to a fitness of 1 on a logarithmic axis that points downwards, so
             that runs near the optimum can be told apart; a fitness of 1 or more lies at its end.
+        reach: Two values of fitness that the vertical axis holds in any case, such as the least
+            and the greatest of all figures that are compared.
 
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
@@ -82,37 +92,40 @@ def trajectories(
     Example:
         >>> ax = replay.plots.trajectories(frame, x="calls")
     """
+    check_loaded("trajectories", frame, "replay.load")
     if x not in COSTS:
         raise ValueError(f"expected x to be one of {', '.join(COSTS)}, got {x!r}")
     label, cost_columns = COSTS[x]
     identity = [name for name in ("task", "model", "children") if name in frame]
     if by is None:
         known = [name for name in FAMILY if name in frame]
-        keys = [name for name in known if frame[name].nunique(dropna=False) > 1]
+        keys = [name for name in known if varies(frame, name).any()]
+        named = {name: told_apart(name, frame[name]) for name in NESTED if name in keys}
+        frame = frame.assign(**named)
     else:
         keys = [by] if isinstance(by, str) else list(by)
+        keys += _mixed_within(frame, keys)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
     frame = counted_once(frame, stacklevel=2)
     if gap:
-        missing = np.log10(np.maximum(1 - frame["best_fitness"], SMALLEST_GAP))
-        frame = frame.assign(best_fitness=-missing)
-        references = {
-            name: -math.log10(max(1 - value, SMALLEST_GAP))
-            for name, value in (references or {}).items()
-        }
+        frame = frame.assign(best_fitness=_of_gap(frame["best_fitness"]))
+        references = {name: float(_of_gap(each)) for name, each in (references or {}).items()}
+        reach = reach and (float(_of_gap(reach[0])), float(_of_gap(reach[1])))
     if frame["best_fitness"].isna().all():
         return Chart(message="No run has a program that is ok.")
-    parts = iter(frame.groupby(keys, sort=False, dropna=False)) if keys else [((), frame)]
+    parts = groups_in_order(frame, keys) if keys else [((), frame)]
     groups = [_group(_named(keys, of), part, cost_columns) for of, part in parts]
     split = sum(len(each.curves) > 1 for each in groups) > 1 and not together
     levels = {name.replace("_", " "): value for name, value in (references or {}).items()}
     drawn: list[ArrayLike] = [fitness for each in groups for _, fitness in each.curves]
-    strips = strips_for(len(groups) if split else 1, [*drawn, list(levels.values())])
+    strips = strips_for(len(groups) if split else 1, [*drawn, list(levels.values()), reach or ()])
     thin = split or len(groups) <= len(PALETTE)
     marks = _draw_groups(groups, strips, thin=thin, gap=gap)
     for name, value in levels.items():
         marks += [Rule(y=strips.end(order, value), dash="1.5 3") for order in range(strips.count)]
         marks.append(End(y=strips.end(0, value), text=name))
+    if reach and strips.count == 1:  # it widens the axis and is not seen
+        marks.append(Points(x=[math.nan] * 2, y=reach, stated={}))
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
     panel = Panel(
@@ -125,6 +138,21 @@ def trajectories(
         zoom=True,
     )
     return Chart(panels=[panel])
+
+
+def _mixed_within(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Columns whose values some group holds several of, and which no median is taken over."""
+    style.require(frame, *keys)
+    others = [name for name in APART if name in frame and name not in keys]
+    if not keys or not others:
+        return []
+    counts = frame.groupby(list(keys), dropna=False)[others].nunique(dropna=False).max()
+    return [name for name in others if counts[name] > 1]
+
+
+def _of_gap(fitness: Any) -> Any:
+    """The height of a fitness on an axis of what is missing to 1."""
+    return -np.log10(np.maximum(1 - fitness, SMALLEST_GAP))
 
 
 def _gaps(strips: Strips) -> Axis:
@@ -206,6 +234,7 @@ def worth(
         >>> replay.plots.worth(replay.load(*forks)).get_xlabel()
         'LLM calls from the fork on'
     """
+    check_loaded("worth", frame, "replay.load")
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
     frame = counted_once(frame, stacklevel=2)
     forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])

@@ -83,8 +83,16 @@ def chart_page(picture: bytes, words: str, chart: bytes, state: Mapping[str, obj
     return live_page(module(CHART), picture, words, [{**json.loads(chart), **state}])
 
 
-def live_page(code: str, picture: bytes, words: str, arguments: Sequence[object]) -> str:
-    """A picture that the script of a view replaces: it calls `mount` with the arguments."""
+def book_page(picture: bytes, words: str, book: Mapping[str, object], theme: str) -> str:
+    """Charts with the controls that choose among them, as such HTML; see `book` in `chart.js`."""
+    state = {"theme": theme, "source": "", "serial": 0}
+    return live_page(module(CHART), picture, words, [{**book, "state": state}], entry="book")
+
+
+def live_page(
+    code: str, picture: bytes, words: str, arguments: Sequence[object], *, entry: str = "mount"
+) -> str:
+    """A picture that the script of a view replaces: it calls `entry` with the arguments."""
     name = f"replay-{secrets.token_hex(6)}"
     given = encoded(json.dumps(arguments, allow_nan=False))
     return (
@@ -95,7 +103,7 @@ def live_page(code: str, picture: bytes, words: str, arguments: Sequence[object]
         "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
         f'const code = new Blob([bytes("{encoded(code)}")], '
         '{ type: "text/javascript" });\n'
-        "const { mount } = await import(URL.createObjectURL(code));\n"
+        f"const {{ {entry}: mount }} = await import(URL.createObjectURL(code));\n"
         f'const given = JSON.parse(new TextDecoder().decode(bytes("{given}")));\n'
         f'const still = document.getElementById("{name}");\n'
         'still.querySelector("img").remove();\n'

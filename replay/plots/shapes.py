@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.logs.columns import groups_in_order
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
@@ -131,10 +132,10 @@ def lines(
         wide = table.rename_axis(index=at, columns=None).reset_index()
         by, table = "line", wide.melt(at, var_name="line").assign(low=math.nan, high=math.nan)
     style.require(table, by, at, "value", "low", "high")
-    parts = table.groupby(by, sort=False)
+    parts = [(name, rows) for (name,), rows in groups_in_order(table, by)]
     banded = int((table["high"] > table["low"]).groupby(table[by]).any().sum())
     split = limits == "band" and banded > 1 and not together
-    strips = strips_for(parts.ngroups if split else 1, [table[["value", "low", "high"]]])
+    strips = strips_for(len(parts) if split else 1, [table[["value", "low", "high"]]])
     behind: list[Mark] = strips.rules()
     marks: list[Mark] = []
     ends: list[Mark] = []
@@ -143,7 +144,7 @@ def lines(
         columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
         place, *band = columns
         value, low, high = (strips.place(order, each) for each in band)
-        move = apart * (order - (parts.ngroups - 1) / 2)
+        move = apart * (order - (len(parts) - 1) / 2)
         place = place * 2**move if scale == "doublings" else place + move
         texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
         behind += strips.elsewhere(order, place, band[0], step=False)

@@ -89,11 +89,12 @@ class Strips:
         places = [
             (float(self.place(group, tick)), text)
             for group in range(self.count)
-            for tick, text in self._ticks()
+            for tick, text in self.ticks()
         ]
         return Axis(domain=(0.0, float(self.count)), label=label, ticks=places, grid=True)
 
-    def _ticks(self) -> list[tuple[float, str]]:
+    def ticks(self) -> list[tuple[float, str]]:
+        """Round values from the least to the greatest, with their texts."""
         from matplotlib.ticker import MaxNLocator
 
         room = (1 - 2 * self.margin) * self.height / self.count

@@ -8,6 +8,7 @@ a call, so figures can be made on any thread and without a display.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -165,7 +166,7 @@ def draw_heading(
         """Wrap to the axes' width, and return whether that changed anything."""
         width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
         lines = _wrapped(ax, heading["subtitle"])
-        words = "\n".join(textwrap.wrap(heading["title"], max(20, int(width / ((size + 2) * 0.6)))))
+        words = "\n".join(broken(heading["title"], max(20, int(width / ((size + 2) * 0.6)))))
         before = note.get_text(), ax.get_title(loc="left")
         if note not in ax.texts or before == ("\n".join(lines), words):
             return False
@@ -185,7 +186,13 @@ def draw_heading(
 
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
     width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
-    return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.54))))
+    return broken(subtitle, max(20, int(width / (text_size(ax) * 0.54))))
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Lines of at most so many characters; "N = 16" and "95 %" are each on one of them."""
+    glued = re.sub(r" ([=<>≤≥±]) |(?<=\d) (?=%)", lambda found: found[0].replace(" ", "\xa0"), text)
+    return [line.replace("\xa0", " ") for line in textwrap.wrap(glued, width)]
 
 
 def arrange(figure: Figure) -> None:
@@ -221,7 +228,7 @@ def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None
         ", ".join(title), x=0.01, ha="left", color=ink, fontsize=size + 2, fontweight="bold"
     )
     width = int(figure.get_figwidth() * 72 / (size * 0.55))
-    words = textwrap.fill(". ".join(about), width)
+    words = "\n".join(broken(". ".join(about), width))
     figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=size)
     legends = [ax.get_legend() for ax in axes]
     if legends[0] and len({tuple(_words(each)) for each in legends}) == 1:

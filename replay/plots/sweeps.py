@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replay.logs.given import check_loaded
 from replay.markup import middle_cut
 from replay.planning.sweeps import COST_LABELS, swept_fields
 from replay.plots.chart import Chart
@@ -59,6 +60,7 @@ def main_effects(
         >>> replay.plots.main_effects(replay.load_sweep(made)).get_xlabel()
         'mean best fitness'
     """
+    check_loaded("main_effects", frame, "replay.load_sweep")
     try:
         shown = effects(frame, fields, column)
     except NothingToDrawError as why:
@@ -114,14 +116,14 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
         >>> type(replay.plots.parallel_coordinates(replay.load_sweep(made))).__name__
         'Axes'
     """
+    check_loaded("parallel_coordinates", frame, "replay.load_sweep")
     try:
         shown = coordinates(frame)
     except NothingToDrawError as why:
         return Chart(message=str(why))
-    table, end = shown.table, len(shown.fields)
+    table, end, fitness = shown.table, len(shown.fields), shown.table["fitness"]
     names = [field.name for field in shown.fields]
     heights = np.column_stack([*(f.heights for f in shown.fields), shown.heights["fitness"]])
-    fitness = table["fitness"]
     colours = shades(fitness, SHADES, float(fitness.min()), float(fitness.max()))
     order = np.arange(len(table))[::-1]  # the fittest on top
     top = order[order < shown.best]
@@ -210,6 +212,7 @@ def depth_breadth_slice(frame: pd.DataFrame) -> Chart:
         >>> replay.plots.depth_breadth_slice(replay.load_sweep(made)).get_xlabel()
         'N, children per generation'
     """
+    check_loaded("depth_breadth_slice", frame, "replay.load_sweep")
     try:
         shown = depth_breadth(frame)
     except NothingToDrawError as why:
@@ -264,6 +267,7 @@ def cost_and_fitness(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
         >>> replay.plots.cost_and_fitness(replay.load_sweep(made)).get_xlabel()
         'prompt and completion tokens of a run'
     """
+    check_loaded("cost_and_fitness", frame, "replay.load_sweep")
     shown = costs(frame, cost)
     plane = _plane(frame, shown, cost)
     heights = shown.front.tail(MOST_NAMED)["fitness"].astype(float)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evo.logs.cost import cost_of_calls
+from replay.logs.given import check_loaded
 from replay.plots.chart import Chart
 from replay.plots.marks import Bars, Line, Mark, Rule
 from replay.plots.panel import Axis, Panel
@@ -75,6 +76,7 @@ def timeline(log: Log, *, generations: int = LATEST) -> Chart:
     Example:
         >>> chart = replay.plots.charts.timeline(evo.read_log(path))
     """
+    check_loaded("timeline", log, "evo.read_log")
     shown = [each for each in log.generations if not each.inherited][-generations:]
     if not shown:
         raise ValueError("expected a run with a complete generation, got none")

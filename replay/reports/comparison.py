@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import warnings
 
 import pandas as pd
 
-from replay.claims.decision import FOUND
+from replay.claims.decision import FEW, FOUND, MANY, OPEN, in_family
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
-from replay.logs.frames import ReplayWarning, split_repeats
+from replay.logs.frames import ReplayWarning, split_repeats, tasks_apart
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
 from replay.reports.tables import Cell, Section, exact, stack
 
 MOST_COMPARED = 6
 """Configurations of which each pair is compared in a report."""
+
+VERSIONS = (
+    "there are runs of several versions of {tasks} (column task_version), which are compared "
+    "with runs of the same version alone"
+)
 
 
 def comparison_sections(tables: Tables) -> list[Section]:
@@ -42,17 +48,20 @@ def comparison_sections(tables: Tables) -> list[Section]:
 def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, list[Section], str]:
     """The comparison, for its figure, and its tables; else None, no tables, and perhaps why."""
     runs, _ = split_repeats(tables.runs)
-    runs = runs[runs["generations"] > 0].assign(configuration=_names)
+    several = tasks_apart(runs) != runs["task"]
+    notes = [VERSIONS.format(tasks=", ".join(runs.loc[several, "task"].unique()))]
+    notes = notes if several.any() else []
+    runs = named_runs(tables)
     calls = runs["children"] * runs["generations"]
     whole = 2 * calls >= calls.groupby(runs["task"]).transform("median")
-    notes = [f"{(~whole).sum()} runs of less than half the usual calls are left out"]
-    notes = notes if not whole.all() else []
+    if not whole.all():
+        notes.append(f"{(~whole).sum()} runs of less than half the usual calls are left out")
     runs = runs[whole]
     counts = runs.groupby(["task", "configuration"], sort=False).size()
     shared = counts[counts >= 2].groupby("task").transform("size")
     known = counts.loc[shared[shared >= 2].index].groupby("configuration", sort=False).sum()
     if known.empty:
-        return None, [], ""
+        return None, [], notes[0] if several.any() else ""
     chosen = known.sort_values(ascending=False, kind="stable").index[:MOST_COMPARED]
     if len(known) > len(chosen):
         notes.append(
@@ -73,6 +82,29 @@ def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, lis
             return None, [], str(error)
     notes += dict.fromkeys(str(each.message) for each in caught)
     return found, _sections(found, runs[runs["run"].isin(names.index)], notes), ""
+
+
+def named_runs(tables: Tables) -> pd.DataFrame:
+    """The runs with a generation, without repeats, with their configurations in words."""
+    runs = split_repeats(tables.runs)[0].assign(task=tasks_apart)
+    return runs[runs["generations"] > 0].assign(configuration=_names)
+
+
+def asked_alone(tables: Tables, a: str, b: str) -> str:
+    """The command that judges one pair of configurations by itself.
+
+    Its sides are values of columns where these single out the runs, else the logs of each.
+    """
+    runs = named_runs(tables)
+    parts = {name: runs[runs["configuration"] == name] for name in (a, b)}
+    names = [name for name in ("model", "search", "children") if runs[name].nunique() > 1]
+    sides = []
+    for part in parts.values():
+        value = part[names].iloc[0]
+        if len(runs[(runs[names] == value).all(axis=1)]) != len(part):
+            return f"`replay judge A B`, where A and B are the logs of {a} and of {b}"
+        sides.append(shlex.quote(",".join(f"{key}={one}" for key, one in value.items())))
+    return f"`replay judge {' '.join(sides)} LOGS`"
 
 
 def _names(runs: pd.DataFrame) -> pd.Series[str]:
@@ -108,13 +140,16 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
         for row in found.table.to_dict("records")
     }
     several = len(found.tasks) > 1
+    shared = len(found.verdicts)
     pairs = {
         f"{row['a']} less {row['b']}": [
             _estimated("these tasks" if several else "difference", row["effect"], row["low"],
-                       row["high"], row["runs"], round(row["level"], 4)),
+                       row["high"], row["runs"], round(row["level"], 4), row["why"], shared),
             *([_estimated("further tasks", row["further"], row["further_low"], row["further_high"],
                           row["runs"], 0.95)] if several else []),
-            exact("p (Holm)", row["p_holm"], row["runs"], "p"),
+            *([exact("p alone", row["p"], row["runs"], "p")] if shared > 1 else []),
+            exact(f"p among {shared} (Holm)" if shared > 1 else "p", row["p_holm"], row["runs"],
+                  "p"),
         ]
         for row in found.verdicts.to_dict("records")
     }  # fmt: skip
@@ -126,9 +161,9 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
     task = f"{len(found.tasks)} tasks" if several else found.tasks[0]
     model, is_llm = ", ".join(dict.fromkeys(runs["model"])), bool(runs["is_llm"].all())
     alone = "effects are in standard deviations; Holm's rule shares the error among the pairs"
-    read = found.notes if several else (found.notes[0], alone)
+    read = found.notes if several else (found.notes[0], alone, *found.notes[2:])
     normal = "normalised: (fitness - initial) / (best known - initial)"
-    read = (*(verdicts or ["no difference is determined"]), *read)
+    read = (*(verdicts or ["no difference is determined"]), *_held(found), *read)
     parts = (
         ("Configurations at equal calls", "configuration", rows, (normal, *notes)),
         ("Differences, in standard deviations within tasks", "pair", pairs, read),
@@ -142,10 +177,25 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
     ]  # fmt: skip
 
 
+def _held(found: TaskComparison) -> list[str]:
+    """Which pairs would be decided alone, and that the number of pairs leaves them open."""
+    rows = found.verdicts[found.verdicts["why"] == MANY]
+    return [
+        f"{row['a']} less {row['b']}: "
+        f"{in_family(row['p'], row['p_holm'], len(found.verdicts))}; {OPEN[MANY]}"
+        for row in rows.to_dict("records")
+    ]
+
+
 def _estimated(
-    quantity: str, value: float, low: float, high: float, runs: int, level: float
-) -> Cell:
+    quantity: str, value: float, low: float, high: float, runs: int, level: float,
+    why: str = FEW, shared: int = 1,
+) -> Cell:  # fmt: skip
     """A cell of an interval whose coverage was not measured apart."""
-    without = "too few runs for an interval" if math.isnan(low) else ""
+    without = ""
+    if math.isnan(low):
+        without = "too few runs for an interval"
+        if why != FEW:
+            without += f" at {100 * level:.4g} %, which Holm's rule asks of {shared} pairs"
     level = math.nan if without else level
     return Cell(quantity, value, low, high, runs, "difference", level, math.nan, without)

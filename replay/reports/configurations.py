@@ -45,6 +45,6 @@ def _varied(settings: Sequence[dict[str, object]]) -> list[str]:
 def _in_words(name: str, value: object) -> str:
     short = f"{value:g}" if isinstance(value, float) else str(value)
     if name == "task":
-        return f"task version {short[:8]}"
+        return f"task version {short[:17]}"
     last = name if name.startswith("limits.") else name.rpartition(".")[2]
     return f"{last} {short if len(short) < 24 else short[:8]}"

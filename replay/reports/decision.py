@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shlex import quote
 
 import numpy as np
+import pandas as pd
 
-from replay.claims.advice import advise
+from evo.logs.log import read_log
+from replay.claims.advice import ALONE, advise
+from replay.claims.judging import LEAST_PAIRS
 from replay.claims.task_comparison import TaskComparison
+from replay.logs.decode import name_runs, origin_of
+from replay.logs.frames import models_apart
 from replay.logs.tables import Tables
+from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack
 from replay.simulation.contest import Contest
+from replay.statistics.numbers import number
 
 TITLE = "Decision"
+SEEDS = LEAST_PAIRS
+"""Runs of each configuration that a newcomer is told to make; fewer pairs decide nothing."""
+LEAST_GENERATIONS = 4
+"""Shorter runs say nothing of a last quarter."""
 
 
 def decision_section(
@@ -30,7 +43,11 @@ def decision_section(
         contests: Policies that were replayed over runs, each with the runs' name.
     """
     words = [
-        ("Which configuration is best?", _configuration(comparison, why)),
+        *(
+            [("Which configuration is best?", _configuration(tables, comparison))]
+            if comparison is not None
+            else _alone(tables, why)
+        ),
         *(
             (
                 f"Does a policy over {contest.arms} runs beat one run on "
@@ -46,23 +63,87 @@ def decision_section(
     )
 
 
-def _configuration(comparison: TaskComparison | None, why: str) -> str:
-    if comparison is not None:
-        return advise(comparison)
+def _configuration(tables: Tables, comparison: TaskComparison) -> str:
+    text = advise(comparison)
+    if ALONE in text:
+        pair = comparison.table["configuration"].iloc[:2]
+        text += f" For the first two: {asked_alone(tables, *pair)}."
+    return text
+
+
+def _alone(tables: Tables, why: str) -> Iterator[tuple[str, str]]:
+    """Where nothing can be compared: what the runs tell all the same, and what to run next."""
+    runs = named_runs(tables)
+    for (task, name), part in runs.groupby(["task", "configuration"], sort=False):
+        own = tables.generations[tables.generations["run"].isin(part["run"])]
+        known = own["best_fitness"].dropna()
+        if known.empty:
+            continue
+        which = "" if name == "all" else f", {name}"
+        count = f"{len(part)} run{'s' * (len(part) > 1)}"
+        initial = own.loc[own["generation"] == 0, "best_fitness"].dropna()
+        start = f", from {initial.median():.5g} of the initial program" if len(initial) else ""
+        text = f"Best fitness {known.max():.5g} in {count}{start}, after {_spent(part)}."
+        yield f"What do the runs of {task}{which} tell?", f"{text} {_rising(own)}"
+    yield "What would decide something?", _next(runs, why)
+
+
+def _spent(runs: pd.DataFrame) -> str:
+    """The calls of some runs, and their tokens and dollars as far as they are known."""
+    calls = int(runs["n_calls"].sum())
+    parts = [f"{calls:,} call{'s' * (calls != 1)}"]
+    if (tokens := runs["tokens"].sum(min_count=1)) > 0:
+        parts.append(f"{number(float(tokens))} tokens")
+    if bool(runs["is_llm"].all()) and (dollars := runs["dollars"].sum(min_count=1)) > 0:
+        parts.append(f"{number(float(dollars))} dollars")
+    return ", ".join(parts)
+
+
+def _rising(rows: pd.DataFrame) -> str:
+    """Whether runs still improved in the last quarter of their generations."""
+    rose, long = 0, 0
+    for _, run in rows.groupby("run", sort=False):
+        best = run.sort_values("generation")["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
+        if (last := len(best) - 1) >= LEAST_GENERATIONS:
+            long += 1
+            rose += bool(best[-1] > best[last - last // 4])
+    if not long:
+        return f"Fewer than {LEAST_GENERATIONS} generations do not say whether they still rise."
+    if long == 1:
+        still = "still rose" if rose else "no longer rose"
+        return f"It {still} in the last quarter of its generations."
+    return f"{rose} of {long} still rose in the last quarter of their generations."
+
+
+def _next(runs: pd.DataFrame, why: str) -> str:
+    """What to run next, with a command where the runs are ours."""
     reason = why or (
         "no two configurations have two runs each on one task, of at least half its usual calls"
+        if runs["configuration"].nunique() > 1
+        else "there is one configuration, which nothing is compared with"
     )
-    return f"These logs do not tell: {reason}."
+    advice = f"Nothing yet: {reason}. Next, make {SEEDS} runs each of two configurations"
+    if len(runs) and (runs["tool"] == "evo").all():
+        first = runs.iloc[0]
+        task, size = quote(str(first["task"])), int(first["children"])
+        command = f"evo run {task} -T {int(first['generations'])} -N {size} --seeds 0:{SEEDS}"
+        advice += f", such as `{command}` and the same with `--search population`"
+    return (
+        f"{advice}, then judge the logs of one against those of the other (`replay judge --help`). "
+        "One run tells nothing of luck, so compare no single runs."
+    )
 
 
 def _best(tables: Tables) -> Iterator[tuple[str, str]]:
     """The best program of each task and model: its fitness, its log, what it was chosen from."""
     stand_ins = set(tables.runs.loc[~tables.runs["is_llm"].astype(bool), "run"])
-    for (task, model), part in tables.generations.groupby(["task", "model"], sort=False):
+    frame = tables.generations
+    for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
         known = part["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
         offline = " (not an LLM)" if set(part["run"]) <= stand_ins else ""
         asked = f"What is the best program for {task}, {model}{offline}?"
-        runs = part["run"].nunique()
+        begun = part.loc[part["generation"] > 0, "run"].nunique()
+        runs = begun or part["run"].nunique()
         each = f"{runs} run{'s' * (runs > 1)}"
         if not len(known) or known.max() == -np.inf:
             yield asked, f"There is none: nothing was ok in {each}."
@@ -70,5 +151,26 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
         source = part["source"].iloc[int(known.argmax())]
         initial = part.loc[part["generation"] == 0, "best_fitness"].dropna()
         start = f", where the initial program has {initial.median():.5g}" if len(initial) else ""
-        where = f"Fitness {known.max():.5g} in {source}, the highest of {each}{start}."
-        yield asked, f"{where} `evo best` shows it."
+        where, advice = _place(str(source))
+        where = f"Fitness {known.max():.5g} in {where}, the highest of {each}{start}."
+        yield asked, f"{where} {advice}"
+
+
+def _place(source: str) -> tuple[str, str]:
+    """Where a run lies, in a form that lasts, and what shows its best program."""
+    if (origin := origin_of(source)) is None:
+        best = read_log(source).best
+        if best.program is None:
+            return source, "This log holds no programs."
+        return source, f"`evo best {quote(source)}` shows it."
+    where = str(origin.place)
+    if len(origin.logs) > 1:
+        where = f"{where}, run {name_runs(origin.logs)[Path(source)]}"
+    if Path(source) not in origin.texts:
+        return where, "The tool kept no text of it."
+    log = Path(f"{origin.place.absolute().name}-logs", Path(source).relative_to(origin.folder))
+    tool = "auto" if " " in origin.tool else origin.tool
+    return where, (
+        f"`replay import {tool} {quote(str(origin.place))} "
+        f"--full -o {quote(log.parts[0])}` keeps it, then `evo best {quote(str(log))}` shows it."
+    )

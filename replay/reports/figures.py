@@ -5,15 +5,17 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from evo.logs.log import read_log
 from replay import plots
 from replay.plots import charts
 from replay.plots.chart import Chart
+from replay.plots.pen import HEAD
 from replay.plots.registry import HEIGHT, draw, figures
 from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
 from replay.reports.report import Group
+from replay.reports.titles import apart, compared_runs, named, settled, titled
 from replay.simulation.arms import IDENTICAL
 
 if TYPE_CHECKING:
@@ -21,12 +23,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import HashableList
 
+    from replay.claims.task_comparison import TaskComparison
+    from replay.plots.panel import Panel
     from replay.simulation.contest import Contest
 
 WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
 HEADING = 0.35  # inches of a line of text
 PICTURE = "best construction"
+COLUMN, LOW = 5.6, 4.0  # inches of a column and a row of a page of several groups
+MOST_COLUMNS = 5
+CONTEST = ("curves", "pulls", "times", "effects")
 PER_STRIP = 0.5  # inches that each policy, and each N, beyond the sixth adds to a row
+
+
+Item = TypeVar("Item")
 
 
 class DrawnConstruction(NamedTuple):
@@ -53,6 +63,8 @@ def best_construction(group: Group) -> tuple[DrawnConstruction | None, str | Non
     best, picture = log.best, log.header.task.picture
     if not picture or best.evaluation.fitness is None:
         return None, None
+    if best.value is None and best.program is None:
+        return None, f"no picture of the best construction: {path} holds neither it nor programs"
     if best.value is None:
         return None, (
             f"no picture of the best construction: {path} keeps none; "
@@ -70,53 +82,113 @@ def best_construction(group: Group) -> tuple[DrawnConstruction | None, str | Non
 
 
 def draw_page(
-    panels: Sequence[GroupPanel], *, theme: Theme = "light", width: float | None = None
+    panels: Sequence[GroupPanel],
+    *,
+    comparison: TaskComparison | None = None,
+    theme: Theme = "light",
+    width: float | None = None,
 ) -> Figure:
-    """Draws for each panel a row of runs, then two rows for each contest; width in inches."""
+    """Draws what compares the groups, then each: rows of its runs, then those of each contest.
+
+    Of several groups each stands in one row where five columns suffice, so that a page of three has
+    a height that a screen shows.
+
+    Args:
+        panels: What is shown of each group.
+        comparison: Of the configurations, if there is one.
+        theme: Inks.
+        width: Inches; None: what suits what is shown.
+    """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from replay.plots.plain import PlainFigure
 
     layout: list[HashableList[str]] = []
     heights: list[float] = []
-    known = figures()
+    parts = [panel.group for panel in panels]
+    known, words = settled(figures(), parts), apart(parts)
+    named_parts = [_names(own, panel) for own, panel in zip(known, panels, strict=True)]
+    columns = _columns([len(names) for names in named_parts])
+    height = HEIGHT if columns == 2 else LOW
+    first = _first_rows(parts, comparison, columns)
+    for row in first:
+        layout.append(_spread([name for name, _ in row], columns))
+        heights.append(max(each.height for _, each in row) / 100 + HEAD)
     for number, panel in enumerate(panels):
-        names = [f"{number} {name}" for name in _names(known, panel)]
+        names = [f"{number} {name}" for name in named_parts[number]]
         sizes = panel.group.tables.generations["children"].nunique()
-        for left, right in zip(names[::2], [*names[1::2], names[-1]], strict=False):
-            layout.append([left, right])
-            heights.append(HEIGHT + (PER_STRIP * max(0, sizes - 6) if left == names[0] else 0))
+        for line in _rows_of(names, columns):
+            layout.append(_spread(line, columns))
+            heights.append(height + (PER_STRIP * max(0, sizes - 6) if line[0] == names[0] else 0))
         for k, (_, contest) in enumerate(panel.contests):
             lines = contest.finals["policy"].nunique()
             name = f"{number} contest {k}"
-            layout.append([f"{name} heading"] * 2)
+            layout.append([f"{name} heading"] * columns)
             heights.append(HEADING)
-            for left, right in (("curves", "pulls"), ("times", "effects")):
-                layout.append([f"{name} {left}", f"{name} {right}"])
-                heights.append(HEIGHT + PER_STRIP * max(0, lines - 6))
-    compared = any(panel.contests for panel in panels)
-    wide = compared or any(left != right for left, right in layout)
-    even = compared or len(known) > 1
+            for line in _rows_of(CONTEST, columns):
+                layout.append(_spread([f"{name} {part}" for part in line], columns))
+                heights.append(height + PER_STRIP * max(0, lines - 6))
+    compared = any(panel.contests for panel in panels) or comparison is not None
+    wide = compared or any(len(set(row)) > 1 for row in layout)
+    even = compared or len(figures()) > 1 or columns > 2
+    usual = (columns * COLUMN if columns > 2 else WIDE) if wide else WIDTH
     figure = PlainFigure(
-        figsize=(width or (WIDE if wide else WIDTH), sum(heights)),
+        figsize=(width or usual, sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )
     axes: dict[str, Axes] = figure.subplot_mosaic(
-        layout, height_ratios=heights, width_ratios=[1, 1] if even else [2, 1]
+        layout, height_ratios=heights, width_ratios=[1] * columns if even else [2, 1]
     )
+    for name, own in (each for row in first for each in row):
+        Chart(panels=[own]).draw(axes[name], theme)
     for number, panel in enumerate(panels):
-        for name, draws in known.items():
-            draw(name, draws, panel.group.tables.generations, axes[f"{number} {name}"], theme)
+        for name, draws in known[number].items():
+            frame, ax = panel.group.tables.generations, axes[f"{number} {name}"]
+            draw(titled(name, words[number]), draws, frame, ax, theme)
         if panel.construction:
-            _draw_construction(panel.construction, axes[f"{number} {PICTURE}"], theme)
+            shown = named(panel.construction.chart, words[number])
+            made = panel.construction._replace(chart=shown)
+            _draw_construction(made, axes[f"{number} {PICTURE}"], theme)
         for k, (title, contest) in enumerate(panel.contests):
-            parts = {
-                part: axes[f"{number} contest {k} {part}"]
-                for part in ("heading", "curves", "pulls", "times", "effects")
-            }
-            _draw_contest(title, contest, parts, theme)
+            places = {part: axes[f"{number} contest {k} {part}"] for part in ("heading", *CONTEST)}
+            _draw_contest(title, contest, places, theme)
     return figure
+
+
+def _columns(counts: Sequence[int]) -> int:
+    """Columns of a page: two for one group; of several each has as few rows as can be read."""
+    if len(counts) < 2:
+        return 2
+    rows = -(-max(counts) // MOST_COLUMNS)
+    return max(2, -(-max(counts) // rows))
+
+
+def _rows_of(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Items by rows of a size."""
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def _spread(names: Sequence[str], columns: int) -> HashableList[str]:
+    """A row of the page: each name in as many columns as others, or in one more, the first ones."""
+    each, more = divmod(columns, len(names))
+    return [name for k, name in enumerate(names) for _ in range(each + (k < more))]
+
+
+def _first_rows(
+    parts: Sequence[Group], comparison: TaskComparison | None, columns: int
+) -> list[list[tuple[str, Panel]]]:
+    """What compares the groups, row by row: the groups of each task together, and their summary."""
+    together = [panel for chart in compared_runs(parts) for panel in chart.panels]
+    summary = charts.comparison(comparison).panels if comparison is not None else []
+    if columns == 2:
+        rows = [*([panel] for panel in together), *_rows_of(summary, 2)]
+    else:
+        rows = [*_rows_of([*together, *summary], columns)]
+    return [
+        [(f"compared {k} {number}", panel) for number, panel in enumerate(row)]
+        for k, row in enumerate(rows)
+    ]
 
 
 def _names(known: Iterable[str], panel: GroupPanel) -> list[str]:

@@ -46,7 +46,7 @@ from replay.reports.site import (
     NUMBERS,
     SCRIPT,
     comparison_of,
-    part_of,
+    parts_of,
     run_cells,
     run_heads,
     run_of,
@@ -322,8 +322,8 @@ class Folder:
             found = "".join(studies(self.path))
             if readable:
                 tables = load_tables([run.path for run in readable], strict=False, progress=False)
-                found += comparison_of(tables)
-                found += "".join(part_of(k, part) for k, part in enumerate(groups(tables)))
+                parts = groups(tables)
+                found += comparison_of(tables, parts) + parts_of(parts)
             self._parts = stamp, found
         return self._parts[1]
 

@@ -18,7 +18,7 @@ from evo.logs.journal import write_new
 from evo.logs.types import JsonObject
 from evo.studies.protocol import Protocol, logs_of
 from evo.studies.protocol_status import status_rows
-from replay.claims.decision import BAND, POWER
+from replay.claims.further import further_runs
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.claims.questions import answer
 from replay.logs.frames import FAILURES
@@ -171,16 +171,8 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
     if not math.isnan(row["power"]):
         yield "power for the effect that was seen", f"{row['power']:.0%}"
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
-        more = (
-            f"about {row['runs_needed']:,.0f} single runs for a power of {POWER:.0%}, if the true "
-        )
-        more += "effect is the one that was seen"
-        if not math.isnan(row["power_low"]):
-            more += (
-                f"; {row['power_low']:.0%} to {row['power_high']:.0%} over what these runs leave "
-                f"open (nominal {BAND:.0%} band)"
-            )
-        yield "further runs", more
+        band = (row["power_low"], row["power_high"])
+        yield "further runs", further_runs(row["runs_needed"], band=band)
 
 
 def _claim_in_words(row: Mapping[Hashable, Any]) -> tuple[str, str]:

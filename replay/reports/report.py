@@ -14,16 +14,17 @@ import pandas as pd
 from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in, with_refusals
 from replay.logs.columns import REPORTED
-from replay.logs.frames import FAILURES, repeats_note, split_repeats
+from replay.logs.frames import FAILURES, bounds_of, empty_note, repeats_note, split_repeats
 from replay.logs.tables import Tables
 from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
+from replay.reports.counting import begun, by_root
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.reports.timeouts import timeouts_of_tables
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.sizes import POOL_RULE, more_runs, needed_runs
-from replay.statistics.intervals import FloatArray, interval, rare_jumps
+from replay.statistics.intervals import interval, rare_jumps
 
 if TYPE_CHECKING:
     from replay.simulation.contest import Contest
@@ -136,9 +137,8 @@ def groups(tables: Tables) -> list[Group]:
         for label in chosen:
             runs, repeats = split_repeats(part[labels == label])
             names = set(runs["run"])
-            others = (table[table["run"].isin(names)] for table in tables[1:])
             is_llm = bool(runs["is_llm"].all())
-            own = Tables(runs, *others)
+            own = Tables(runs, *(table[table["run"].isin(names)] for table in tables[1:]))
             of = labels.nunique() if left_out else 0
             found.append(Group(str(task), str(model), is_llm, own, repeats, label, of))
     return found
@@ -160,8 +160,14 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         ['Fitness', 'Children by status', 'Cost']
     """
     known = with_refusals(plugged_in("replay.sections", SECTIONS))
-    makers = {name: partial(make, group, tau) for name, make in known.items()}
-    return sections_of(makers, group.section)
+    ours = {name for name, make in known.items() if make in SECTIONS.built_in.values()}
+    makers = {
+        name: partial(
+            make, group if name in ours else replace(group, tables=group.tables.copy()), tau
+        )
+        for name, make in known.items()
+    }
+    return sections_of(makers, group.section, ours)
 
 
 def by_size(
@@ -260,7 +266,8 @@ SECTIONS: Registry[Callable[[Group, float | None], Section | None]] = Registry(
     },
 )
 """Name -> table of a group of runs, given tau or None; None: it does not apply. One that is added
-here joins `replay report`, `replay site` and the page of a protocol."""
+here joins `replay report`, `replay site` and the page of a protocol. It cannot change the tables
+that it is given, and its failure of any kind is a sentence in its place."""
 
 
 def _confirmed(group: Group) -> list[Cell]:
@@ -341,23 +348,22 @@ def _quantity(
 
 
 def _fitness(group: Group, tau: float | None) -> list[Cell]:
-    runs, generations = group.tables.runs, group.tables.generations
+    runs, generations = begun(group.tables)
     n, lengths = len(runs), runs["generations"]
     initial = generations.loc[generations["generation"] == 0, "best_fitness"].dropna()
     best = generations.groupby("run", sort=False)["best_fitness"].max()
     final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
-    apart = _by_root(runs, best.fillna(-math.inf))
-    # A mean of scores cannot exceed 1, wherever an interval ends.
-    most = 1.0 if runs["unit_scale"].all() and best.max() <= 1 else math.inf
+    apart = by_root(runs, best.fillna(-math.inf))
+    bounds = bounds_of(generations)
     mean = exact("final, mean", math.nan, n, "fitness")
     if np.isfinite(final).all():  # a run that found nothing has none
-        mean = estimate("final, mean", interval(apart, "mean"), "fitness", most)
+        mean = estimate("final, mean", interval(apart, "mean", bounds=bounds), "fitness")
     cells = [
         exact("runs", n, n, "count"),
         *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
         exact("T", int(lengths.max()), n, "count"),
         exact("initial", float(initial.median()) if len(initial) else math.nan, n, "fitness"),
-        estimate("final, median", interval(apart, "median"), "fitness", most),
+        estimate("final, median", interval(apart, "median"), "fitness"),
         mean,
         exact("best of runs", float(best.max()), n, "fitness"),
     ]
@@ -371,19 +377,6 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     return cells
 
 
-def _by_root(runs: pd.DataFrame, values: pd.Series[float]) -> FloatArray:
-    """One value of each run; of its forks and rescored logs their mean, as they are no other runs.
-
-    Others stand for themselves: runs of another tool may have one header.
-    """
-    related = (runs["forked_from"] != "") | runs["rescored"]
-    forked = runs["root"].isin(runs.loc[related, "root"])
-    apart = runs["root"].where(forked, "run " + runs["run"])
-    roots = apart.set_axis(runs["run"]).loc[values.index]
-    means = values.groupby(roots, sort=False).mean()
-    return np.asarray(means, dtype=np.float64)
-
-
 _ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
 
 
@@ -394,7 +387,7 @@ def _statuses(group: Group) -> list[Cell]:
     cells = [exact("children", len(status), n, "count")]
     if len(status):
         shares = (status == "ok").astype(float).groupby(made["run"], sort=False).mean()
-        cells.append(estimate("ok", interval(_by_root(runs, shares)), "share"))
+        cells.append(estimate("ok", interval(by_root(runs, shares)), "share"))
     counts = status.value_counts()
     repeats = group.tables.generations["n_repeats"].dropna()
     if len(repeats):
@@ -459,6 +452,8 @@ def _notes(group: Group) -> Iterator[str]:
             f"{rescored} of {len(runs)} runs are rescored logs of others here: intervals are over "
             "the originals, with the mean of both; their calls are counted once"
         )
+    if left := len(runs) - len(begun(group.tables)[0]):
+        yield f"{empty_note(left, len(runs))}; their calls are part of the cost"
     if group.repeats:
         yield repeats_note(group.repeats, len(runs) + group.repeats)
     for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):

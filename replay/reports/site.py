@@ -2,9 +2,9 @@
 
     site("logs/local/first", "supplement")      # then open supplement/index.html
 
-`index.html` holds figures, the report's tables and the table of runs; what a run's page shows lies
-in `runs/NUMBER.js` and is read when the run is opened. Texts of logs are escaped here or set as
-text in the browser.
+`index.html` holds what the runs decide, figures, the report's tables and the table of runs; what a
+run's page shows lies in `runs/NUMBER.js` and is read when the run is opened. Texts of logs are
+escaped here or set as text in the browser.
 """
 
 from __future__ import annotations
@@ -29,20 +29,24 @@ from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
 from replay.explorers.run_data import drawing_of
 from replay.explorers.run_data import name as in_words
 from replay.explorers.scripts import script
+from replay.logs.columns import FAMILY, varies
 from replay.logs.decode import Source
 from replay.logs.lineage import Place, program_of
 from replay.logs.tables import Tables, load_tables
 from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.chart import Chart, pack
+from replay.plots.comparison import comparison
 from replay.plots.output import in_dark
 from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
 from replay.plots.scripts import chart_figure, charts_script, encoded, picture_of
 from replay.plots.style import arrange
 from replay.reports.comparison import comparison_with_sections
+from replay.reports.decision import TITLE, decision_section
 from replay.reports.figures import best_construction
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
 from replay.reports.tables import FORMATS, html_table
+from replay.reports.titles import Words, apart, compared_runs, menu_names, named, settled, titled
 from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
@@ -50,6 +54,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evo.logs.types import JsonObject
+    from replay.claims.task_comparison import TaskComparison
+    from replay.reports.tables import Section
 
 Texts = dict[Place | None, str | None]
 """Programs by their place."""
@@ -130,16 +136,23 @@ def _folders(source: Source | Log | Iterable[Source | Log]) -> Iterator[Path]:
 
 def _index(title: str, tables: Tables, parts: Sequence[Group], found: Sequence[str]) -> str:
     """The body of the page, with a section for each study that was found."""
-    compared = comparison_of(tables)
-    named = [("studies", "Studies")] if found else []
-    named += [("compared", "Comparison")] if compared else []
-    menu = [("runs", "Runs"), *named, *((f"part-{k}", p.task) for k, p in enumerate(parts[:7]))]
+    best, made, why = comparison_with_sections(tables)
+    compared = _compared(parts, best, made)
+    decision = FORMATS["html"]([decision_section(tables, best, why)])
+    others = [("studies", "Studies")] if found else []
+    others += [("compared", "Comparison")] if compared else []
+    names = menu_names(parts)[:7]
+    menu = [
+        ("decision", TITLE), ("runs", "Runs"), *others,
+        *((f"part-{k}", name) for k, name in enumerate(names)),
+    ]  # fmt: skip
     inside = [
+        f'<section id="decision"><h2>{TITLE}</h2>{decision}</section>',
         _sums(tables),
         _table_of_runs(tables),
         *([f'<div id="studies">{"".join(found)}</div>'] if found else []),
         compared,
-        *(part_of(number, part) for number, part in enumerate(parts)),
+        parts_of(parts),
     ]
     body = site_body(title, menu=menu, inside=inside)
     return f"{body}{charts_script()}"
@@ -178,10 +191,10 @@ def _sums(tables: Tables) -> str:
 
 
 def _table_of_runs(tables: Tables) -> str:
-    """One row a run; task, model and search where they are not all the same."""
+    """One row a run; what tells runs apart beside their N where it is not all the same."""
     curves = dict(list(tables.generations.groupby("run", sort=False)["best_fitness"]))
     ok = (tables.children["status"] == "ok").groupby(tables.children["run"]).mean().to_dict()
-    named = [name for name in ("task", "model", "search") if tables.runs[name].nunique() > 1]
+    named = [n for n in FAMILY if n != "children" and varies(tables.runs, n).any()]
     lines = []
     for number, row in enumerate(tables.runs.to_dict("records")):
         curve = curves[row["run"]].to_numpy(dtype=np.float64)
@@ -246,30 +259,45 @@ def _number(value: float, form: str, unit: str = "") -> str:
     return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
 
 
-def part_of(number: int, part: Group) -> str:
-    """A task and model: its figures, and the report's tables."""
-    made, _ = best_construction(part)
-    parts = [
-        figure_of_group(name, figure, part.tables.generations) for name, figure in figures().items()
-    ]
-    if made is not None:
-        parts.insert(1, live(made.chart, made.caption))
-    tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
-    return (
-        f'<section id="part-{number}"><h2>{clean(part.title)}</h2>'
-        f'<div class="figures">{"".join(parts)}</div>{tables}</section>'
+def parts_of(parts: Sequence[Group]) -> str:
+    """Each task, model and configuration: its figures, and the report's tables."""
+    known = settled(figures(), parts)
+    words = apart(parts)
+    return "".join(
+        _part(number, part, own, said)
+        for number, (part, own, said) in enumerate(zip(parts, known, words, strict=True))
     )
 
 
-def comparison_of(tables: Tables) -> str:
-    """The comparison of the configurations over all tasks: its figure and tables; else empty."""
+def _part(number: int, part: Group, known: Mapping[str, GroupFigure], words: Words) -> str:
+    made, _ = best_construction(part)
+    frame = part.tables.generations
+    shown = [figure_of_group(titled(name, words), each, frame) for name, each in known.items()]
+    if made is not None:
+        shown.insert(1, live(named(made.chart, words), made.caption))
+    tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
+    return (
+        f'<section id="part-{number}"><h2>{clean(part.title)}</h2>'
+        f'<div class="figures">{"".join(shown)}</div>{tables}</section>'
+    )
+
+
+def comparison_of(tables: Tables, parts: Sequence[Group]) -> str:
+    """The comparison of the configurations over all tasks: its figures and tables; else empty."""
     found, made, _ = comparison_with_sections(tables)
-    if found is None:
+    return _compared(parts, found, made)
+
+
+def _compared(parts: Sequence[Group], found: TaskComparison | None, made: Sequence[Section]) -> str:
+    shown = compared_runs(parts)
+    if found is not None:
+        shown.append(comparison(found))
+    if not shown:
         return ""
-    shown = "".join(map(FORMATS["html"], ([each] for each in made)))
+    tables = "".join(map(FORMATS["html"], ([each] for each in made)))
     return (
         '<section id="compared"><h2>Configurations compared</h2>'
-        f"<figure>{in_both_themes(found.figure())}</figure>{shown}</section>"
+        f'<div class="figures">{"".join(map(live, shown))}</div>{tables}</section>'
     )
 
 

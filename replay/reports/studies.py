@@ -11,6 +11,7 @@ import numpy as np
 
 from evo.logs.journal import LogError
 from evo.logs.log import read_log
+from evo.policies.rewards import has_unit_scale
 from evo.studies.allocation.journal import Journal, read_journal
 from evo.studies.folders import ALLOCATION, EVENTS, SELECTION
 from evo.studies.sweep.design import DESIGN
@@ -155,11 +156,12 @@ def _selection(path: Path) -> str:
         logs = [read_log(each) for each in sorted(path.parent.glob(f"{k:03}-*.jsonl*"))]
         known = [log.best.fitness for log in logs if log.finished and log.best is not None]
         fitness = [each for each in known if each is not None]
+        unit = all(has_unit_scale(log.header.task) for log in logs)
         mean = float(np.mean(fitness)) if fitness else -np.inf
         words = [str(values.get(name, "")) for name in fields]
         if fitness:
             name = ", ".join(f"{each} {word}" for each, word in zip(fields, words, strict=True))
-            estimated[name or str(k)] = interval(fitness)
+            estimated[name or str(k)] = interval(fitness, bounds=(0.0, 1.0) if unit else None)
         done = sum(len(log.generations) for log in logs)
         shown = f"{mean:.6g} (n = {len(fitness)})" if fitness else ""
         cells = [(str(len(logs)), False), (str(done), False), (shown, False)]

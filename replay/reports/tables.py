@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -193,18 +194,33 @@ def plain(sections: Sequence[Section]) -> str:
         str,
         lambda heads, rows: table(rows, heads),
         lambda text: textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "),
-        lambda asked, said: textwrap.fill(  # paths stay whole, so that they can be copied
-            f"{asked} {said}", 110, subsequent_indent="  ", break_on_hyphens=False
-        ),
+        lambda asked, said: _copyable(f"{asked} {said}"),
     )
+
+
+def _copyable(text: str) -> str:
+    """Wraps a text in which paths and commands stay whole, so that they can be copied."""
+    held = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\0"), text)
+    made = textwrap.fill(
+        held, 110, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
+    return made.replace("\0", " ")
 
 
 def markdown(sections: Sequence[Section]) -> str:
     """The same as Markdown."""
     return _render(
         sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format,
-        lambda asked, said: f"- **{escaped(asked)}** {escaped(said)}",
+        lambda asked, said: f"- **{escaped(asked)}** {_with_commands(said)}",
     )  # fmt: skip
+
+
+def _with_commands(text: str) -> str:
+    """A text for Markdown, in which commands stand as they are typed."""
+    return "".join(
+        part if number % 2 else escaped(part)
+        for number, part in enumerate(re.split(r"(`[^`]*`)", text))
+    )
 
 
 def latex(sections: Sequence[Section]) -> str:
@@ -329,6 +345,9 @@ def _level(cells: pd.DataFrame) -> list[str]:
     names: dict[str, list[str]] = {}
     for quantity, own in known.groupby("quantity", sort=False):
         name = name_of(own["coverage"], float(own["level"].min()))
+        if own["level"].nunique() > 1:  # by Holm's rule each pair has its own
+            low, high = 100 * own["level"].min(), 100 * own["level"].max()
+            name = f"nominal {low:.4g} to {high:.4g} % interval"
         names.setdefault(name, []).append(str(quantity))
     if len(names) == 1:
         return [f"in brackets: {next(iter(names))} over runs"]

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy, learns
-from replay.logs.frames import FAILURES, Brief
+from replay.logs.frames import FAILURES, Brief, bounds_of
+from replay.logs.given import check_loaded
 from replay.simulation.arms import IDENTICAL, pool_of, used_up
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import time_to_threshold
@@ -199,6 +200,7 @@ def compete(
         >>> contest.finals["policy"].tolist()
         ['single', 'random', 'ucb1']
     """
+    check_loaded("compete", frame, "replay.load")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitness, lengths = pool_of(frame, "policies are compared")
@@ -213,7 +215,7 @@ def compete(
     arms = default_arms(n) if arms is None else arms
     pools = Pools.of(
         fitness, lengths, arms=arms, rounds=rounds, replicates=replicates, seed=seed, reward=reward,
-        earlier=earlier_runs(earlier, frame),
+        earlier=earlier_runs(earlier, frame), bounds=bounds_of(frame),
     )  # fmt: skip
     chosen: dict[str, str | PolicyClass] = {}
     for label, policy in labelled(policies).items():
@@ -243,9 +245,6 @@ def compete(
             f"than the shortest one, which has {shortest} generations; random is the baseline"
         )
     curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
-    least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
-    low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
-    curves = curves.assign(low=low, high=high)
     return Contest(
         children=int(frame["children"].iloc[0]), runs=n, arms=arms, rounds=rounds,
         replicates=replicates, reward=reward, tau=tau, curves=curves,

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
+from replay.logs.given import check_loaded
 from replay.simulation.simulate import Replay
 from replay.simulation.sizes import pool_kind
 from replay.simulation.together import Scaled, effects_together
@@ -27,6 +28,8 @@ from replay.statistics.intervals import (
     EQUAL,
     LEAST,
     NOTHING,
+    UNBOUNDED,
+    Bounds,
     FloatArray,
     Interval,
     interval,
@@ -36,6 +39,7 @@ from replay.statistics.intervals import (
     too_few,
 )
 from replay.statistics.jackknife import Jackknife, jackknife
+from replay.statistics.levels import check_level
 from replay.statistics.resampling import weights
 
 PoolKind = Literal["pool", "effect"]
@@ -63,6 +67,7 @@ def pool_interval(
     level: float = 0.95,
     name: str = "mean",
     kind: PoolKind = "pool",
+    bounds: Bounds = UNBOUNDED,
 ) -> Interval:
     """Interval over runs of the mean of replicates that drew K of n runs as their arms.
 
@@ -77,6 +82,8 @@ def pool_interval(
         name: What to call the statistic.
         kind: `pool` for what one policy reaches, `effect` for a difference between two policies on
             the same pools: see `pool_errors` and `widths`.
+        bounds: Lowest and highest value that there is, such as (0, 1) where the best fitness of a
+            task lies, which the limits keep to.
 
     Returns:
         The interval; `n` counts runs. There is none below five runs, where each replicate drew all
@@ -87,6 +94,7 @@ def pool_interval(
         >>> replay.pool_interval(fitness[:, -1], arms).n
         6
     """
+    check_level(level)
     array = np.asarray(values, dtype=np.float64)
     columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
     if chosen.ndim != 2 or len(chosen) != len(columns):
@@ -123,7 +131,7 @@ def pool_interval(
         **{key: float(each[0]) if single else each for key, each in found.items()},
         n=n if single else np.full(len(mean), n), level=level, statistic=name, note=note,
         least=widths(n, K).least if kind == "effect" and not note else np.nan,
-    )  # fmt: skip
+    ).within(bounds)  # fmt: skip
 
 
 def effect(
@@ -148,6 +156,7 @@ def effect(
         ValueError: The two replays drew different arms; lists of different lengths; a task without
             an interval.
     """
+    check_level(level)
     if not isinstance(baseline, Sequence) and not isinstance(treatment, Sequence):
         return _on_one_task(baseline, treatment, level, name)
     if not (isinstance(baseline, Sequence) and isinstance(treatment, Sequence)):
@@ -339,6 +348,7 @@ def time_to_threshold(
         >>> replay.time_to_threshold(fitness, 0.5).time
         4.0
     """
+    check_loaded("time_to_threshold", best_fitness, "replay.load")
     if not 0 < share <= 1:
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
     if rule not in {"bootstrap", "share"}:

@@ -22,6 +22,7 @@ from evo.policies import (
     Policy,
     PolicyClass,
     PolicyWarning,
+    Single,
     find_policy,
     learns,
     name_of,
@@ -31,6 +32,7 @@ from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
 from evo.studies.allocation.loop import Allocations, InOrder, allocate
 from replay.logs.frames import Brief
+from replay.logs.given import check_loaded
 from replay.simulation.arms import (
     HINDSIGHT,
     Logged,
@@ -47,8 +49,9 @@ from replay.simulation.earlier import Earlier, earlier_runs, others_of
 Policies = Sequence[str | PolicyClass] | Mapping[str, str | PolicyClass]
 """Several policies: a list of names and of policies of one's own, or either by label."""
 
-_CHUNK = 16 * BLOCK
-"""Replicates simulated at once; results do not depend on it."""
+_CHUNK = 64 * BLOCK
+"""Replicates simulated at once; results do not depend on it. A quarter as many take up to twice the
+time, since each round is many small operations."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,6 +156,7 @@ def simulate(
         >>> played.best_fitness.shape
         (5, 8)
     """
+    check_loaded("simulate", fitness, "replay.load")
     earlier = earlier_runs(earlier, fitness)
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
@@ -206,6 +210,70 @@ def simulate(
         used = int((made.pulls >= 0).sum(axis=1).max()) if budget else rounds
         warn_of_ends(logged, rows, used, cap)
     return made
+
+
+def final_fitness(
+    fitness: Floats,
+    policy: str | PolicyClass,
+    *,
+    lengths: npt.ArrayLike | None,
+    rounds: int,
+    arms: int | Ints,
+    replicates: int,
+    seed: int = 0,
+    reward: str | Reward = "best_fitness",
+    earlier: Floats | str | None = None,
+) -> tuple[Floats, Ints]:
+    """What `simulate` has at the end, without keeping its rounds.
+
+    Args:
+        fitness: (runs, generations + 1), as for `simulate`, like what follows.
+        policy: A policy.
+        lengths: Last logged generation of each run.
+        rounds: Pulls of each replicate.
+        arms: K, or the rows themselves, (replicates, K).
+        replicates: Number of replicates.
+        seed: Key of all draws.
+        reward: The reward that the policy receives.
+        earlier: Earlier runs, or "others".
+
+    Returns:
+        The last column of `Replay.best_fitness`, (replicates,), and `Replay.arms`.
+    """
+    logged = checked(fitness, lengths, {})
+    build = _builder(policy, logged, rounds, seed, None, {}, 1, earlier)
+    rows, ends = draw_arms(len(fitness), arms, replicates, seed=seed, replace=False), []
+    blind = find_policy(policy) in BLIND if policy not in HINDSIGHT else False
+    for first in range(0, replicates, _CHUNK):
+        mine = rows[first : first + _CHUNK]
+        with warnings.catch_warnings():
+            if first:
+                warnings.simplefilter("ignore", PolicyWarning)
+            chosen = build(mine, first)
+        if blind and rounds <= logged.lengths[mine].min():
+            ends.append(_blindly(chosen, logged, mine, rounds))
+            continue
+        made = allocate(chosen, LoggedArms(logged, mine), rounds=rounds, reward=reward)
+        ends.append(made.best_fitness[:, -1])
+    warn_of_ends(logged, rows, rounds)
+    return np.concatenate(ends), rows
+
+
+BLIND = (POLICIES["single"], POLICIES["random"])
+"""Policies whose pulls do not depend on rewards."""
+
+
+def _blindly(policy: Policy, logged: Logged, rows: Ints, rounds: int) -> Floats:
+    """The best fitness that a policy of `BLIND` ends with where no arm closes, (replicates,)."""
+    everyone, pulls = np.ones(rows.shape, dtype=bool), np.zeros(rows.shape, dtype=np.intp)
+    at, flat = np.arange(len(rows)) * rows.shape[1], pulls.reshape(-1)
+    if isinstance(policy, Single):
+        pulls[:, 0] = rounds
+    else:
+        for _ in range(rounds):
+            flat[at + policy.ask(everyone)] += 1
+    best = np.fmax.accumulate(logged.fitness, axis=1)
+    return np.asarray(np.fmax.reduce(best[rows, pulls], axis=1))
 
 
 def _builder(
@@ -271,6 +339,7 @@ def simulate_many(
         >>> [*played]
         ['single', 'ucb1']
     """
+    check_loaded("simulate_many", fitness, "replay.load")
     return {label: simulate(fitness, p, **settings) for label, p in labelled(policies).items()}
 
 

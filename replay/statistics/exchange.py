@@ -113,7 +113,8 @@ class Inverted:
         if self._scale == 0:
             return 0.0
         t = float(self.statistic(0.0)[0])
-        error = abs(self.value / t) if t else self._error_at(self._scale)
+        equal = abs(self.value) <= 1e-9 * self._scale or t == 0  # up to rounding
+        error = self._error_at(self._scale) if equal else abs(self.value / t)
         return error if error > 1e-8 * self._scale else 0.0
 
     def _error_at(self, effect: float) -> float:

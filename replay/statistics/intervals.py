@@ -28,7 +28,9 @@ only betting on scores in a known range covers it.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +40,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.levels import check_level
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+Bounds = tuple[float, float]
+"""Lowest and highest value that there is."""
+
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 
 LEAST = 5
 """Runs below which a mean has no interval: its points are shown instead."""
@@ -74,6 +83,16 @@ class Interval:
     statistic: str = "mean"
     note: str = ""
     least: float = np.nan
+
+    def within(self, bounds: Bounds) -> Interval:
+        """Returns the interval without what lies beyond the lowest and the highest possible value.
+
+        It covers as much as before, since no true value lies there.
+        """
+        low, high = np.clip(self.low, *bounds), np.clip(self.high, *bounds)
+        single = np.ndim(self.low) == 0
+        limits = {"low": low.item(), "high": high.item()} if single else {"low": low, "high": high}
+        return dataclasses.replace(self, **limits)
 
     @property
     def label(self) -> str:
@@ -119,6 +138,7 @@ def interval(
     *,
     method: Literal["betting"] | None = None,
     missing: Literal["raise", "omit"] = "raise",
+    bounds: Bounds | None = None,
 ) -> Interval:
     """Interval of a statistic over whole runs.
 
@@ -132,13 +152,15 @@ def interval(
             [0, 1].
         missing: What NaN means. `raise`: an error. `omit`: this run has no value in this column.
             Where runs are missing because they did badly, that flatters the rest.
+        bounds: Lowest and highest value that there is, such as (0, 1) of a share of solved
+            instances, beyond which no limit lies.
 
     Returns:
         The interval; floats for (n,), arrays of (m,) for columns.
 
     Raises:
-        ValueError: A setting or shape is not as above, a value is missing, or a mean was asked of
-            runs where some found nothing.
+        ValueError: A setting or shape is not as above, a value is missing or beyond the bounds, or
+            a mean was asked of runs where some found nothing.
 
     Example:
         >>> found = replay.interval([0.2, 0.4, 0.3, 0.5, 0.4, 0.3])
@@ -151,6 +173,8 @@ def interval(
     columns = array[:, None] if array.ndim == 1 else array
     name, find = _finder(statistic, method)
     check_columns(columns, level, missing, ordered=name.endswith(("median", "quantile")))
+    if bounds is not None:
+        _check_inside(columns[np.isfinite(columns)], bounds)
     value, low, high, coverage = (np.full(columns.shape[1], np.nan) for _ in range(4))
     present, notes = ~np.isnan(columns), []
     patterns, group = np.unique(present.T, axis=0, return_inverse=True)
@@ -169,10 +193,22 @@ def interval(
     coverage[np.isnan(low)] = np.nan
     count = present.sum(axis=0)
     made = {"value": value, "low": low, "high": high, "coverage": coverage, "n": count}
-    return Interval(
+    result = Interval(
         **{key: each[0].item() if array.ndim == 1 else each for key, each in made.items()},
         level=level, statistic=name, note="; ".join(dict.fromkeys(filter(None, notes))),
     )  # fmt: skip
+    return result.within(bounds or UNBOUNDED)
+
+
+def _check_inside(values: FloatArray, bounds: Bounds) -> None:
+    """Raises a ValueError if values lie beyond bounds by more than rounding."""
+    low, high = values.min(initial=math.inf), values.max(initial=-math.inf)
+    slack = 1e-9 * np.abs(values).max(initial=1.0)
+    if low < bounds[0] - slack or high > bounds[1] + slack:
+        raise ValueError(
+            f"expected bounds (lowest, highest) around all values, from {low:g} to {high:g}, "
+            f"got {bounds!r}"
+        )
 
 
 class _Found(NamedTuple):
@@ -330,8 +366,9 @@ def curve_band(
     statistic: str | float = "median",
     level: float = 0.95,
     first: int = 0,
+    bounds: Bounds | None = None,
 ) -> pd.DataFrame:
-    """Pointwise interval of curves (runs, columns), kept to the range of the data.
+    """Pointwise interval of curves (runs, columns), see `interval`.
 
     One row per column, from `first` on: value, low, high, n (the runs that have a value there) and
     coverage (of each point; the band as a whole covers less).
@@ -339,11 +376,10 @@ def curve_band(
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"expected a matrix of shape (runs, columns), got {array.shape!r}")
-    found = interval(array, statistic, level, missing="omit")
-    least, most = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
-    limits = {"low": np.maximum(found.low, least), "high": np.minimum(found.high, most)}
+    found = interval(array, statistic, level, missing="omit", bounds=bounds)
+    names = ("value", "low", "high", "n", "coverage")
     return pd.DataFrame(
-        {"value": found.value, **limits, "n": found.n, "coverage": found.coverage},
+        {name: getattr(found, name) for name in names},
         index=pd.RangeIndex(first, first + array.shape[1]),
     )
 
@@ -402,8 +438,7 @@ def rare_jumps(n: int) -> str:
 
 def check_columns(columns: FloatArray, level: float, missing: str, *, ordered: bool) -> None:
     """Raises a ValueError if values or their level cannot have an interval."""
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, such as 0.95, got {level!r}")
+    check_level(level)
     if missing not in {"raise", "omit"}:
         raise ValueError(f"expected missing='raise' or 'omit', got {missing!r}")
     if not len(columns):

@@ -26,7 +26,7 @@ from replay.statistics.groups import freedom_of
 from replay.statistics.intervals import FloatArray, student
 
 DRAWN = 4000
-"""Exchanges of all tasks together."""
+"""Exchanges of several tasks together."""
 LEAST_TASKS = 3
 """Tasks below which nothing is said of further ones."""
 
@@ -96,7 +96,9 @@ class Stratified(Inverted):
         rng = np.random.default_rng([seed, len(strata)])
         self._rows = []
         for each in self._tasks:
-            rows = rng.integers(0, len(each.statistic(0.0)), DRAWN)
+            count = len(each.statistic(0.0))
+            # One task has all its exchanges, so that its p is that of the two groups alone.
+            rows = rng.integers(0, count, DRAWN) if len(strata) > 1 else np.arange(count)
             rows[0] = 0  # the first exchange of each task moves no run
             self._rows.append(rows)
 
@@ -110,7 +112,7 @@ class Stratified(Inverted):
 
     def statistic(self, effect: float) -> FloatArray:
         """Studentised mean difference under each exchange, (exchanges,)."""
-        total, variance = np.zeros(DRAWN), np.zeros(DRAWN)
+        total, variance = np.zeros(len(self._rows[0])), np.zeros(len(self._rows[0]))
         for each, rows in zip(self._tasks, self._rows, strict=True):
             difference, squared = each.parts(effect)
             total += difference[rows]

@@ -18,11 +18,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from pairs import print_medians
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
@@ -87,11 +88,7 @@ def main() -> None:
                         f"{16 * generations} calls: processor {cpu_before:.2f} s, now {cpu:.2f} s; "
                         f"wall {wall_before:.2f} s, now {wall:.2f} s", flush=True,
                     )  # fmt: skip
-                for place, name in enumerate(("processor", "wall")):
-                    column = [each[place] for each in ratios]
-                    words = " ".join(f"{ratio:.3f}" for ratio in column)
-                    middle = statistics.median(column)
-                    print(f"{16 * generations} calls, {name}: median {middle:.3f} of {words}")
+                print_medians(f"{16 * generations} calls", ("processor", "wall"), ratios)
         finally:
             for place in made:
                 subprocess.run([*git, "remove", "--force", place], check=True)

@@ -3,8 +3,8 @@
     python tests/benchmarks/call_path.py [-v]
 
 Prints the number of functions and files of `evo` that `evo.run` of one child with the offline model
-calls in a warm process, comprehensions and lambdas apart, and the frames of `evo` from the caller
-to the model's call; -v lists both.
+calls in a warm process, comprehensions and lambdas apart, of each child in the midst of a run,
+and the frames of `evo` from the caller to the model's call; -v lists the first and the last.
 """
 
 from __future__ import annotations
@@ -31,6 +31,29 @@ def name_of(frame: FrameType) -> str | None:
     return f"{code.co_filename.removeprefix(PACKAGE)}:{code.co_firstlineno} {code.co_qualname}"
 
 
+def without_offline(names: set[str]) -> set[str]:
+    """Returns the names of functions that are no part of the offline model."""
+    return {name for name in names if not name.startswith(OFFLINE)}
+
+
+def in_the_midst(log: str) -> list[set[str]]:
+    """Returns what is called from the model's call of each child to that of the next."""
+    seen: list[set[str]] = [set()]
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and (name := name_of(frame)) is not None:
+            if frame.f_code is ModelClient.call.__code__:
+                seen.append(set())
+            seen[-1].add(name)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    evo.run("mmd", generations=12, children=1, log=log)
+    sys.setprofile(None)
+    threading.setprofile(None)
+    return seen[1:-1]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-v", "--verbose", action="store_true")
@@ -55,10 +78,11 @@ def main() -> None:
             evo.run("mmd", generations=1, children=1, seed=seed, log=f"{folder}/{seed}.jsonl")
         sys.setprofile(None)
         threading.setprofile(None)
-    own = {name for name in seen if not name.startswith(OFFLINE)}
-    for what, names in (("functions", seen), ("without the offline model", own)):
+        children = [without_offline(each) for each in in_the_midst(f"{folder}/longer.jsonl")]
+    for what, names in (("functions", seen), ("without the offline model", without_offline(seen))):
         files = {name.split(":")[0] for name in names}
         print(f"{what}: {len(names)} in {len(files)} files")
+    print("of one child in the midst of a run:", *(len(each) for each in children))
     print(f"frames to the model's call: {len(path)}")
     if verbose:
         print("\n".join([*sorted(seen), "", *reversed(path)]))

@@ -54,6 +54,18 @@ TEXTS = {
     "two letters": ("ab" * 2000, "ba" * 1999 + "ab"),
     "two lines": (LINES, LINES[::-1] + "\n"),
     "many lines": (PROGRAM * 60, PROGRAM * 59 + PROGRAM.replace("0.25", "0.35")),
+    "regions": (
+        "a = 1\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n",
+        filled("# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n"),
+    ),
+    "marks on one line": (
+        "a = 1\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n",
+        filled("EVOLVE-BLOCK-START EVOLVE-BLOCK-END "),
+    ),
+    "lines behind a region": (
+        "a = 1\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n",
+        "a = 1\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\n" + filled("x \n"),
+    ),
     "starts of regions": (filled("# EVOLVE-BLOCK-START\n"), filled("# EVOLVE-BLOCK-START\n") + "#"),
 }
 

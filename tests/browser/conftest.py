@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
         for item in here:
             item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[Error]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Chromium ends with the tests of this folder: while it runs an event loop is under way."""
+    yield
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        lab.stop()
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +68,7 @@ def opened(notebooks, request):
     cells, dark = request.param
     name = f"{request.node.name.split('[')[0]}{'-dark' if dark else ''}.ipynb"
     lab.write_notebook(folder / name, cells)
-    with lab.browser(width=900 if dark else 1280) as (page, errors):
+    with lab.jupyterlab(width=900 if dark else 1280) as (page, errors):
         lab.open_notebook(page, url, name, dark=dark)
         lab.shown(page)
         yield page

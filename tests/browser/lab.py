@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import evo
 import replay
@@ -125,6 +126,11 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
 
 APPLICATIONS = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}
 """Modules of the two, and what their settings begin with."""
+START = """
+import runpy, sys
+sys.modules["rfc3987_syntax"] = None  # as in conftest.py: its import takes 10 seconds
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
 
 
 @contextmanager
@@ -145,7 +151,7 @@ def server(folder: Path, application: str = "jupyterlab") -> Iterator[tuple[str,
     quiet = {"fetchNews": "false", "checkForUpdates": False}
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
     command = [
-        *(sys.executable, "-m", application, "--no-browser", "--ServerApp.ip=127.0.0.1"),
+        *(sys.executable, "-c", START, application, "--no-browser", "--ServerApp.ip=127.0.0.1"),
         *("--ServerApp.port=0", "--IdentityProvider.token="),
         f"--{APPLICATIONS[application]}.expose_app_in_browser=True",
         f"--ServerApp.root_dir={folder}",
@@ -184,38 +190,99 @@ def tracebacks(log: Path) -> list[str]:
     return [each for each in found if any(file in each for file in ours)]
 
 
+_running: dict[str, Any] = {}
+"""Playwright, Chromium and a page of JupyterLab, which tests share until `stop`."""
+
+
+def stop() -> None:
+    """End the shared Chromium, if one was started."""
+    if "chromium" in _running:
+        _running["chromium"].close()
+        _running["playwright"].stop()
+    _running.clear()
+
+
+def _new_page() -> tuple[Any, list[str]]:
+    """A page, with nothing of others, in the shared Chromium, and the errors of its console."""
+    if "chromium" not in _running:
+        from playwright.sync_api import sync_playwright
+
+        _running["playwright"] = playwright = sync_playwright().start()
+        path = chromium()
+        _running["chromium"] = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    page = _running["chromium"].new_page()
+    page.set_default_timeout(PATIENCE)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            errors.append(f"{message.text} {(message.location or {}).get('url')}")
+            if message.type == "error"
+            else None
+        ),
+    )
+    return page, errors
+
+
+SHUT = "async () => await window.jupyterapp?.serviceManager.sessions.shutdownAll()"
+"""Ends the page's kernels: one that is left would be used by whoever opens the notebook again."""
+
+
 @contextmanager
 def browser(*, width: int = 1280, height: int = 1100):
     """A page of Chromium, and the errors of its console as they come; ends the page's kernels."""
-    from playwright.sync_api import sync_playwright
+    page, errors = _new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    try:
+        yield page, errors
+    finally:
+        page.evaluate(SHUT)
+        page.close()
 
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        page = made.new_page(viewport={"width": width, "height": height})
-        page.set_default_timeout(PATIENCE)
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
-                errors.append(f"{message.text} {(message.location or {}).get('url')}")
-                if message.type == "error"
-                else None
-            ),
-        )
-        try:
-            yield page, errors
-        finally:  # a kernel that is left would be reused by whoever opens the notebook again
-            page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
-            made.close()
+
+@contextmanager
+def jupyterlab(*, width: int = 1280, height: int = 1100):
+    """As `browser`, the page that other tests have had: JupyterLab is loaded once for all of them.
+
+    It has no notebook open. Where a test did not leave it so, the next one gets a new page.
+    """
+    page, errors = _running.pop("lab", None) or _new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    errors.clear()
+    clean = False
+    try:
+        yield page, errors
+        page.evaluate(CLOSE)
+        page.wait_for_selector(".jp-Notebook", state="detached")
+        page.evaluate(SHUT)
+        page.wait_for_timeout(500)  # for what is still said of the end
+        clean = True
+    finally:
+        if clean:
+            _running["lab"] = page, errors
+        else:
+            page.close()
+
+
+CLOSE = """() => {
+  for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
+    if (widget.context) widget.context.model.dirty = false;  // so that nothing is asked
+    widget.close();
+  }
+}"""
+OPEN = "(name) => window.jupyterapp.shell.currentWidget?.context?.path === name"
 
 
 def open_notebook(
     page, url: str, name: str, *, dark: bool = False, under="lab/tree", run: bool = True
 ) -> None:
     """Open a notebook, choose the theme and run all its cells."""
-    page.goto(f"{url}{under}/{name}?reset")
-    page.wait_for_function("() => window.jupyterapp && window.jupyterapp.shell.currentWidget")
+    if page.url.startswith(f"{url}lab"):
+        execute(page, "docmanager:open", {"path": name, "factory": "Notebook"})
+    else:
+        page.goto(f"{url}{under}/{name}?reset")
+    page.wait_for_function(f"() => window.jupyterapp && ({OPEN})({json.dumps(name)})")
     page.wait_for_selector(".jp-Notebook .jp-Cell")
     theme = "JupyterLab Dark" if dark else "JupyterLab Light"
     execute(page, "apputils:change-theme", {"theme": theme})
@@ -235,7 +302,7 @@ def open_notebook(
 def execute(page, command: str, arguments: dict | None = None) -> None:
     """Run one of JupyterLab's commands."""
     page.evaluate(
-        "([name, given]) => window.jupyterapp.commands.execute(name, given)",
+        "async ([name, given]) => { await window.jupyterapp.commands.execute(name, given); }",
         [command, arguments or {}],
     )
 

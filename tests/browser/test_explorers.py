@@ -136,7 +136,7 @@ def test_picker(notebooks, screenshots):
     evo.run_many("mmd", seeds=range(3), generations=4, children=2, log_dir=logs, progress=False)
     call = f"import replay\np = replay.explorers.pick({str(logs.parent)!r})\np"
     lab.write_notebook(folder / "picker.ipynb", [call])
-    with lab.browser() as (page, errors):
+    with lab.jupyterlab() as (page, errors):
         lab.open_notebook(page, url, "picker.ipynb")
         page.get_by_label("Recent", exact=True).press("Enter")  # of the other list: opens nothing
         page.get_by_role("option", name="runs/").dblclick()

@@ -11,10 +11,16 @@ from browser.test_access import EVERY
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
 
+def focused(page, wanted) -> bool:
+    """Whether something has the focus, in one step: a picture may be drawn anew between two."""
+    return wanted.and_(page.locator(":focus")).count() == 1
+
+
 def go(page, wanted) -> None:
     """Press Tab until something has the focus."""
+    wanted.wait_for()
     for _ in range(250):
-        if wanted.evaluate("each => each === document.activeElement"):
+        if focused(page, wanted):
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"Tab does not reach {wanted.evaluate('each => each.outerHTML')}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import lab
-from browser.test_keys import go
+from browser.test_keys import focused, go
 from browser.test_runs import named
 
 import evo
@@ -17,8 +17,17 @@ from replay.logs.lineage import program_of
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
 CELL = """
+import time
 import evo, ipywidgets, replay
-handle = evo.start("mmd", generations=5000, children=2, progress=False)
+
+def paced(text):
+    time.sleep(0.3)
+    return len(text)
+
+task = evo.task(
+    "paced", initial_program="Say hello.", evaluate=paced, where="here", statement="A long text."
+)
+handle = evo.start(task, generations=5000, children=2, progress=False)
 made = [
     replay.follow(handle, every=0.3),
     replay.browse("keys"),
@@ -44,7 +53,7 @@ def test_runs_are_used_by_keys_and_say_what_changed(notebooks):
         progress=False,
     )  # fmt: skip
     lab.write_notebook(folder / "keys.ipynb", [CELL])
-    with lab.browser(height=1300) as (page, errors):
+    with lab.jupyterlab(height=1300) as (page, errors):
         lab.open_notebook(page, url, f"{folder.name}/keys.ipynb")
         page.get_by_text("Click on a row to open the run").wait_for()
         page.locator("select").first.focus()
@@ -72,7 +81,7 @@ def _live(page, room) -> None:
     go(page, room.get_by_role("application"))
     for _ in range(2):  # the picture is drawn anew, and the keys still go to it
         room.evaluate(REDRAWN)
-        assert room.get_by_role("application").evaluate("each => each === document.activeElement")
+        assert focused(page, room.get_by_role("application"))
     says(page, room, "Shown: ", "ArrowLeft", "ArrowLeft")
     go(page, room.get_by_role("button", name="Stop"))
     says(page, room, "Ended (interrupted), can be resumed", " ")

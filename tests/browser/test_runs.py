@@ -37,7 +37,7 @@ def named(place: tuple[int, int]) -> str:
 def test_the_run_browser(notebooks, run, screenshots):
     url, folder, log = notebooks
     lab.write_notebook(folder / "runs.ipynb", ["import replay\nreplay.browse('run.jsonl')"])
-    with lab.browser(height=1300) as (page, errors):
+    with lab.jupyterlab(height=1300) as (page, errors):
         lab.open_notebook(page, url, "runs.ipynb")
         lab.shown(page)
         best = (run.best.generation, run.best.index)
@@ -61,7 +61,7 @@ def test_the_live_view(notebooks, screenshots):
     url, folder, log = notebooks
     (folder / "live.jsonl").unlink(missing_ok=True)
     lab.write_notebook(folder / "live.ipynb", [LIVE, "1 + 1"])
-    with lab.browser(width=900, height=900) as (page, errors):
+    with lab.jupyterlab(width=900, height=900) as (page, errors):
         lab.open_notebook(page, url, "live.ipynb", dark=True)
         lab.shown(page)
         page.get_by_text("2", exact=True).first.wait_for()  # the kernel is free
@@ -69,7 +69,7 @@ def test_the_live_view(notebooks, screenshots):
         page.screenshot(path=screenshots / "live-dark.png")
         page.get_by_role("button", name="Stop").click()
         lab.sees(page, "Ended (interrupted), can be resumed")
-        assert page.get_by_role("button", name="Stop").is_disabled()
+        lab.expect(page.get_by_role("button", name="Stop")).to_be_disabled()
         said = lab.click(page, "child 3 of generation 1: ")
         lab.sees(page, "Shown: child 3 of generation 1, ")
         assert said.startswith("child 3 of generation 1")

@@ -79,7 +79,7 @@ def states(explorer: Any) -> list[dict[str, Any]]:
         options["generations"].options, options["children"].options, AXES
     ):
         asked = {**now, "generations": T, "children": N, "calls": T * N, "axis": axis}
-        if explorer._drawing.view(now).outlook.cell(T, N) is not None:
+        if explorer._spec.view(now, False).outlook.cell(T, N) is not None:
             found.append(asked)
     return found
 
@@ -96,7 +96,7 @@ def test_every_number_of_every_split_is_that_of_the_python_table(page, explorer)
     asked = [{**state, "runs": runs[k : k + 2]} for k, state in enumerate(asked)]
     kinds = set()
     for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
-        view = explorer._drawing.view(state)
+        view = explorer._spec.view(state, False)
         assert shown["words"] == view.words
         for drawn, split in zip(shown["splits"], view.splits, strict=True):
             assert (drawn is None) == (split is None)
@@ -115,7 +115,7 @@ def test_every_number_of_every_split_is_that_of_the_python_table(page, explorer)
 def test_what_is_drawn_lies_where_the_numbers_say(page, explorer) -> None:
     asked = states(explorer)
     for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
-        split = explorer._drawing.view(state).splits[0]
+        split = explorer._spec.view(state, False).splits[0]
         for points, curve in zip(shown["drawn"], (split.fitness, split.reached), strict=True):
             known = curve.logged
             assert len(points) == known
@@ -129,7 +129,7 @@ def test_any_tau_counts_the_logged_runs(page, explorer) -> None:
     now = {**explorer.settings, "generations": 4, "children": 2, "calls": 8}
     asked = [{**now, "tau": tau} for tau in (-1.0, 0.3, 0.45, 0.777, 2.0)]
     for state, shown in zip(asked, page.evaluate(NUMBERS, asked), strict=True):
-        wanted = explorer._drawing.view(state).splits[0].reached
+        wanted = explorer._spec.view(state, False).splits[0].reached
         for column, name in zip(shown["splits"][0][2], ("value", "low", "high"), strict=True):
             assert same(column, getattr(wanted, name))
 
@@ -138,7 +138,7 @@ def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
     cells = page.locator(".replay-view rect.cell").evaluate_all(
         "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value])"
     )
-    known = explorer._drawing.view(explorer.settings).outlook
+    known = explorer._spec.view(explorer.settings, False).outlook
     rows, columns, values, _ = known.grid
     wanted = {
         (T, N): values[r, c]
@@ -150,7 +150,7 @@ def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
 
 def test_the_map_shows_how_far_splits_lie_behind_the_best_of_their_budget(page, explorer) -> None:
     page.get_by_label("Map", exact=True).select_option("behind")
-    known = explorer._drawing.view(explorer.settings).outlook
+    known = explorer._spec.view(explorer.settings, False).outlook
     cells = page.locator("rect.cell").evaluate_all(
         "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value,"
         " e.nextSibling?.localName === 'text' ? e.nextSibling.textContent : ''])"
@@ -266,7 +266,7 @@ def test_the_runs_of_every_split_are_listed_and_drawn_where_they_are(page, explo
     asked = [state for state in states(explorer) if state["axis"] != "generation"]
     names = explorer.controls["runs"].options
     asked = [{**state, "runs": [names[k % len(names)]]} for k, state in enumerate(asked)]
-    known = explorer._drawing.view(explorer.settings).outlook
+    known = explorer._spec.view(explorer.settings, False).outlook
     for state, (listed, drawn) in zip(asked, page.evaluate(RUNS, asked), strict=True):
         here = [name for name, _ in known.runs_of(state["generations"], state["children"])]
         [chosen] = state["runs"]

@@ -135,3 +135,19 @@ def sweep_runs(configurations: int = 30, seeds: int = 4, *, noise: float = 0.01)
     frame = pd.DataFrame(rows)
     frame.attrs = {"fields": SWEPT}
     return frame
+
+
+def tasks(effect, *, runs=5, count=6, seed=0, paired=False, names=("a", "b")):
+    """Runs of some configurations on tasks of scales of their own; the first is better."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for number in range(count):
+        scale = float(np.exp(rng.normal())) / 100
+        for k, name in enumerate(names):
+            gain = effect[number] if np.ndim(effect) else effect
+            end = 0.5 + scale * (rng.normal(size=runs) + (gain if k == 0 else 0))
+            best = np.stack([np.full(runs, 0.2), (end + 0.2) / 2, end], axis=1)
+            seeds = range(runs) if paired else range(100 * k, 100 * k + runs)
+            part = as_frame(best, children=4, seeds=seeds, task=f"t{number}", model=name)
+            parts.append(part.assign(search=name))
+    return pd.concat(parts, ignore_index=True)

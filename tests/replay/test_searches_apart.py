@@ -50,8 +50,8 @@ def test_policies_do_not_learn_from_runs_of_another_search(both):
 
 @pytest.mark.parametrize("setting", FAMILY)
 def test_trajectories_group_by_every_setting_that_fitness_depends_on(setting, both):
-    one = both[both["search"] == "greedy"]
-    other = {"task": "other", "model": "other", "children": 4, "search": "islands"}[setting]
+    one = both[both["search"] == "greedy"].assign(task_version="a.b", settings="")
+    other = {"children": 4, "search": "islands", "settings": "feedback"}.get(setting, "other")
     changed = one.assign(**{"run": one["run"] + "-b", setting: other})
     chart = charts.trajectories(pd.concat([one, changed]))
     assert len({*chart.table()["label"].dropna()} - {""}) == 2

@@ -17,15 +17,11 @@ import ast
 import contextlib
 import functools
 import re
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evo.models.offline.bank import BANKS, Bank, Value
-
-_parsing = threading.Lock()
-# CPython 3.11 and 3.12 count the depth of a tree under construction per interpreter, not per
-# thread: two threads that parse at once may end in a SystemError.
+from evo.parsing import parsed
 
 LONGEST_WRAPPED = 6000  # characters; a longer program is not wrapped but replaced
 _IMPORTS = {
@@ -77,11 +73,8 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
 @functools.lru_cache(maxsize=32)
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
-    with _parsing, contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        for _ in range(9):  # CPython before 3.11.8: another thread's parser upsets its depth
-            with contextlib.suppress(SystemError):
-                return ast.parse(source)
-        return ast.parse(source)
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return parsed(source)
     return None
 
 

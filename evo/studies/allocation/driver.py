@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
+from evo.logs.inputs import at_least
 from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
 from evo.logs.types import as_path
@@ -27,7 +28,6 @@ from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import AllocationOptions, ConfigurationOptions
 from evo.runs.resources import Resources
-from evo.runs.settings import at_least
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.earlier import Earlier, taught
@@ -168,7 +168,7 @@ def prepare_allocation(
         >>> len(handle.wait().pulls)
         2
     """
-    check_options(AllocationOptions, options, advice=SETS)
+    check_options(AllocationOptions, options, SETS, verb=allocate_live)
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)

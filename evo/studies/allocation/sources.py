@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from evo.gate.engines.runs import EngineRun, engine_run
+from evo.logs.inputs import at_least
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, TaskRecord
@@ -16,7 +17,6 @@ from evo.logs.types import Fields, JsonObject
 from evo.models.registry import own_models
 from evo.runs.configuration import make_header
 from evo.runs.options import ConfigurationOptions
-from evo.runs.settings import at_least
 from evo.runs.signatures import check_options
 from evo.searches.registry import known_search
 from evo.studies.allocation.journal import ArmRecord

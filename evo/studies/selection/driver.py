@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from evo.logs import examples
+from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, Writer, open_regular, unused
 from evo.logs.types import Fields, JsonObject, as_path
 from evo.plugins import MistakenType, meant
@@ -28,7 +29,7 @@ from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import StudyOptions, VariedOptions
-from evo.runs.settings import Settings, at_least
+from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.folders import SELECTION, keep_identity, parameters_of
 from evo.studies.selection import (
@@ -149,7 +150,7 @@ def prepare_selection(
         >>> handle.wait().end
         'certain'
     """
-    check_options(StudyOptions, options)
+    check_options(StudyOptions, options, verb=select_best)
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
     found: Choices
     seed = at_least("seed", seed, 0)

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from evo.logs import examples
+from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, check_folder, open_regular
 from evo.logs.records import Limits, Model, Record, TaskRecord
 from evo.logs.types import JsonObject
 from evo.models.registry import find_model
 from evo.plugins import MistakenType
 from evo.runs.configuration import seeds_of
-from evo.runs.settings import at_least
 from evo.searches.registry import is_search
 from evo.studies.folders import keep_identity
 from evo.studies.sweep.fields import Configuration, configure

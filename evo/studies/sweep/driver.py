@@ -369,7 +369,7 @@ def prepare_sweep(
         >>> len(replay.load_sweep(handle.wait()))
         2
     """
-    check_options(SweepOptions, options)
+    check_options(SweepOptions, options, verb=sweep)
     settings, fields = settings_of(options), dict[str, object](options_in(VariedOptions, options))
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}

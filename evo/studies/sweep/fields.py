@@ -10,7 +10,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
-from evo.logs.inputs import limits_of
+from evo.logs.inputs import at_least, limits_of
 from evo.logs.records import Header, Limits, Model
 from evo.logs.types import Fields
 from evo.models.registry import find_model
@@ -19,7 +19,6 @@ from evo.policies.rewards import find_reward
 from evo.runs.configuration import make_header
 from evo.runs.identity import identity
 from evo.runs.options import VariedOptions
-from evo.runs.settings import at_least
 from evo.runs.signatures import entries
 from evo.tasks.task import Task, load_task
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evo.logs.inputs import at_least
 from evo.plugins import meant, with_parameters
-from evo.runs.settings import at_least
 from evo.studies.sweep.space import Dimension, Space
 
 if TYPE_CHECKING:

@@ -56,6 +56,8 @@ CAPTURED = {
     "two closures with equal variables": "def outer(k):\n    def g(x):\n        return x * k\n"
     "    return g\na, b = outer(3), outer(5)\ndef f(x): return a(x) + b(x)",
     "a lambda": "K = 2\nf = lambda x: x + K",
+    "a lambda of a constant": "p = (lambda x: 1, lambda x: -1, lambda x: x)\nf = p[1]",
+    "a constant beside a sum": "p = (lambda x: x + 2, lambda x, y=lambda: 3: 1 + 1)\nf = p[1]",
     "two lambdas in a line": "p = (lambda x: x + 1, lambda x: x + 2)\nf = p[1]",
     "default values": "N = 3\ndef f(x, n=N, *, m=N + 1): return x + n + m\nN = 100",
     "a decorator": "import functools\ndef plus(g):\n    @functools.wraps(g)\n"

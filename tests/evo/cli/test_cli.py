@@ -438,6 +438,28 @@ FAILING = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*(none of|no child|children)")
+def test_runs_of_which_no_child_was_ok_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in FAILING.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "initial_program.py").write_text("def solve():\n    return 1.0\n")
+    refuse = (
+        "def score(value):\n    if value == 1.0:\n        return 1.0\n    raise ValueError(value)\n"
+    )
+    (tmp_path / "evaluator.py").write_text(refuse)
+    folder = tmp_path / "logs"
+    run = ["run", str(tmp_path), "-T", "1", "-N", "3", "--log-dir", str(folder), "-q"]
+    changed = [
+        *run,
+        "--filter",
+        "same_program",
+    ]  # of the children only those that are other programs
+    assert call(*changed, "--seeds", "0:2") == 1
+    assert f"no child was ok in {folder}" in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("ignore:.*the initial program is")
 def test_a_run_in_which_nothing_was_ok_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -492,7 +514,7 @@ def test_the_advice_on_noise_can_be_followed_and_is_given_once(
     notes = [line for line in done.stderr.splitlines() if "noisy" in line]
     assert len(notes) == 1
     advice = notes[0].partition("(--")[2].partition(")")[0].split()
-    assert call(*run, "--seed", "9", f"--{advice[0]}", *advice[1:]) == 0
+    assert call(*run, "--seed", "9", f"--{advice[0]}", *advice[1:]) in (0, 1)  # of its one child
     assert "noisy" not in capsys.readouterr().err
 
 
@@ -505,3 +527,20 @@ def test_a_budget_of_a_plan_has_the_form_of_every_other(
         assert "budget" not in capsys.readouterr().err
     assert replay_main(["plan", str(log), "--budget", "dollars=3"]) == 2
     assert "expected calls=NUMBER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_a_command_whose_standard_streams_are_closed_does_its_work(
+    tmp_path: Path, closed: tuple[int, ...]
+) -> None:
+    code = (
+        f"import os, sys\nfor each in {closed}:\n    os.close(each)\n"
+        f"os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'evo', *sys.argv[1:]])"
+    )
+    path = tmp_path / "a.jsonl"
+    arguments = ["run", "mmd", "-T", "1", "-N", "1", "--log", str(path)]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert evo.read_log(path).finished
+    assert not path.read_bytes().startswith(b"1 run")

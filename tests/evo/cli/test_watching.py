@@ -5,12 +5,16 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from evo.cli import main
 from evo.gate.log import read_gate_log
+
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 TOOL = """
 import json, os, sys, urllib.error, urllib.request
@@ -77,3 +81,44 @@ def test_an_interrupt_is_the_programs_own(tmp_path) -> None:
         shown, _ = process.communicate(timeout=30)
     assert process.returncode == 7
     assert "0 calls were sent" in shown
+
+
+def test_its_live_page_is_served_while_the_program_runs(tmp_path) -> None:
+    command = [sys.executable, "-m", "evo", "watch", "--view", "--log", "a.jsonl", "--"]
+    process = subprocess.Popen(
+        [*command, sys.executable, "-c", "input()"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={key: value for key, value in os.environ.items() if key not in SCREENS},
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("log: a.jsonl")
+        link = process.stderr.readline().removeprefix("page: ").strip()
+        with urllib.request.urlopen(link, timeout=30) as page:
+            assert "a.jsonl" in page.read().decode()
+        process.communicate("\n", timeout=30)
+    assert process.returncode == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(link, timeout=30)
+
+
+@pytest.mark.parametrize("asked", [[], ["--no-view"]])
+def test_without_a_terminal_or_a_wish_there_is_no_page(asked, tool, capfd) -> None:
+    assert main(["watch", *asked, "--", *tool, "0", "0"]) == 0
+    assert "page:" not in capfd.readouterr().err
+
+
+def test_a_page_that_cannot_be_served_says_why_and_the_program_runs(
+    tool, tmp_path, monkeypatch, capfd
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho Traceback\necho no port is free\nexit 1\n")
+    broken.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    assert main(["watch", "--view", "--", *tool, "1", "3"]) == 3
+    assert "no page: no port is free" in capfd.readouterr().err

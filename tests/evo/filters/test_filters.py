@@ -1,8 +1,5 @@
 """Filters: what is refused, what that costs, and what a log keeps of them."""
 
-import itertools
-import random
-import re
 import threading
 import time
 from collections.abc import Sequence
@@ -13,30 +10,24 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 from evo_runs import same_run, write_task
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from filter_samples import JUDGE, PIECES, PROGRAM, QUIET, archive
+from hypothesis import given
 
 import evo
 import replay
-from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
-from evo.filters.base import refusal
-from evo.filters.ends import BREAKS, shared_lines
-from evo.filters.near_duplicates import LONG, SimilarBlocks, _by_lines, _common, _similarity
+from evo.filters import FILTERS, Filter, NearDuplicates, SameProgram
+from evo.filters.base import exclusion, refusal
+from evo.filters.near_duplicates import _common, _similarity
 from evo.filters.registry import filters_of, records_of
 from evo.filters.same_program import _alike
-from evo.logs.several import pack
 from evo.runs.configuration import find_run, make_header, make_header_again
 from evo.runs.identity import as_begun, differences
-from evo.runs.planning import asked_in
 from evo.runs.resources import SCREENED
 from evo.runs.state import costs_of_log
 from evo.searches import Member
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
 
-QUIET: dict[str, Any] = {"progress": False, "workers": 1}
-PROGRAM = "def value():\n    a = 1.5\n    b = 2.5\n    return a * b\n"
-JUDGE = "def score(value):\n    return {'fitness': 1 - abs(value - 5) / 5}\n"
 COMPARING: dict[str, Filter] = {
     "same_program": SameProgram(),
     "near_duplicates": NearDuplicates(),
@@ -92,10 +83,6 @@ def test_an_answer_that_is_neither_a_sentence_nor_none_is_an_error(answer: objec
         refusal(PROGRAM, filters=[Never(answer)], archive=[])
 
 
-def archive(*programs: str) -> list[Member]:
-    return [Member((1, index), 0.5, (), program) for index, program in enumerate(programs)]
-
-
 @pytest.mark.parametrize("each", COMPARING.values(), ids=COMPARING)
 def test_a_filter_refuses_what_the_archive_holds_and_nothing_else(each: Filter) -> None:
     assert each.check(PROGRAM, []) is None
@@ -112,33 +99,6 @@ def test_only_near_duplicates_mind_a_changed_digit() -> None:
     assert NearDuplicates(ratio=1.0).check(nearly, archive(PROGRAM)) is None
     with pytest.raises(ValueError, match="ratio: expected a number above 0"):
         NearDuplicates(ratio=0)
-
-
-def test_blank_lines_in_a_string_make_another_program() -> None:
-    program = 'def value():\n    a = """x\n\ny"""\n\n    return a\n'
-    assert SameProgram().check(program.replace("x\n\ny", "x\ny"), archive(program)) is None
-    assert SameProgram().check(program.replace("x\n", "x  \n"), archive(program)) is None
-    assert SameProgram().check(program.replace('"""\n\n', '"""\n'), archive(program))
-    assert SameProgram().check("two words (\n\nand more", archive("two words (\nand more")) is None
-
-
-@pytest.mark.parametrize("line", ["x = 1 \\\n", "x = (1 +\\\n", "assert 1, \\\n"])
-def test_a_blank_line_ends_a_line_that_goes_on(line: str) -> None:
-    """`x = 1 \\`, a blank line and `y = 2` are two statements, without the blank line none."""
-    whole, broken = f"{line}\ny = 2\n", f"{line}y = 2\n"
-    assert SameProgram().check(whole, archive(broken)) is None
-    assert SameProgram().check(broken, archive(whole)) is None
-
-
-def test_spaces_behind_a_comment_make_no_other_program() -> None:
-    assert SameProgram().check("x = 1  # one  \n\ny = 2", archive("x = 1  # one\ny = 2\n"))
-
-
-@pytest.mark.parametrize("text", ["x = 1\n", "'a' + ", "'''\n", "\\\n", "((\n", "words, \n"])
-def test_long_programs_are_compared_as_they_are(text: str) -> None:
-    long = text * (1_000_000 // len(text))
-    assert SameProgram().check(f"\n{long}", archive(long)) is None
-    assert SameProgram().check(long, archive(long))
 
 
 def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_path: Path) -> None:
@@ -167,43 +127,6 @@ def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_p
     assert refusal(whole, filters=filters_of(new)[:1], archive=archive(broken)) is None
 
 
-def test_similarity_is_that_of_the_longest_common_subsequence() -> None:
-    letters = "abac\n"
-    rng = random.Random(3)
-    for _ in range(300):
-        one, other = ("".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(2))
-        table = {(i, j): 0 for i in range(len(one) + 1) for j in range(len(other) + 1)}
-        for i, a in enumerate(one, start=1):
-            for j, b in enumerate(other, start=1):
-                table[i, j] = max(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1] + (a == b))
-        share = 2 * table[len(one), len(other)] / (len(one) + len(other))
-        found = NearDuplicates(ratio=0.01).check(one, archive(other)) or " is 0.000 the same"
-        assert f" is {share:.3f} the same" in found
-
-
-def lines_in_common(one: list[str], other: list[str]) -> tuple[list[str], list[str]]:
-    """Returns the longest beginning in common, and the longest end of what is left."""
-    start = sum(
-        1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False))
-    )
-    left = zip(one[start:][::-1], other[start:][::-1], strict=False)
-    end = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], left))
-    return one[:start], one[len(one) - end :]
-
-
-PIECES = st.lists(st.sampled_from(["a", "b", " ", *BREAKS]), max_size=12).map("".join)
-
-
-@given(PIECES, PIECES, PIECES, PIECES)
-def test_what_texts_share_at_their_ends_is_whole_lines(
-    start: str, one: str, other: str, end: str
-) -> None:
-    texts = one, other = start + one + end, start + other + end
-    assume(one != other)
-    begins, ends = lines_in_common(*(text.splitlines(keepends=True) for text in texts))
-    assert shared_lines(one, other) == (len("".join(begins)), len("".join(ends)))
-
-
 @given(PIECES, PIECES, PIECES, PIECES)
 def test_filters_of_lines_find_what_their_plain_definition_finds(
     start: str, one: str, other: str, end: str
@@ -216,105 +139,6 @@ def test_filters_of_lines_find_what_their_plain_definition_finds(
     lines = [text.splitlines(keepends=True) for text in long]
     share = 2 * _common(*lines) / sum(map(len, long))
     assert _similarity(*long, 0.01) == (1.0 if long[0] == long[1] else share)
-
-
-def test_near_duplicates_of_a_long_program_are_found_line_by_line() -> None:
-    program = "".join(f"def f{k}():\n    return {k} * 0.25\n\n" for k in range(700))
-    assert program.count("\n") > 2000
-    everywhere = program.replace("* 0.25", "+ 7 - 1")
-    ends = program.replace("def f0()", "def g0()").replace("def f699()", "def g699()")
-    again = NearDuplicates().check(ends, archive(everywhere, program)) or ""
-    assert again.startswith("generation 1, child 1 is 0.999")
-    assert NearDuplicates(ratio=1.0).check(ends, archive(program)) is None
-    assert NearDuplicates(ratio=0.9).check(everywhere, archive(program)) is None
-    assert NearDuplicates(ratio=1.0).check(program, archive(program))
-
-
-MARKED = """\
-import math
-
-# EVOLVE-BLOCK-START
-def inner():
-    return 1.5
-# EVOLVE-BLOCK-END
-
-def value():
-    return 2 * inner()
-"""
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        (MARKED.replace("1.5", "math.pi"), None),
-        (MARKED.replace("    return 1.5", "    a = 1\n\n    return a"), None),
-        (MARKED.replace("\n\ndef value", "  \n\n\ndef value") + "\n", None),
-        (MARKED.replace("2 * inner", "9 * inner"), "was changed: 'return 2 \\* inner\\(\\)'"),
-        (MARKED.replace("import math", "import math, os"), "was changed: 'import math'"),
-        (MARKED + "value = inner\n", "was changed: 'value = inner'"),
-        (MARKED.replace("# EVOLVE-BLOCK-END\n", ""), "expected 1 regions between marks, got 0"),
-        ("def value():\n    return 5\n", "expected 1 regions between marks, got 0"),
-    ],
-)
-def test_what_stands_outside_the_marks_is_protected(changed: str, reason: str | None) -> None:
-    initial = Member((0, 0), 0.5, (), MARKED)
-    found = ProtectedRegions().check(changed, [initial, Member((1, 0), 0.5, (), changed)])
-    assert (found is None) if reason is None else re.search(reason, found or "")
-    assert ProtectedRegions().check(changed, [Member((0, 0), 0.5, (), PROGRAM)]) is None
-
-
-def test_the_filter_of_earlier_logs_finds_long_programs_too() -> None:
-    program = "".join(f"def f{k}():\n    return {k} * 0.25\n\n" for k in range(300))
-    nearly = program.replace("200 * 0.25", "200 * 0.35")
-    assert "the same" in (SimilarBlocks().check(nearly, archive("x = 1\n", program)) or "")
-    assert SimilarBlocks().check(nearly[::-1], archive(program)) is None
-
-
-@pytest.mark.parametrize("changed", [1, LONG])
-def test_earlier_similarity_counts_equal_lines_and_characters_of_short_changes(
-    changed: int,
-) -> None:
-    kept = "".join(f"x{k} = {k}\n" for k in range(2 * LONG))
-    old, new = "a" * changed + "b\n", "a" * changed + "c\n"
-    one, other = kept + old + kept, kept + new + kept
-    common = 2 * len(kept) + (changed + 1 if len(old) <= LONG else 0)  # as and the line's end
-    assert _by_lines(one, other) == pytest.approx(2 * common / (len(one) + len(other)))
-
-
-def test_what_is_protected_is_what_the_initial_program_closes() -> None:
-    opened = "a = 1\n# EVOLVE-BLOCK-START\nb = 2\n"
-    initial = f"{opened}# EVOLVE-BLOCK-END\nc = 3\n"
-    assert ProtectedRegions().check("c = 4\n", [Member((0, 0), 0.5, (), opened)]) is None
-    later = Member((1, 0), 0.5, (), initial.replace("a = 1", "a = 2"))
-    known = [later, Member((0, 0), 0.5, (), initial)]
-    assert ProtectedRegions().check(initial.replace("b = 2", "b = 5"), known) is None
-    assert "'a = 1'" in (ProtectedRegions().check(str(later.program), known) or "")
-    assert "got 0" in (ProtectedRegions().check(opened, known) or "")
-
-
-def test_marks_are_kept_in_each_of_several_files() -> None:
-    files = {"a.py": MARKED, "b.py": "x = 1\n"}
-    known = [Member((0, 0), 0.5, (), pack(files))]
-    check = ProtectedRegions().check
-    assert check(pack({**files, "a.py": MARKED.replace("1.5", "2.5"), "b.py": ""}), known) is None
-    moved = check(pack({**files, "a.py": MARKED.replace("2 * inner", "3 * inner")}), known)
-    assert moved is not None
-    assert moved.startswith("a.py: a line outside the marks was changed")
-    assert "expected 1 regions" in (check(pack({"b.py": "x = 1\n"}), known) or "")
-    assert "was changed" in (check(MARKED, known) or "")  # no longer several files
-
-
-def test_the_prompt_says_what_is_protected(tmp_path: Path) -> None:
-    task = write_task(tmp_path / "marked", MARKED, JUDGE, "entry = ['value']\n")
-    how: dict[str, Any] = {"generations": 2, "children": 4, "seed": 2, **QUIET}
-    log = evo.run(task, filters="protected_regions", log=tmp_path / "a.jsonl", **how)
-    asked = asked_in(log, 1)[0]
-    assert f"{ProtectedRegions.rule} Give one" in asked.messages[-1]["content"]
-    assert asked.hash == log.children[0].prompt_hash
-    assert log.best.evaluation.fitness > 0.6  # better than the initial program
-    assert evo.rerun(log).same
-    plain = evo.run(task, log=tmp_path / "b.jsonl", **how)
-    assert "EVOLVE-BLOCK-START and" not in asked_in(plain, 1)[0].messages[-1]["content"]
 
 
 def test_the_first_filter_that_refuses_gives_the_reason() -> None:
@@ -458,3 +282,26 @@ def test_repeats_are_counted_in_tables_and_reports() -> None:
     section = next(s for s in sections(group) if s.title.startswith("Children"))
     cells = section.cells.set_index("quantity")["value"]
     assert cells["repeats"] == frame["n_repeats"].sum()
+
+
+@dataclass(frozen=True)
+class Raising:
+    name: ClassVar[str] = "raising"
+    late: bool = False
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        if not self.late:
+            raise KeyError("oops")
+        return None
+
+    def after(self, evaluation: evo.Evaluation, archive: Sequence[Member]) -> str | None:
+        raise ZeroDivisionError("late")
+
+
+def test_a_filter_that_raises_is_named() -> None:
+    with pytest.raises(ValueError, match=r"filter 'raising': .*`check`.*KeyError: 'oops'"):
+        refusal(PROGRAM, filters=[Raising()], archive=archive(PROGRAM))
+    with pytest.raises(ValueError, match=r"filter 'raising': .*`after`.*ZeroDivisionError: late"):
+        exclusion(
+            evo.Evaluation(status="ok", fitness=1.0), filters=[Raising(late=True)], archive=[]
+        )

@@ -16,7 +16,7 @@ from evo.cli import main
 from evo.logs.journal import LogError
 from evo.logs.shared_requests import ask
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.filterwarnings("ignore:none of the first 8 programs is ok")]
 
 REPLY = (
     "```python\ndef construct():\n    return [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, {}.5]]\n```"

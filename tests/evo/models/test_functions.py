@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,14 @@ from endpoints import Answer, Endpoint, closed_port
 
 import evo
 from evo.logs.records import Model, Sampling
-from evo.models.client import Call, CallCancelled, EndpointDown, EndpointMissing, ModelClient
+from evo.models.client import (
+    LONGEST_ERROR,
+    Call,
+    CallCancelled,
+    EndpointDown,
+    EndpointMissing,
+    ModelClient,
+)
 from evo.models.functions import model_of
 from evo.models.limits import Slots
 from evo.models.registry import ModelError, find_model, resolve_sampling
@@ -158,13 +166,51 @@ def test_any_other_error_is_final_in_its_own_words_and_nobody_answering_is_said(
         raise KeyError("oops")
 
     call = ask(wrong)
-    assert (len(call.attempts), call.rejected) == (1, "KeyError: 'oops'")
+    assert len(call.attempts) == 1
+    assert (call.rejected or "").startswith("KeyError: 'oops' (line ")
 
     def never(messages: object) -> str:
         raise ConnectionRefusedError("nobody there")
 
     with pytest.raises(EndpointDown, match=r"function of the model 'never' .* nobody there"):
         ask(never, retries=1)
+
+
+def test_an_error_says_where_in_the_users_own_code_it_arose_and_shows_no_key() -> None:
+    def choose(table: dict[str, str]) -> str:
+        return table["reply"]
+
+    def wrong(messages: object) -> str:
+        return choose({})
+
+    async def waits(messages: object) -> str:
+        return wrong(messages)
+
+    def in_a_library(messages: object) -> str:
+        return str(msgspec.json.decode(b"{"))
+
+    def deep(messages: object, left: int = 30) -> str:
+        return deep(messages, left - 1) if left else choose({"why": "x" * 999})
+
+    def with_key(messages: object) -> str:
+        raise RuntimeError("refused", len("sk-a1a1a1a1a1a1a1a1a1a1"))
+
+    for function in (wrong, waits):
+        error = ask(function).attempts[0].error or ""
+        assert re.match(
+            r"KeyError: 'reply' \(line \d+ of test_functions.py, in choose: return table"
+            r'\["reply"\]; called from line \d+ of test_functions.py, in wrong: return choose',
+            error,
+        )
+        assert "functions.py, in post" not in error
+    error = ask(in_a_library).attempts[0].error or ""
+    assert "in in_a_library: return str(msgspec.json.decode" in error
+    error = ask(deep).attempts[0].error or ""
+    assert error.count("called from") == 2
+    assert len(error) <= LONGEST_ERROR
+    error = ask(with_key).attempts[0].error or ""
+    assert "in with_key)" in error
+    assert "sk-" not in error
 
 
 def test_an_async_function_ends_at_the_deadline_and_when_it_is_cancelled() -> None:

@@ -407,6 +407,14 @@ def test_of_any_reply_an_advice_is_short_and_opens_no_code_block(reply: str) -> 
     assert placed(advice) == "" or placed(advice).endswith(f"{advice}\n")
 
 
+def test_an_advice_is_kept_whole_or_cut_at_the_end_of_a_line() -> None:
+    lines = [f"- Point {k}: be bold." for k in range(200)]
+    assert read_advice("\n".join(lines[:3])) == "\n".join(lines[:3])
+    kept = read_advice("\n".join(lines)).split("\n")
+    assert kept == lines[: len(kept)]
+    assert len("\n".join(lines[: len(kept) + 1])) > 2000
+
+
 def test_no_reply_and_thoughts_alone_are_no_advice() -> None:
     assert read_advice(None) == read_advice("<think>- Be bold.</think>\n```\n") == placed("") == ""
 

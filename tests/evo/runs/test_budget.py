@@ -1,5 +1,6 @@
 """Budgets: generation 0 counts, one generation overshoots, and timing changes nothing."""
 
+import dataclasses
 import functools
 import socket
 import threading
@@ -24,7 +25,7 @@ from evo.policies import POLICIES
 from evo.rewards import default_reward
 from evo.runs.bounds import cost_bound
 from evo.runs.budget import BudgetError, Ledger, check_budget
-from evo.runs.state import costs_of_log
+from evo.runs.state import State, costs_of_log
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
@@ -157,6 +158,63 @@ def test_target_and_patience_are_goals(tmp_path: Path) -> None:
     for goal in ({"patience": 0}, {"target": float("nan")}):
         with pytest.raises(ValueError, match=r"patience|target"):
             evo.run("cp", log=tmp_path / "c.jsonl", **goal)
+
+
+@dataclasses.dataclass(frozen=True)
+class FewFailures:
+    """Ends a run once too large a share of the last generation failed."""
+
+    share: float
+    name: str = "too many failures"
+
+    def reached(self, state: State) -> bool:
+        last = state.archive[-1]
+        failed = sum(entry.evaluation.status != "ok" for entry in last)
+        return state.generation > 0 and failed > self.share * len(last)
+
+
+class Generation:
+    """Ends a run after a generation."""
+
+    def __init__(self, number: int) -> None:
+        self.name, self.number = f"generation {number}", number
+
+    def reached(self, state: State) -> bool:
+        return state.generation >= self.number
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_rule_of_ones_own_ends_a_run_and_is_no_part_of_it(
+    tmp_path: Path, asynchronous: bool
+) -> None:
+    common = {"children": 2, "asynchronous": asynchronous, "max_concurrent": 1, **QUIET}
+    whole = evo.run("mmd", generations=4, log=tmp_path / "whole.jsonl", **common)
+    given = {"generations": 4, "log": tmp_path / "part.jsonl", **common}
+    rules = [FewFailures(1.0), Generation(2)]
+    part = evo.run("mmd", stops=rules, **given)
+    assert len(part.generations) == 2
+    assert (part.ends[-1].reason, part.ends[-1].message) == ("rule", "generation 2")
+    assert part.finished
+    before = part.path.read_bytes()
+    assert evo.run("mmd", stops=rules, **given).path.read_bytes() == before
+    further = evo.resume(part.path, stops=[Generation(3)], **QUIET)
+    assert [end.message for end in further.ends] == ["generation 2", "generation 3"]
+    again = evo.run("mmd", **given)  # without rules it goes on to its T
+    assert timeless(again.children) == timeless(whole.children)
+    assert (again.ends[-1].reason, again.ends[-1].message) == ("completed", None)
+    assert evo.rerun(again.path).same
+
+
+def test_a_rule_ends_each_of_several_runs_by_itself_and_what_is_none_is_refused(
+    tmp_path: Path,
+) -> None:
+    logs = evo.run_many("mmd", seeds=[1, 2], generations=3, children=1, log_dir=tmp_path,
+                        stops=[Generation(1)], **QUIET)  # fmt: skip
+    assert [len(log.generations) for log in logs] == [1, 1]
+    for wrong in (Generation(1), [Generation], ["patience"], [lambda state: True]):
+        with pytest.raises(TypeError, match="stops: expected a list of values with a name"):
+            evo.run("mmd", stops=wrong, log=tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()
 
 
 @pytest.fixture

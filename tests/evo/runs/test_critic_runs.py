@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import replay
 from evo.logs.cost import cost_of_calls
 from evo.logs.records import CriticCall, Planned
 from evo.models.client import Call, ModelClient
-from evo.models.critics import Triple
+from evo.models.critics import ALIKE, Triple
 from evo.runs.ask import Drafts, OneCall, child_seed, reply_line, score_of
 from evo.runs.bounds import cost_bound
 from evo.runs.configuration import make_header
@@ -134,8 +135,9 @@ def test_of_equal_drafts_the_first_is_taken(
 
 def test_a_single_draft_keeps_todays_children(tmp_path: Path) -> None:
     plain = evo.run("mmd", generations=2, children=3, log=tmp_path / "1.jsonl", **QUIET)
-    told = evo.run("mmd", generations=2, children=3, drafts=1, critic="offline-2",
-                   log=tmp_path / "2.jsonl", **QUIET)  # fmt: skip
+    with pytest.warns(UserWarning, match="never asked"):
+        told = evo.run("mmd", generations=2, children=3, drafts=1, critic="offline-2",
+                       log=tmp_path / "2.jsonl", **QUIET)  # fmt: skip
     assert same_run(plain, told)
     assert told.header == plain.header
 
@@ -296,3 +298,35 @@ def test_a_log_does_not_say_where_its_critic_is(drafted: evo.Log, tmp_path: Path
     path.write_bytes(header + drafted.path.read_bytes().split(b"\n", 1)[1])
     with pytest.raises(ValueError, match=r"the model of its critic, 'offline-2', is not as yours"):
         evo.resume(path, generations=4, **QUIET)
+
+
+def test_a_critic_that_is_never_asked_is_warned_of(tmp_path):
+    settings = {"critic": "offline-2", "generations": 1, "children": 1, "progress": False}
+    with pytest.warns(UserWarning, match="never asked; give drafts=2 or more"):
+        log = evo.run("mmd", log=tmp_path / "a.jsonl", **settings)
+    assert log.header.critic is None
+    with pytest.warns(UserWarning, match="never asked"):
+        evo.run_many("mmd", seeds=[1, 2], log_dir=tmp_path / "many", **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = evo.run("mmd", drafts=2, log=tmp_path / "b.jsonl", **settings)
+    assert log.header.critic is not None
+
+
+@pytest.mark.parametrize("other", [None, "Score: 8"])
+def test_a_critic_whose_scores_are_all_the_same_is_warned_of(other):
+    replies = iter(["Score: 7"] * (ALIKE - 1) + [other or "Score: 7"] + ["Score: 7"] * 20)
+    with (
+        evo.Critic(
+            evo.Model("judge", call=lambda messages: next(replies)), "Is it good?"
+        ) as critic,
+        warnings.catch_warnings(record=True) as said,
+    ):
+        warnings.simplefilter("always")
+        for k in range(2 * ALIKE):
+            critic.score("", "query", f"reply {k}")
+    words = [str(each.message) for each in said]
+    expected = [
+        "critic judge: its first 12 scores are all 0.7; it changes nothing until they differ"
+    ]
+    assert words == ([] if other else expected)

@@ -149,4 +149,8 @@ def test_a_dry_run_leaves_nothing_behind(tmp_path, monkeypatch, capsys) -> None:
     assert main(["run", "cp", "--seeds", "1:4", "-T", "2", "-N", "2", "--dry-run"]) == 0
     shown = capsys.readouterr().out
     assert "3 runs, nothing was called" in shown
+    assert "further" not in shown
+    args = ["-T", "2", "-N", "2", "--budget", "calls=6", "--dry-run"]
+    assert main(["run", "cp", "--seeds", "1:4", *args]) == 0
+    assert "6 calls are spent, which is enough for 1 of 2 generations" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

@@ -35,6 +35,15 @@ def made_anew(log: evo.Log, path: Path) -> evo.Log:
     return prepare_jobs([job], evo.Settings(progress=False), None, "anew").do()[0]
 
 
+def test_a_fork_keeps_the_model_that_scores_its_texts(tmp_path: Path) -> None:
+    log = evo.run(evo.load_task("wp", instances=2), generations=1, children=1,
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    with pytest.raises(ValueError, match="model: it scores the texts of this task, too"):
+        evo.fork(log, at=1, generations=2, model="offline-2", log_dir=tmp_path, **QUIET)
+    (copy,) = evo.fork(log, at=1, generations=2, copies=1, log_dir=tmp_path / "forks", **QUIET)
+    assert copy.header.model == log.header.model
+
+
 def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Path) -> None:
     forks = evo.fork(run, at=2, copies=3, log_dir=tmp_path, **QUIET)
     assert timeless(forks[0].children) == timeless(run.children)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import evo
+from evo.cli.entry import main
 from evo.models.client import EndpointRefused
 from evo.models.offline.endpoint import respond
 from evo.models.registry import ModelError
@@ -203,3 +204,23 @@ def test_a_selection_tells_functions_apart(samples: str, tmp_path: Path) -> None
     assert len(calls) == found.samples[1]  # none is made twice
     with pytest.raises(ValueError, match="holds a selection with configurations"):
         evo.select_best({"model": [llm, other]}, **how)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_tokens_that_an_endpoint_does_not_state_are_unknown_and_not_none(tmp_path, capsys, stated):
+    usage = {"prompt_tokens": 5, "completion_tokens": 7} if stated else None
+    log = evo.run(
+        "mmd",
+        model=lambda messages: evo.Reply("```python\nx = 1\n```", usage=usage),
+        generations=1,
+        children=2,
+        log=tmp_path / "a.jsonl",
+        progress=False,
+    )
+    words = "10 prompt and 14 completion tokens" if stated else "an unknown number of tokens"
+    assert words in repr(log)
+    assert log.ends[-1].stats.get("tokens") == (24 if stated else None)
+    assert main(["stats", str(log.path)]) == 0
+    row = capsys.readouterr().out.splitlines()[1]
+    assert ("unknown" in row) is not stated
+    assert ("24" in row.split()) is stated

@@ -57,6 +57,12 @@ def test_fitness_is_the_mean_score_and_a_function_of_the_text(short: evo.Log) ->
         assert again.fitness == child.evaluation.fitness
 
 
+def test_an_evaluation_says_how_long_it_took() -> None:
+    began = time.monotonic()
+    evaluation = evo.evaluate(WP, WP.initial_program)
+    assert 0 <= evaluation.seconds <= time.monotonic() - began
+
+
 def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -> None:
     one = evo.run(
         WP, generations=3, children=4, seed=2, log=tmp_path / "1.jsonl", max_concurrent=1, **QUIET

@@ -1,7 +1,9 @@
 """A run passes through the parts that it uses, and through no other."""
 
 import inspect
+import json
 import sys
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -64,3 +66,25 @@ def test_a_plain_run_passes_no_part_that_it_does_not_use(plain: set[str]) -> Non
 def test_a_part_is_passed_where_a_run_uses_it(part: str, tmp_path: Path) -> None:
     passed = files_passed(tmp_path / "a.jsonl", **PARTS[part])
     assert any(name.startswith(part) for name in passed)
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_of_a_generation_under_way_only_the_children_that_are_missing_are_made(
+    generation: int, tmp_path: Path
+) -> None:
+    """Whichever they are: they are known by index, and not by the number of the generation."""
+    path, whole = tmp_path / "a.jsonl", tmp_path / "whole.jsonl"
+    how = {"generations": 2, "children": 3, "max_concurrent": 1, **QUIET}
+    evo.run("mmd", log=whole, **how)
+    kinds, kept = Counter[str](), list[bytes]()
+    for line in whole.read_bytes().splitlines(keepends=True):
+        kinds[kind := json.loads(line)["kind"]] += 1
+        if kind == "child" and kinds["child"] > 3 * (generation - 1) + 2:
+            break
+        kept.append(line)
+    path.write_bytes(b"".join(kept))
+    again = evo.run("mmd", log=path, **how)
+    assert [c.index for c in again.children] == [0, 1, 2] * 2
+    assert [c.program for c in again.children] == [c.program for c in evo.read_log(whole).children]
+    assert sum(json.loads(x)["kind"] == "reply" for x in path.read_bytes().splitlines()) == 6
+    assert not evo.verify(path).faults

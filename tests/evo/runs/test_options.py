@@ -140,6 +140,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:critic. it chooses among drafts")
 @pytest.mark.parametrize("name", [*RunOptions.__annotations__, "task", "log", "budget", "seeds"])
 def test_whatever_is_given_is_taken_or_answered_in_words(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

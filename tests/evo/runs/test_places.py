@@ -105,6 +105,39 @@ def test_several_runs_go_on_and_a_budget_counts_all_sessions(tmp_path) -> None:
     assert len(list((tmp_path / "runs").iterdir())) == 4
 
 
+def test_a_line_says_why_runs_begin_new_logs_beside_others_of_their_names(tmp_path, capsys) -> None:
+    evo.load_task("mmd").save(tmp_path / "task")
+    settings = {"generations": 1, "children": 1, "seeds": [1, 2], "log_dir": "logs"}
+    evo.run_many("task", **settings)
+    evo.run_many("task", **settings)
+    assert "is a new log" not in capsys.readouterr().err
+    evaluator = tmp_path / "task" / "evaluator.py"
+    evaluator.write_text(evaluator.read_text() + "\n# edited\n")
+    made = evo.run_many("task", **settings)
+    assert [log.path.stem[-4:] for log in made] == ["s1-2", "s2-2"]
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if "is a new log" in each]
+    assert line.startswith("logs/min_max_distance-offline-N1-s1-2.jsonl is a new log, since logs/")
+    assert line.endswith("evaluator.py of the task min_max_distance changed; 1 more likewise")
+    evo.run_many("task", **settings, resume=False)
+    evo.run_many("task", **settings, draws=2, progress=False)
+    assert "is a new log" not in capsys.readouterr().err
+    newest = sorted(tmp_path.glob("logs/*-s1-*.jsonl"))[-1]
+    newest.write_bytes(newest.read_bytes().replace(b'"draws":2', b'"draws":3'))  # damaged
+    with pytest.warns(UserWarning, match="this log is passed over"):
+        evo.run_many("task", **{**settings, "seeds": [1]}, draws=4)
+    assert "is a new log, since" in capsys.readouterr().err  # of the readable ones before it
+
+
+def test_a_grid_goes_on_unless_told_otherwise(tmp_path: Path) -> None:
+    given = {"calls": 2, "seeds": [1], "log_dir": tmp_path, "progress": False}
+    logs = evo.run_grid("mmd", **given)
+    again = evo.run_grid("mmd", **given)
+    anew = evo.run_grid("mmd", resume=False, **given)
+    assert [log.path for log in again] == [log.path for log in logs]
+    assert not {log.path for log in anew} & {log.path for log in logs}
+    assert [log.header.children for log in anew] == [log.header.children for log in logs]
+
+
 def test_starting_the_same_run_again_returns_the_handle_that_runs(tmp_path) -> None:
     gate = threading.Event()
     options = {"generations": 3, "log": tmp_path / "a.jsonl", **QUIET}

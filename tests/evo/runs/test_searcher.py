@@ -129,6 +129,8 @@ def test_a_program_or_an_evaluation_of_ones_own_fills_a_place(tmp_path) -> None:
         first = searcher.tell(None, program=own)
         assert first.status == "ok"
         (second, third) = searcher.ask()
+        with pytest.raises(ValueError, match="the program that it is of"):
+            searcher.tell(second, evaluation=0.9)
         made = searcher.tell(second, f"```python\n{own}\n# b\n```", evaluation=(0.9, "measured"))
         assert (made.fitness, made.notes) == (0.9, "measured")
         assert searcher.tell(third, "no program here").status == "no_program"
@@ -141,6 +143,22 @@ def test_a_program_or_an_evaluation_of_ones_own_fills_a_place(tmp_path) -> None:
         (prompt,) = noisy.ask()
         with pytest.raises(ValueError, match="with draws or confirm"):
             noisy.tell(prompt, "x", evaluation=1.0)
+
+
+def test_a_reply_is_told_as_a_text_or_with_what_it_used_and_nothing_else(tmp_path, replies) -> None:
+    used = {"prompt_tokens": 9, "completion_tokens": 4}
+    with evo.Searcher("mmd", log=tmp_path / "log.jsonl", children=3, seed=7) as searcher:
+        plainly, fully, silent = searcher.ask()
+        for wrong in (3, ["text"], evo.Reply):
+            with pytest.raises(TypeError, match="expected a text"):
+                searcher.tell(plainly, wrong)
+        reply = replies(plainly)
+        first = searcher.tell(plainly, reply)
+        second = searcher.tell(fully, evo.Reply(reply, usage=used, finish_reason="stop"))
+        assert (first.status, first.fitness) == (second.status, second.fitness)
+        assert searcher.tell(silent, evo.Reply(None)).status == "no_reply"
+    told = sorted(searcher.log.children, key=lambda child: child.index)
+    assert [child.attempts[0].usage for child in told[:2]] == [None, used]
 
 
 def test_replies_may_be_told_from_many_threads(tmp_path, replies) -> None:
@@ -179,12 +197,34 @@ def test_a_searcher_of_the_same_process_is_taken_over(tmp_path, replies) -> None
     first = evo.Searcher("mmd", **options)
     (prompt,) = first.ask(1)
     first.tell(prompt, replies(prompt))
-    with evo.Searcher("mmd", **options) as second:
+    with pytest.warns(UserWarning, match=r"a\.jsonl: another search .* had it open"):
+        second = evo.Searcher("mmd", **options)
+    with pytest.raises(ValueError, match="ask: this search was closed, since another search"):
+        first.ask()
+    with pytest.raises(ValueError, match=r"tell: .* took its log over; evo\.Searcher.* goes on"):
+        first.tell(prompt, "a reply")
+    with second:
         while not second.done:
             for prompt in second.ask():
                 second.tell(prompt, replies(prompt))
         assert len(second.log.children) == 4
     assert first.done
+
+
+def test_a_closed_searcher_says_so_and_one_at_its_end_has_nothing_to_ask(tmp_path, replies) -> None:
+    options = {"children": 1, "generations": 2, "log": tmp_path / "a.jsonl"}
+    with evo.Searcher("mmd", **options) as searcher:
+        (prompt,) = searcher.ask()
+    for verb, call in (("ask", searcher.ask), ("tell", lambda: searcher.tell(prompt, "a reply"))):
+        with pytest.raises(ValueError, match=rf"{verb}: this search was closed; evo\.Searcher"):
+            call()
+    with evo.Searcher("mmd", **options) as again:
+        while not again.done:
+            for each in again.ask():
+                again.tell(each, replies(each))
+    assert again.ask() == []
+    with pytest.raises(ValueError, match="was told already"):
+        again.tell(prompt, "a reply")
 
 
 def test_a_task_that_asks_a_model_needs_one(tmp_path) -> None:

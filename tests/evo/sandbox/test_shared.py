@@ -179,6 +179,25 @@ def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
     assert found[0].metrics == found[2].metrics != found[1].metrics
 
 
+@pytest.mark.parametrize(
+    ("returned", "fitness", "metrics", "notes"),
+    [
+        ("0.25", 0.25, {}, ""),
+        ("True", 1.0, {}, ""),
+        ("__import__('numpy').float32(0.5)", 0.5, {}, ""),
+        ("(2, 'well done')", 2.0, {}, "well done"),
+        ("({'combined_score': 3, 'size': 7}, {'why': 'long'})", 3.0, {"size": 7.0}, "why: long"),
+        ("({'combined_score': 3, 'notes': 'own'}, 'other')", 3.0, {}, "own"),
+    ],
+)
+def test_a_number_is_a_score_and_a_pair_has_notes(
+    evaluator: Evaluator, returned: str, fitness: float, metrics: dict[str, float], notes: str
+) -> None:
+    found = run(evaluator, f"def evaluate(path):\n    return {returned}")
+    assert (found.status, found.fitness, found.metrics) == ("ok", fitness, metrics)
+    assert found.notes == notes
+
+
 SIGNS = [
     ("{'combined_score': 0.0, 'error': 'broke'}", "error", "broke"),
     ("{'combined_score': 0.9, 'timeout': True}", "timeout", "timed out"),
@@ -190,6 +209,9 @@ SIGNS = [
     ("{'combined_score': 0.5, 'error': ''}", "ok", ""),
     ("{'combined_score': 0.5, 'timeout': False, 'error': 0.0}", "ok", ""),
     ("[1.0]", "error", "must return a dict"),
+    ("None", "error", "got an object of type 'NoneType'"),
+    ("float('inf')", "invalid", "not finite"),
+    ("({'combined_score': 0.5, 'error': 'broke'}, 'notes')", "error", "broke"),
     ("1 / 0", "error", "ZeroDivisionError"),
     ("__import__('os')._exit(0)", "error", "without returning"),
     ("{'error': 'x' * 1_000_000}", "error", "xxx"),

@@ -58,7 +58,7 @@ def test_a_failing_sandbox_stops_the_run_and_nothing_paid_for_is_lost(
         ),
         ("def evaluate(path, other, more): return {'combined_score': 1}", "TypeError"),
         ("def evaluate(path):\n    return 1 / 0", r"evaluator.py, line 2.*ZeroDivisionError"),
-        ("def evaluate(path):\n    return 3", "must return a dict"),
+        ("def evaluate(path):\n    return '3'", "must return a dict"),
         ("import os\ndef evaluate(path): os._exit(3)", "or the program, ended with exit code 3"),
         ("def score(value):\n    return value.area", r"line 2.*'int' object has no attribute"),
     ],

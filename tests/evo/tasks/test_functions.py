@@ -175,6 +175,15 @@ def test_an_evaluator_returns_a_number_a_dict_or_notes_too(kind: str) -> None:
         assert found.notes in ("well", "a: x\nb: 3")
 
 
+def test_an_evaluator_of_a_file_returns_a_number_too() -> None:
+    def size(program_path):
+        with open(program_path) as file:
+            return len(file.read()), "as it is"
+
+    found = task("size", initial_program="x = 1\n", evaluate=size, statement="s").evaluate()
+    assert (found.status, found.fitness, found.notes) == ("ok", 6.0, "as it is")
+
+
 @pytest.mark.parametrize("returned", ["'0.5'", "None", "[1]", "{'score': 1}", "(1, 2, 3)"])
 def test_anything_else_is_a_fault_of_the_evaluator(returned: str) -> None:
     made = task(
@@ -206,6 +215,18 @@ def test_what_evolves_is_seen_or_said() -> None:
     assert as_text.evaluate().fitness == 13
     with pytest.raises(ValueError, match="name the one to call, entry='NAME'"):
         task("t", initial_program="def f(): pass\ndef g(): pass\n", evaluate=length)
+    for program, words in {
+        "def f(:\n    return 1\n": "not valid Python",
+        "import os\ndef f(:\n": "not valid Python",
+        "x = 1": "defines no function",
+        "program.py": "there is no file",
+    }.items():
+        with pytest.raises(ValueError, match=f"{words}.*evolves='text'"):
+            task("t", initial_program=program, evaluate=length, statement="s")
+        meant = task("t", initial_program=program, evaluate=length, statement="s", evolves="text")
+        assert meant.record.evolves == "text"
+    prose = "Complete this function:\n\ndef f(x):\n    ..."
+    assert task("t", initial_program=prose, evaluate=length).record.evolves == "text"
     several = "def f():\n    return 'a'\n\ndef g():\n    return 'bb'\n"
     assert task("t", initial_program=several, evaluate=length, entry="g").evaluate().fitness == 2
 
@@ -364,7 +385,7 @@ def test_wrong_calls_are_answered_in_words(kind: str) -> None:
         task(**given)
 
 
-@pytest.mark.parametrize("given", [double, "def f():\n    return 1\n", 3, {"a": 1}])
+@pytest.mark.parametrize("given", [double, "def f():\n    return 1\n", "Be kind.", 3, {"a": 1}])
 def test_a_run_of_what_is_no_task_says_how_to_make_one(given, tmp_path) -> None:
     with pytest.raises(
         evo.TaskError, match=r"evo\.task\(name, initial_program=..., evaluate=...\)"
@@ -424,3 +445,26 @@ def test_a_run_whose_evaluator_is_here_is_played_from_its_log_and_goes_on_with_t
     assert len(longer.generations) == 3
     (forked,) = evo.fork(log.path, at=1, generations=2, task=made, progress=False)
     assert [c.program for c in forked.children] == [c.program for c in log.children]
+
+
+def test_a_check_says_that_the_offline_model_answered_the_rows() -> None:
+    def right(reply, row):
+        "Whether the reply holds the answer."
+        return float(row["want"] in reply)
+
+    settings = {"initial_program": "Answer.", "evaluate": right}
+    settings["instances"] = [{"prompt": "What is 1 + 1?", "want": "2"}]
+    task = evo.task("sums", **settings)
+    assert "answered by the offline model, which is no LLM" in str(task.check())
+    assert "offline" not in str(task.check(model=lambda messages: "2"))
+    asking = evo.task("sums", asks=evo.Model("two", call=lambda messages: "2"), **settings)
+    assert "offline" not in str(asking.check())
+    assert asking.check().evaluation.fitness == 1
+
+
+def test_a_function_as_entry_is_answered_with_its_name():
+    def solve():
+        return 1.0
+
+    with pytest.raises(TypeError, match=r"entry: expected the name of a function.*entry='solve'"):
+        evo.task("entry", initial_program=solve, evaluate=float, entry=solve)

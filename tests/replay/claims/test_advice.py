@@ -63,6 +63,25 @@ def test_verdicts_must_have_one_baseline() -> None:
         replay.advise()
 
 
+def test_a_verdict_that_only_others_hold_back_says_so_with_both_p() -> None:
+    frame = sides(0.04, seeds=14)
+    parts = [frame, *(sides(0.0, seeds=14).query("search == 'a'").assign(search=n) for n in "cdef")]
+    frame = pd.concat([part.assign(run=part["search"] + part["run"]) for part in parts])
+    verdicts = [replay.judge(frame, {"search": name}, {"search": "b"}) for name in "acdef"]
+    first = verdicts[0]
+    assert first.verdict == "greater"
+    said = replay.advise(*verdicts)
+    assert said.startswith("No decision")
+    assert f"p = {first.p:.3g} alone, {5 * first.p:.3g} among 5 comparisons (Holm)" in said
+    assert "alone it would be decided" in said
+    assert "alone" not in replay.advise(first)
+
+
+def test_runs_in_place_of_a_result_are_answered_with_the_call() -> None:
+    with pytest.raises(ValueError, match=r"expected a result.*replay\.advise\(replay\.compare"):
+        replay.advise(sides(0.5))
+
+
 def test_over_tasks_the_leader_and_what_is_open_are_named() -> None:
     clear, close = sides(0.6).assign(task="t"), sides(0.02).assign(task="t")
     assert replay.advise(replay.compare(clear, by="search")).startswith("Use a.")
@@ -101,6 +120,17 @@ def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> Non
     assert said.startswith(start)
     assert f"n = {plan.pilot_runs} runs" in said
     assert "What would change that" in said
+
+
+def test_a_contest_of_several_policies_is_decided_by_holms_rule_over_those_with_a_p() -> None:
+    rng = np.random.default_rng(0)
+    frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
+    contest = replay.compete(frame, ["thompson", "ucb1"], arms=4)
+    said = replay.advise(contest)
+    assert said.startswith("Stay with one run: none of thompson, ucb1 is better. The best of them")
+    rows = contest.effects["policy"] == "ucb1"
+    contest.effects.loc[rows, ["low", "high"]] = np.nan  # as where it cannot be told
+    assert "No decision between one run and thompson, ucb1" in replay.advise(contest)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,6 +1,8 @@
 """The bench of policies: it detects what can be won, and abstains where nothing can be."""
 
+import itertools
 import textwrap
+import time
 
 import numpy as np
 import pandas as pd
@@ -34,6 +36,13 @@ def test_one_sees_detection_and_abstention() -> None:
     summary = made.summary.set_index("policy")
     assert summary.loc["round_robin", "loses"] == "null"
     assert "freeze_thaw" in repr(made)
+
+
+def test_the_seconds_of_a_policy_are_those_that_its_effect_took(monkeypatch) -> None:
+    times = itertools.count(100.0, 0.25)  # what `perf_counter` says, one call after another
+    monkeypatch.setattr(time, "perf_counter", lambda: next(times))
+    table = replay.bench(["round_robin"], logs=[], worlds=["null"], replicates=100).table
+    assert table["seconds"].tolist() == [0.25]
 
 
 def test_logs_join_by_their_task_model_and_number_of_children() -> None:
@@ -74,3 +83,22 @@ def test_a_policy_of_ones_own_is_one_file_and_one_command(tmp_path, capsys) -> N
     (tmp_path / "none.py").write_text("x = 1\n")
     with pytest.raises(ValueError, match="expected a class with `ask` and `tell`"):
         policies_in(tmp_path / "none.py")
+
+
+def test_a_file_is_searched_for_classes_that_are_asked_and_told(tmp_path) -> None:
+    ways = {"Asks": "ask", "Tells": "tell"}
+    classes = [f"class {name}:\n    def {verb}(self): ..." for name, verb in ways.items()]
+    (tmp_path / "mine.py").write_text("\n".join([*classes, "class Both(Asks, Tells): ..."]))
+    assert [*policies_in(tmp_path / "mine.py")] == ["Both"]
+
+
+@pytest.mark.parametrize("last", [{}, {0: np.nan}], ids=["all end alike", "one has no fitness"])
+def test_runs_among_which_nothing_can_be_chosen_are_no_pool(last) -> None:
+    rows = [
+        (f"r{seed}", "flat", "m", seed, 4, g, last.get(seed, 0.5 if g == 9 else 0.1 + seed / 100))
+        for seed in range(12)
+        for g in range(10)
+    ]
+    columns = ["run", "task", "model", "seed", "children", "generation", "best_fitness"]
+    with pytest.raises(ValueError, match="expected a world, or a pool of at least 10 runs"):
+        replay.bench(["ucb1"], logs=pd.DataFrame(rows, columns=columns), worlds=[], replicates=20)

@@ -1,4 +1,5 @@
 import functools
+import html
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,28 @@ def test_groups_are_told_apart_where_runs_suffice():
     for found, word in ((better, "greater"), (worse, "less")):
         ahead, behind = (better.a, better.b)  # whichever side was named first
         assert f"is: {word}, that is, {ahead} is better than {behind}." in found.paragraph
-    assert repr(few) == str(few)
+
+
+def test_a_verdict_begins_with_two_lines_and_shows_itself_in_a_cell():
+    clear, open_, few = (
+        replay.judge(two(lead, seeds), NEW, OLD) for lead, seeds in ((0.2, 12), (0.01, 8), (0.2, 4))
+    )
+    margin = replay.judge(two(0.0, 12), NEW, OLD, margin=0.5)
+    sequential = replay.judge(two(0.2, 12), NEW, OLD, sequential=True)
+    for found in (clear, open_, few, margin, sequential):
+        first, then, nothing, paragraph = str(found).split("\n")
+        assert (first, then) == found.summary == tuple(repr(found).split("\n"))
+        assert first.startswith(f"{found.verdict.capitalize()}: ")
+        assert then.startswith(f"n = {found.n} {found.unit}")
+        assert (nothing, paragraph) == ("", found.paragraph)
+        shown = found._repr_html_()
+        assert html.escape(first) in shown
+        assert shown.index(html.escape(then)) < shown.index(html.escape(paragraph))
+    assert f"p = {clear.p:.3g} for this comparison alone. What would change that" in repr(clear)
+    assert f"{open_.runs_needed:,.0f} more runs" in repr(open_)
+    assert few.interval.note in repr(few)
+    assert "a smaller margin" in repr(margin)
+    assert "valid at every look" in repr(sequential)
 
 
 def test_an_undetermined_comparison_says_what_would_settle_it():
@@ -409,3 +431,27 @@ def test_further_runs_of_a_sequential_verdict_are_two_for_each_pair():
     assert rate > 0
     pairs = 12 + found.runs_needed / 2
     assert (pairs - 1) * rate < settled <= pairs * rate
+
+
+def test_groups_of_equal_means_have_the_interval_of_their_spread():
+    ends = np.linspace(0.3, 0.7, 8)
+    frame = sides(ends, ends[::-1].copy())
+    found = replay.judge(frame, NEW, OLD)
+    assert abs(found.effect) < 1e-12
+    assert found.interval.low < -0.05 < 0.05 < found.interval.high
+    assert found.verdict == "undetermined"
+    assert "no spread" not in found.paragraph
+
+
+def test_a_side_without_a_generation_is_refused_and_unequal_calls_are_said():
+    def runs(N, T):
+        frame = as_frame(np.tile(np.linspace(0, 1, T + 1), (6, 1)), children=N, seeds=range(6))
+        return frame.assign(run=frame["run"] + f", N = {N}")
+
+    frame = pd.concat([runs(1, 24), runs(16, 2)])
+    one, sixteen = {"children": 1}, {"children": 16}
+    with pytest.raises(ValueError, match="at least 16, one generation of the larger N, got 15"):
+        replay.judge(frame, one, sixteen, calls=15)
+    with pytest.warns(ReplayWarning, match="within 20 calls are 20 and 16 calls"):
+        replay.judge(frame, one, sixteen, calls=20)
+    assert replay.judge(frame, one, sixteen, calls=16).effect == pytest.approx(16 / 24 - 1 / 2)

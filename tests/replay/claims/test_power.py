@@ -5,8 +5,11 @@ from benchmarks.power_bands import A, B, as_frame, stated
 from scipy.stats import nct, norm, t
 
 import replay
-from replay.claims.decision import VERDICTS, decide, shrunk
-from replay.claims.power import _judged, _Pilot, _pooled, _rows, _shares, power
+from replay.claims.decision import VERDICTS, decide, power_band, shrunk
+from replay.claims.decision import power as power_at
+from replay.claims.power import _drawn, _judged, _Pilot, _pooled, _rows, _shares, power
+from replay.simulation.pools import Pools
+from replay.simulation.studies import drawn_effects
 from replay.statistics.groups import compare_groups
 
 
@@ -44,9 +47,9 @@ def test_large_pilots_state_the_power_of_the_t_test():
 def normal_pilot(least=5):
     """A pilot whose studies are normal with a standard error of .2 and limits two of them away."""
 
-    def study(n, rng):
-        value = 0.5 + 0.2 * rng.standard_normal()
-        return value, value - 0.4, value + 0.4
+    def studies(n, count, rng):
+        value = 0.5 + 0.2 * rng.standard_normal(count)
+        return zip(value, value - 0.4, value + 0.4, strict=True)
 
     return _Pilot(
         effect=0.5,
@@ -55,14 +58,19 @@ def normal_pilot(least=5):
         inflation=1.5,
         unit="runs",
         least=least,
-        study=study,
+        studies=studies,
         kurtosis=0.0,
     )
 
 
+def rows_of(pilot, n, band, studies):
+    drawn = _drawn(pilot, n, studies, seed=0, progress=False)
+    return list(_rows(pilot, n, drawn, margin=0.0, band=band, seed=0))
+
+
 def test_bands_are_those_of_students_t_and_chi_squared():
     """In closed form: the effect moves by t errors, and studies spread by 1.5 times their own."""
-    rows = list(_rows(normal_pilot(), 8, margin=0.0, band=0.6, studies=3000, seed=0))
+    rows = rows_of(normal_pilot(), 8, band=0.6, studies=3000)
     greater = next(row for row in rows if row["verdict"] == "greater")
     rng = np.random.default_rng(1)
     spread = np.sqrt(3 / rng.chisquare(3, 100_000))
@@ -76,7 +84,7 @@ def test_bands_are_those_of_students_t_and_chi_squared():
 
 @pytest.mark.parametrize(("runs", "settled"), [(4, False), (5, True)])
 def test_the_least_number_of_runs_may_settle(runs, settled):
-    rows = list(_rows(normal_pilot(least=5), runs, margin=0.0, band=0.8, studies=200, seed=0))
+    rows = rows_of(normal_pilot(least=5), runs, band=0.8, studies=200)
     assert (rows[0]["high"] > 0.5) == settled
 
 
@@ -148,6 +156,61 @@ def test_policies_are_judged_on_pools_drawn_from_the_pilot():
     table = power(frame, "best_arm", "round_robin", runs=[20], studies=12, arms=4)
     assert stated(table, 20)["probability"] > 0.8
     assert set(table["unit"]) == {"runs"}
+
+
+def policy_runs(seed, n=10):
+    """Runs that jump now and then, so that a run that stands twice in a pool moves the effect."""
+    from synthetic_runs import as_frame as runs
+
+    rng = np.random.default_rng(seed)
+    jumps = (rng.random((n, 16)) < 0.3).cumsum(axis=1) * rng.random((n, 1))
+    return runs(np.c_[np.zeros(n), jumps], children=1, seeds=range(n))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_stated_of_policies_lies_within_its_band(seed):
+    table = power(
+        policy_runs(seed), "thompson", "single", runs=[10, 30], arms=5, studies=60, progress=False
+    )
+    assert (table["low"] <= table["probability"]).all()
+    assert (table["probability"] <= table["high"]).all()
+
+
+def test_bands_hold_the_power_at_the_effect_that_was_seen():
+    for effect in (0.0, 0.02, 0.1, 0.5, 2.0):
+        low, high = power_band(effect, 0.5, 9.0, 40.0)
+        assert low <= power_at(effect, 0.5 / 40**0.5, 9.0 * 40) <= high
+
+
+def test_many_studies_at_once_are_judged_as_each_by_itself():
+    pools = Pools(policy_runs(5, n=20), arms=4, seed=3)
+    rng = np.random.default_rng(1)
+    found = [*drawn_effects(pools, "ucb1", "single", 20, studies=70, level=0.95, rng=rng)]
+    assert len(found) == 70
+    rng, alone = np.random.default_rng(2), []
+    for _ in range(70):
+        rows = rng.integers(0, pools.n, 20)
+        own = Pools.of(
+            pools.fitness[rows],
+            pools.lengths[rows],
+            arms=4,
+            rounds=pools.rounds,
+            replicates=2000,
+            seed=1,
+        )
+        alone.append(own.play("ucb1").less(own.play("single")))
+    for name in ("value", "low", "high"):
+        one, other = (np.array([getattr(each, name) for each in made]) for made in (found, alone))
+        error = np.hypot(one.std(), other.std()) / np.sqrt(70)
+        assert abs(one.mean() - other.mean()) < 3 * error
+        assert 0.7 < one.std() / other.std() < 1.45
+
+
+def test_a_bar_shows_how_far_the_studies_are(capsys):
+    power(pilot(), A, B, runs=8, studies=5, progress=True)
+    assert "studies of 8 runs" in capsys.readouterr().err
+    power(pilot(), A, B, runs=8, studies=5)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from replay.claims.protocols import (
 )
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
+from replay.simulation.sizes import pool_kind
+from replay.statistics.intervals import measured
 from replay.statistics.sequential import e_holm
 
 STATED = """
@@ -442,6 +444,11 @@ def test_claims_about_policies_rest_on_the_first_complete_runs_in_the_written_or
     late = [logs[10], other, partial, *reversed(logs[:8])]
     found = policy_claim_rows(stated, {"deep": late}, {"deep": 12})
     assert [row["n_a"] for row in found] == [8, 8, 8, 8]
+    for claim, row in zip(stated.policy_claims, first, strict=True):
+        known = measured(pool_kind("effect", 8, claim.arms), 8, row["level"])
+        assert ("as measured" in row["interval"]) == math.isfinite(known)
+        limits = "" if "not positive" in row["why"] else f"{100 * row['level']:g} % interval"
+        assert row["interval"].startswith(limits)
     assert all("2 complete runs do not enter" in row["why"] for row in found)
     for one, again in zip(first, found, strict=True):
         assert repr({**one, "why": ""}) == repr({**again, "why": ""})

@@ -33,6 +33,19 @@ def test_an_open_question_says_what_so_many_runs_would_have_shown():
     assert "(at least 0.004)" in one
 
 
+def test_an_open_question_whose_interval_excludes_0_says_why_it_is_open():
+    chance = answer(row(verdict="undetermined", p_holm=0.4, null_p=0.4))
+    assert "p = 0.4 after correction; the interval excludes 0, but where nothing can be" in chance
+    assert "at least this effect has probability 0.4; so many runs" in chance
+    below = {"value": -0.008, "low": -0.0135, "high": -0.0024, "p_holm": 1.0, "p_opposite": 0.08}
+    few = answer(row(verdict="undetermined", **below, held_back=True))
+    assert "p of the opposite = 0.08 after correction" in few
+    assert "excludes 0, but the wider one that decides below 20 runs does not; so many" in few
+    many = answer(row(verdict="undetermined", **below, held_back=False))
+    assert "the interval of this question alone excludes 0, the correction for all" in many
+    assert "excludes" not in answer(row(verdict="undetermined", low=-0.1))
+
+
 def test_what_cannot_be_asked_says_why():
     assert answer(row(why="needs 10 runs", value=math.nan)) == (
         "These logs do not tell: needs 10 runs"

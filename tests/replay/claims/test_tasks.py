@@ -4,9 +4,10 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_runs import as_frame
+from synthetic_runs import tasks
 
 import replay
+from replay.claims.decision import CLOSE, FEW, MANY, OPEN, WIDE
 from replay.claims.tasks import _holm_shares
 from replay.statistics.strata import (
     Stratum,
@@ -15,22 +16,6 @@ from replay.statistics.strata import (
     interquartile_mean,
     stratified,
 )
-
-
-def tasks(effect, *, runs=5, count=6, seed=0, paired=False, names=("a", "b")):
-    """Runs of some configurations on tasks of scales of their own; the first is better."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for number in range(count):
-        scale = float(np.exp(rng.normal())) / 100
-        for k, name in enumerate(names):
-            gain = effect[number] if np.ndim(effect) else effect
-            end = 0.5 + scale * (rng.normal(size=runs) + (gain if k == 0 else 0))
-            best = np.stack([np.full(runs, 0.2), (end + 0.2) / 2, end], axis=1)
-            seeds = range(runs) if paired else range(100 * k, 100 * k + runs)
-            part = as_frame(best, children=4, seeds=seeds, task=f"t{number}", model=name)
-            parts.append(part.assign(search=name))
-    return pd.concat(parts, ignore_index=True)
 
 
 def test_a_difference_on_every_task_is_found_where_no_task_alone_shows_it():
@@ -42,13 +27,84 @@ def test_a_difference_on_every_task_is_found_where_no_task_alone_shows_it():
     assert row["p_holm"] == row["p"] < 0.05
     assert found.table["configuration"].tolist() == ["a", "b"]
     assert set(found.tasks) <= set(found.table)
-    assert found.paragraph.startswith("a is better than b: a less b is +")
+    limits = f"sd [{row['low']:.2g}, {row['high']:.2g}] on 6 tasks"
+    assert found.paragraph.startswith(
+        f"a is better than b: a less b is {row['effect']:+.2g} {limits}"
+    )
     assert "for further tasks" in found.paragraph
     assert isinstance(found.figure(), matplotlib.figure.Figure)
     for figure in (found.figure(), long_names(frame).figure()):
         figure.draw_without_rendering()
-        assert all(ax.lines for ax in figure.axes)
+        titles = [ax.get_title(loc="left") for ax in figure.axes]
+        assert titles == ["Interquartile means", "Differences", "Profiles of the runs"]
         assert min(ax.get_window_extent().width for ax in figure.axes) > 150
+
+
+def test_a_comparison_says_which_tasks_only_one_side_has():
+    shared = tasks(1.0, count=3)
+    alone = tasks(1.0, count=5).query("task in ['t3', 't4'] and search == 'a'")
+    single = tasks(1.0, count=6).query("task == 't5' and (search == 'a' or seed == 100)")
+    found = replay.compare(pd.concat([shared, alone, single]), by="search")
+    assert found.tasks == ("t0", "t1", "t2") == tuple(found.budgets)
+    assert found.table["runs"].tolist() == [15, 15]
+    assert (
+        "Left out are 16 runs on tasks on which fewer than two configurations have two runs: "
+        "t3 (5 of a); t4 (5 of a); t5 (5 of a, 1 of b)." in found.paragraph
+    )
+    same = replay.compare(shared, by="search")
+    pd.testing.assert_frame_equal(found.verdicts, same.verdicts)
+    pd.testing.assert_frame_equal(found.table, same.table)
+    assert "eft out" not in same.paragraph
+    assert f"{found.table['runs'].sum()} runs on 3 tasks" in replay.advise(found)
+
+
+def test_a_pair_says_on_which_tasks_it_is_not_compared():
+    three = tasks(1.0, count=3, names=("a", "b", "c"))
+    found = replay.compare(three.query("not (task == 't2' and search == 'c')"), by="search")
+    assert "b and c are not compared on t2, where one of them has fewer" in found.paragraph
+    assert "a and b are not compared" not in found.paragraph
+    with pytest.raises(ValueError, match=r"got none\. Left out are 10 runs .* t0 \(5 of a\)"):
+        replay.compare(
+            pd.concat([three.query("task == 't0' and search == 'a'"),
+                       three.query("task == 't1' and search == 'b'")]), by="search"
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def six():
+    """Six configurations on one task; the first leads by what a test of one pair finds."""
+    return tasks(1.9, runs=8, count=1, seed=1, paired=True, names=tuple("abcdef")).assign(model="m")
+
+
+def test_a_pair_that_only_the_number_of_pairs_leaves_open_says_so(six):
+    found = replay.compare(six, by="search")
+    held = found.verdicts[found.verdicts["why"] == MANY]
+    assert len(held) > 0
+    for row in held.to_dict("records"):
+        judged = replay.judge(six, {"search": row["a"]}, {"search": row["b"]})
+        assert judged.verdict in ("greater", "less")
+        assert judged.p == pytest.approx(row["p"])  # one number wherever the question is asked
+        assert row["verdict"] == "undetermined"
+        assert row["p_holm"] > 0.05
+        assert row["alone_low"] > 0 or row["alone_high"] < 0
+        family = f"p = {row['p']:.3g} alone, {row['p_holm']:.3g} among 15 comparisons (Holm)"
+        assert f"{family}): {OPEN[MANY]}" in found.paragraph
+    assert "too few runs" not in found.paragraph + replay.advise(found)
+    assert f"{MANY} ({len(held)})" in found.summary[1]
+    assert "`replay judge A B LOGS`" in replay.advise(found)
+    pair = six[six["search"].isin([held["a"].iloc[0], held["b"].iloc[0]])]
+    alone = replay.compare(pair, by="search")
+    assert alone.verdicts["why"].tolist() == [""]
+    assert "comparisons (Holm)" not in alone.paragraph
+    assert "replay judge" not in replay.advise(alone)
+
+
+def test_an_open_pair_has_its_true_reason(six):
+    two = six[six["search"].isin(["b", "c"])]
+    assert replay.compare(two, by="search").verdicts["why"].tolist() == [CLOSE]
+    assert replay.compare(two, by="search", margin=0.1).verdicts["why"].tolist() == [WIDE]
+    few = two[two["seed"] < 3]
+    assert replay.compare(few, by="search").verdicts["why"].tolist() == [FEW]
 
 
 def test_the_paragraph_says_which_side_is_better_or_that_neither_is_shown_to_be():
@@ -174,3 +230,22 @@ def test_what_cannot_be_compared_is_said():
     few = replay.compare(frame[frame["seed"] % 100 < 2].query("task == 't0'"), by="search")
     assert few.verdicts["verdict"].tolist() == ["undetermined"]
     assert "too few runs" in few.paragraph
+
+
+def test_scores_that_are_not_scaled_to_one_keep_their_order():
+    frame = tasks(3.0, count=2)
+    scaled = frame.assign(best_fitness=200 + 100 * frame["best_fitness"])
+    found, plain = (replay.compare(each, by="search") for each in (scaled, frame))
+    assert found.table["configuration"].tolist() == plain.table["configuration"].tolist()
+    assert found.table["value"].max() <= 1
+    assert "stands for the best known one" in found.paragraph
+    assert "stands for the best known one" not in plain.paragraph
+    given = replay.compare(scaled, by="search", best=300)
+    assert given.table["value"].tolist() == pytest.approx(plain.table["value"].tolist())
+    with pytest.raises(ValueError, match="best: expected a fitness above that of the initial"):
+        replay.compare(scaled, by="search", best=1.0)
+
+
+def test_a_list_of_columns_is_answered_with_how_to_make_one():
+    with pytest.raises(TypeError, match=r"the name of one column, got \['search', 'model'\]"):
+        replay.compare(tasks(1.0, count=1), by=["search", "model"])

@@ -12,6 +12,7 @@ from replay.explorers import explore_allocation
 from replay.explorers.allocation import COARSE
 from replay.explorers.allocation_chart import allocation_chart
 from replay.explorers.allocation_data import RunsAsArms
+from replay.explorers.carried import book_of
 from replay.simulation.effects import time_to_threshold
 
 
@@ -237,3 +238,12 @@ def test_it_opens_with_runs_that_leave_a_choice_among_arms(frame):
     bar = allocation_chart(found._view).panels[1].bar
     assert (bar.least + bar.most) / 2 == pytest.approx(100 / 4)  # an equal share: the middle colour
     found.close()
+
+
+def test_a_saved_page_moves_the_fitness_to_reach(explorer):
+    book = book_of(explorer._spec, explorer.controls, explorer.settings)
+    assert [each["label"] for each in book["controls"]] == ["τ"]
+    at = book["controls"][0]["at"]
+    here = book["pages"][book["which"][at]]
+    assert here["label"] == explorer._spec.view(explorer.settings, False).words
+    assert len({page["label"] for page in book["pages"]}) > 4

@@ -1,5 +1,6 @@
 import base64
 import dataclasses
+import html
 import io
 import json
 import re
@@ -37,6 +38,28 @@ def test_the_picture_follows_a_control(explorer):
     assert "with 3 arms" in explorer.words
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"z": 1}, "expected settings among task, model, .*, got 'z'"),
+        ({"arms": 3, "rounds": -1}, "rounds: expected a value out of .*, got -1"),
+        ({"arms": 99}, "arms: expected a value out of .*, got 99"),
+    ],
+)
+def test_settings_and_values_that_do_not_exist_are_refused_and_change_nothing(
+    explorer, settings, said
+):
+    before, shown = explorer.settings, explorer.words
+    with pytest.raises(ValueError, match=said):
+        explorer.choose(**settings)
+    assert explorer.settings == before
+    assert {name: control.value for name, control in explorer.controls.items()} == before
+    assert explorer.words == shown
+    explorer.choose(arms=3)
+    explorer.undo()
+    assert explorer.settings == before
+
+
 def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
     explorer.controls["arms"].value = 3
     explorer.settle()
@@ -60,7 +83,9 @@ def test_what_is_saved(explorer, tmp_path, monkeypatch):
 
 def test_the_picture_is_there_without_a_kernel(explorer):
     bundle = explorer._repr_mimebundle_()
-    assert base64.b64decode(bundle["image/png"]) == explorer.png
+    picture = re.search(r'src="data:image/png;base64,([^"]+)"', bundle["text/html"])[1]
+    assert base64.b64decode(picture) == explorer._small()
+    assert explorer.words in html.unescape(bundle["text/html"])
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert bundle["text/plain"] == explorer.words
 

@@ -1,7 +1,11 @@
 """Panels of one's own: a function and its controls become a tab."""
 
+import base64
 import contextlib
+import html
+import itertools
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -9,6 +13,7 @@ from synthetic_runs import chain_runs, sweep_runs
 
 import replay
 from replay.explorers import PANELS, explore_figures, explore_panel, register
+from replay.explorers.panels import ExplorerPanel
 from replay.plots import Chart, charts
 from replay.plots.marks import Line
 from replay.plots.panel import Axis, Panel
@@ -91,6 +96,9 @@ def test_every_figure_of_a_group_has_a_place(frame):
         assert chart_of(shown)["panels"][0]["title"].startswith("Best so far")
         shown.controls["figure"].value = "what exploring gains"
         assert "keep the best" in chart_of(shown)["panels"][0]["title"]
+        known = {"replay": replay, "frame": frame}
+        with contextlib.closing(eval(shown.code.removesuffix(".figure()"), known)) as again:
+            assert again.words == shown.words
 
 
 @pytest.mark.parametrize(
@@ -104,6 +112,95 @@ def test_settings_that_do_not_exist_are_refused(controls, said):
     with pytest.raises(ValueError, match=said):
         register("Reached", reached, **controls)
     assert "Reached" not in PANELS
+
+
+@pytest.mark.parametrize("name", ["Budget", "Figures", "Selection"])
+def test_the_name_of_a_built_in_tab_is_refused_and_replaced_on_purpose(frame, name):
+    with pytest.raises(ValueError, match=f"{name!r} is the name of a built-in panel"):
+        register(name, reached)
+    PANELS.replace(name, ExplorerPanel(reached))
+    with contextlib.closing(replay.explore(frame)) as tabs:
+        assert chart_of(tabs.open(name))["panels"][0]["title"] == "Runs at 0.5"
+
+
+def spoiling(frame):
+    """Changes what it is given."""
+    frame["best_fitness"] = -1.0
+    return charts.trajectories(frame)
+
+
+def failing(frame):
+    """Fails."""
+    raise KeyError("nope")
+
+
+def returning_nothing(frame):
+    """Returns no chart."""
+
+
+def test_what_a_panel_does_to_its_frame_stays_its_own(frame):
+    before = frame.copy()
+    explore_panel(frame, spoiling).close()
+    pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize(
+    ("panel", "words"),
+    [
+        (failing, "the function of the panel 'Mine' failed: KeyError: 'nope'"),
+        (returning_nothing, "to return a replay.plots.Chart, or"),
+    ],
+)
+def test_any_failure_of_a_panel_is_a_sentence_in_its_place(frame, panel, words):
+    register("Mine", panel)
+    with contextlib.closing(replay.explore(frame)) as tabs:
+        assert words in html.unescape(tabs.open("Mine")._words.value)
+        assert tabs.open("Table of runs").widget
+
+
+def test_a_value_without_a_hash_is_taken(frame):
+    register("Columns", by_columns, columns={"one": ["generation"], "two": ["run", "seed"]})
+    with contextlib.closing(explore_panel(frame, "Columns")) as shown:
+        shown.controls["columns"].value = ["run", "seed"]
+        assert chart_of(shown)["panels"][0]["title"] == "run, seed"
+
+
+def by_columns(frame, *, columns):
+    """Names columns."""
+    return Chart(panels=[Panel(title=", ".join(columns), x=Axis(), y=Axis(), marks=[])])
+
+
+def test_a_saved_page_has_the_controls_and_what_each_of_their_settings_shows(frame, tmp_path):
+    register("Reached", reached, tau=(0.0, 6.0, 1.5), by=["generation", "children"])
+    with contextlib.closing(explore_panel(frame, "Reached", tau=1.5)) as shown:
+        [[book]] = arguments_of(shown.save(tmp_path / "page.html"))
+        looks = [(e["label"], e["kind"], e["texts"], e["at"]) for e in book["controls"]]
+        assert looks == [
+            ("tau", "slider", ["0", "1.5", "3", "4.5", "6"], 1),
+            ("by", "list", ["generation", "children"], 0),
+            ("together", "box", ["no", "yes"], 0),
+        ]
+        settings = itertools.product(
+            (0.0, 1.5, 3.0, 4.5, 6.0), ("generation", "children"), (False, True)
+        )
+        for number, (tau, by, together) in zip(book["which"], settings, strict=True):
+            page = book["pages"][number]
+            if tau > 5:
+                assert page["message"] == page["label"] == "no run can reach that"
+                continue
+            shown.choose(tau=tau, by=by, together=together)
+            assert page == chart_of(shown) | {"label": shown.words}
+        assert len(book["pages"]) == 17  # what cannot be shown is there once
+
+
+def arguments_of(page):
+    """What the scripts of a page are given."""
+    return [
+        json.loads(base64.b64decode(given))
+        for given in re.findall(
+            r'JSON.parse\(new TextDecoder\(\).decode\(bytes\("(.*?)"', page.read_text()
+        )
+    ]
 
 
 def test_an_unknown_panel_lists_those_there_are(frame):

@@ -71,6 +71,29 @@ def test_a_text_log_alone_and_a_session_that_makes_epochs_again(tmp_path):
     assert "2 epochs that a later session made again, with 27 completion tokens" in again.lost
 
 
+def test_what_is_made_at_epoch_0_is_no_initial_program_and_its_calls_are_named(tmp_path):
+    log = tmp_path / "results.log"
+    head, entries = epoch_log(2).split("[island 3] 2026-01-01 00:02", 1)
+    made = "Program(id=q,fitness=0.90000000,island_found=3,iteration_found=0,returncode=0,"
+    made += "eval_metrics={'ratio': 0.9})"
+    first = [
+        "========= EPOCH 0 =========",
+        "Successfully retrieved response, using 5 prompt tokens and 40 completion tokens.",
+        f"Child solution -> {made}.",
+    ]
+    stamp = "[island 3] 2026-01-01 00:01:30,000 | INFO | 9 | "
+    log.write_text(
+        head
+        + "".join(f"{stamp}{line}\n" for line in first)
+        + "[island 3] 2026-01-01 00:02"
+        + entries
+    )
+    (run,) = read(log)
+    assert trajectory(run) == [0.0, 1 / 3, 2 / 3]
+    assert "1 calls at epoch 0, with 40 completion tokens" in run.lost
+    assert "1 further programs of an epoch" in run.lost
+
+
 def test_from_the_first_migration_on_an_island_is_no_independent_run(tmp_path):
     log = tmp_path / "results.log"
     log.write_text(epoch_log(4, extra="Migration finished."))

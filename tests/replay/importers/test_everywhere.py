@@ -1,5 +1,7 @@
 """What any tool's runs were imported to goes through everything that reads our own logs."""
 
+import re
+import shlex
 import warnings
 from pathlib import Path
 
@@ -7,8 +9,13 @@ import numpy as np
 import pytest
 from foreign_samples import write_codeevolve, write_openevolve, write_paper, write_shinka
 
+import evo
 import replay
+from evo.cli.entry import main as evo_main
+from evo.logs.maintenance import compact
 from replay.cli.entry import main
+from replay.explorers.widgets import source_of
+from replay.logs import decode
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
 
@@ -57,6 +64,68 @@ def test_a_report_and_a_page_are_made(imported, tmp_path, capsys):
     assert picture.stat().st_size > 1000
     assert main(["site", str(imported), "-o", str(tmp_path / "site")]) == 0
     assert (tmp_path / "site" / "index.html").exists()
+
+
+def follow(said):
+    """Runs the commands that a text advises, and returns how many there were."""
+    commands = [shlex.split(command) for command in re.findall(r"`((?:evo|replay) [^`]*)`", said)]
+    for name, *arguments in commands:
+        assert {"evo": evo_main, "replay": main}[name](arguments) == 0, (name, arguments)
+    return len(commands)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("tool", "form"), [*((tool, "text") for tool in [*WRITERS, "gepa"]), ("openevolve", "markdown")]
+)
+def test_what_a_report_of_another_tools_folder_advises_can_be_done(
+    tmp_path, monkeypatch, capsys, tool, form
+):
+    source = tmp_path / "a long name of a folder, with spaces, so that lines are wrapped in it"
+    if tool == "gepa":
+        source = SAMPLES / "gepa-1"
+    else:
+        WRITERS[tool](source)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    given = source / "calls.csv" if tool == "table" else source
+    assert main(["report", str(given), "--format", form]) == 0
+    said = capsys.readouterr().out
+    assert str(given) in " ".join(said.split()).replace("\\", "")
+    for origin in decode._ORIGINS.values():
+        assert str(origin.folder) not in said
+    done = follow(said)
+    assert done or "The tool kept no text of it." in " ".join(said.split())
+    assert done == (1 if tool in ("table", "paper") else 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_of_an_explorer_names_what_lasts(tmp_path):
+    write_openevolve(tmp_path / "theirs")
+    frame = replay.load(tmp_path / "theirs")
+    assert source_of(frame) == f"replay.load({str(tmp_path / 'theirs')!r})"
+
+
+@pytest.mark.parametrize("kind", ["compact", "whole", "imported"])
+def test_what_a_report_of_logs_advises_can_be_done(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    if kind == "imported":
+        write_openevolve(tmp_path / "theirs")
+        assert main(["import", "auto", "theirs", "--full", "-o", "logs"]) == 0
+    else:
+        log = evo.run("mmd", generations=1, children=1, log="logs/a.jsonl", progress=False)
+        if kind == "compact":
+            compact(log.path, tmp_path / "logs" / "b.jsonl.gz")
+            log.path.unlink()
+    capsys.readouterr()
+    with warnings.catch_warnings(record=True) as noted:
+        assert main(["report", "logs"]) == 0
+    said = capsys.readouterr().out + "\n".join(str(each.message) for each in noted)
+    assert follow(said) == {"compact": 2, "whole": 3, "imported": 2}[kind]
+    if kind == "compact":
+        assert "This log holds no programs." in " ".join(said.split())
+        assert evo_main(["best", "logs"]) == 2
+        assert "the log that it was copied from does" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -35,7 +35,6 @@ from evo.logs.records import (
     SearchRecord,
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
-from replay.logs import tables
 from replay.logs.decode import find_logs, name_runs
 from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
@@ -239,10 +238,10 @@ def test_a_progress_bar_comes_where_reading_takes_a_moment(tmp_path, monkeypatch
     monkeypatch.setattr("sys.stderr", screen := Screen())
     replay.load(tmp_path, cache=False, progress=False)
     assert not screen.getvalue()
-    monkeypatch.setattr(tables, "PATIENCE", 1e6)
+    monkeypatch.setattr("replay.progress.PATIENCE", 1e6)
     replay.load(tmp_path, cache=False)
     assert not screen.getvalue()
-    monkeypatch.setattr(tables, "PATIENCE", 0.0)
+    monkeypatch.setattr("replay.progress.PATIENCE", 0.0)
     replay.load(tmp_path, cache=False)
     assert "reading logs" in screen.getvalue()
     replay.load(tmp_path, cache=False, progress=True)

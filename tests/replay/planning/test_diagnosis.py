@@ -1,3 +1,4 @@
+import html
 import itertools
 
 import numpy as np
@@ -43,7 +44,10 @@ def test_where_arms_differ_and_leads_last_a_bandit_can_help():
     assert (found.persistence["lasts"] == 1).all()
     assert (found.ways["persists"].round(9) == 1).all()
     assert (found.ways["needed"].abs() < 1e-9).all()  # depth is worth nothing
-    assert "can help here" in str(found)
+    assert "can help here" in found.summary[0]
+    assert f"n = {found.runs} runs" in found.summary[1]
+    assert tuple(str(found).splitlines()[:2]) == found.summary
+    assert all(html.escape(line) in found._repr_html_() for line in found.summary)
     assert found.best["arms"] == 10
 
 

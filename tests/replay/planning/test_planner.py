@@ -1,3 +1,4 @@
+import html
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,6 @@ from synthetic_runs import chain_runs
 
 from replay.planning.grid import one_sweep
 from replay.planning.kernel import fit_kernel
-from replay.planning.leads import choose_split, lead_and_margin, nearest_square
 from replay.planning.planner import (
     Choice,
     SplitCosts,
@@ -47,7 +47,9 @@ def test_options_spend_the_budget_and_come_best_first_after_the_recommended_one(
     assert singles["p_best"].sum() == pytest.approx(1)
     assert set(options.loc[options["arms"] > 1, "policy"]) == {"round_robin"}
     assert str(made.choice) in str(made)
-    assert "8 runs, 64 calls" in str(made)
+    assert "n = 8 runs, 64 calls of the pilot" in str(made)
+    assert tuple(str(made).splitlines()[:2]) == made.summary
+    assert all(html.escape(line) in made._repr_html_() for line in made.summary)
 
 
 def test_nothing_is_forecast_beyond_what_the_pilot_saw(made):
@@ -179,47 +181,6 @@ def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
         plan(pilot[0], children=pilot[1], **settings)
 
 
-ROUNDS = {1: 16, 2: 8, 4: 4, 8: 2, 16: 1}
-
-
-def worlds_of(ahead, spread, count=400):
-    """Means of the splits of ROUNDS by world: each ahead of N = 4 by so much, give or take."""
-    noise = np.random.default_rng(0).normal(0, spread, (count, 5))
-    noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1) * spread
-    noise[:, 2] = 0
-    return 0.5 + np.array(ahead) + noise
-
-
-def test_no_lead_is_proven_where_a_split_may_find_nothing():
-    by_world = np.array([[0.1, 0.5, -np.inf], [0.2, 0.5, -np.inf], [-np.inf, 0.5, -np.inf]])
-    ahead, margin = lead_and_margin(by_world, 0, 5)
-    assert not (ahead > margin).any()
-    assert (ahead[1], ahead[2]) == (np.inf, -np.inf)
-    assert choose_split(by_world, {1: 4, 2: 2, 4: 1}, 5) == 2
-
-
-@pytest.mark.parametrize("runs", [4, 12])
-def test_the_margin_is_students_shared_by_all_rivals(runs):
-    factor = student.ppf(1 - 0.05 / 4, runs - 1) * np.sqrt(runs / (runs - 1))
-    ahead, margin = lead_and_margin(worlds_of([0.3, 0.2, 0, 0, 0], 0.1), 2, runs)
-    np.testing.assert_allclose(ahead, [0.3, 0.2, 0, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(margin, 0.1 * factor * np.array([1, 1, 0, 1, 1]))
-
-
-def test_the_plan_leaves_the_middle_for_more_than_the_margin_alone():
-    """T = N is N = 4; of the splits beyond their margins the best is taken."""
-    factor = student.ppf(1 - 0.05 / 4, 7) * np.sqrt(8 / 7)
-    for share, N in ((0.95, 4), (1.05, 1)):
-        by_world = worlds_of([share * factor * 0.1, 0.01, 0, -0.2, 0], 0.1)
-        assert choose_split(by_world, ROUNDS, 8) == N
-    both = worlds_of([0.5, 0.6, 0, 0, -0.9], 0.1)
-    assert choose_split(both, ROUNDS, 8) == 2
-    noisy = both + np.random.default_rng(1).normal(0, 9, both.shape) * [0, 1, 0, 0, 0]
-    assert choose_split(noisy, ROUNDS, 8) == 1
-    assert choose_split(both, ROUNDS, 1) == 4
-    assert choose_split(both[:, :2], {1: 8, 2: 4}, 8) == 2
-
-
 def test_arms_have_their_lead_over_one_run_and_its_margin(swept):
     worlds = list(fit_kernel(swept[1]).resampled(6))
     single = Choice(generations=8, children=2)
@@ -238,7 +199,9 @@ def test_arms_have_their_lead_over_one_run_and_its_margin(swept):
 
 def test_a_plan_without_proof_says_so_and_what_would_have_to_be_true(made):
     assert not made.departs
-    assert "no advice: no other way to spend it is clearly ahead of T = N and one run" in str(made)
+    first, then = made.summary
+    assert first.startswith("No advice: no other way to spend 64 is clearly ahead of T = N")
+    assert "would have been advised" in then
     split, pool = made.needed.itertuples()
     assert (split.arms, pool.arms) == (1, 2)
     for row in (split, pool):
@@ -271,7 +234,8 @@ def test_a_lead_beyond_its_margin_is_followed_and_nothing_leads_what_is_advised(
     assert row["value"] >= clear["value"].max() or len(clear) > 1
     text = " ".join(str(made).split())
     assert f"leads the split nearest to T = N and one run by {row['ahead']:+.4f}" in text
-    assert "no advice" not in text
+    assert "No advice" not in text
+    assert text.startswith("Spend the budget of 2048 on")
 
 
 def test_a_clear_lead_is_named_before_a_larger_one_that_luck_accounts_for(made):
@@ -286,16 +250,6 @@ def test_a_clear_lead_is_named_before_a_larger_one_that_luck_accounts_for(made):
     assert "N = 1 leads T = N and one run by +0.1000 too, beyond its margin of 0.0500" in str(
         changed
     )
-
-
-def test_of_two_splits_as_near_to_the_square_the_deeper_counts():
-    assert nearest_square({2: 4, 4: 2}) == 0
-    assert nearest_square({4: 2, 2: 4, 8: 1}) == 1
-
-
-def test_of_splits_of_equally_many_generations_the_broadest_counts():
-    assert nearest_square({1: 5, 2: 5, 4: 5, 8: 5, 16: 4, 32: 4}) == 3
-    assert nearest_square({1: 2, 2: 2, 4: 1}) == 1
 
 
 def test_runs_of_the_pilot_count_for_every_depth_that_they_reached(pilot):
@@ -352,3 +306,13 @@ def test_a_run_of_the_pilot_says_nothing_of_a_search_with_several_arms(swept, mo
 
     assert reached(0.0, found) == reached(1.0, found)
     assert reached(0.0, found[:0]) != reached(1.0, found[:0])
+
+
+def test_calls_that_an_evaluation_makes_itself_are_paid_for(pilot, made):
+    frame, children = pilot
+    asked = frame.assign(n_calls=np.where(frame["generation"] > 0, 5 * frame["children"], 4))
+    found = plan(asked, children=children, budget=5 * 64, tau=0.6, **FAST)
+    assert (found.choice, found.pilot_calls) == (made.choice, 5 * made.pilot_calls)
+    assert (found.options["cost"] == 5 * made.options["cost"]).all()
+    assert "each child costs 5" in str(found)
+    assert "each child costs" not in str(made)

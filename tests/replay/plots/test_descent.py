@@ -16,6 +16,7 @@ from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay import plots
 from replay.plots import descent, style
+from replay.plots.lanes import lanes_of
 from replay.plots.medium import LEAST_SIZE
 from replay.plots.style import figure_of
 
@@ -69,6 +70,27 @@ def test_under_greedy_heights_are_fitness() -> None:
     assert panel.y.domain[1] > high
 
 
+def test_what_has_no_fitness_stands_in_a_strip_and_at_no_value_of_the_axis() -> None:
+    log = read_log(SAMPLES / GREEDY)
+    table, chart = replay.tree(log), plots.charts.tree(log)
+    [panel] = chart.panels
+    low, _ = style.usual_range(table["fitness"])
+    [strip] = [mark for mark in panel.marks if mark.kind == "spans"]
+    crosses, *rest = [mark for mark in panel.marks if mark.kind == "points"]
+    assert strip.y0[0] < min(crosses.y) <= max(crosses.y) < strip.y1[0] < low
+    assert len(crosses.y) == table["fitness"].isna().sum()
+    named = {text: value for value, text in panel.y.ticks}
+    assert {named.pop("none")} == set(crosses.y)
+    assert min(named.values()) > strip.y1[0]
+    assert all(value == pytest.approx(float(text)) for text, value in named.items())
+    below = [mark for mark in rest if mark.shape == "below"]
+    assert sum(len(mark.y) for mark in below) == (table["fitness"] < low).sum()
+    assert all(height == low for mark in below for height in mark.y)
+    whole = table.assign(fitness=table["fitness"].fillna(low))
+    [plain] = descent._line(log, whole).panels
+    assert not [mark for mark in plain.marks if mark.kind == "spans"]
+
+
 def test_what_does_not_fit_is_folded_and_counted(tmp_path) -> None:
     log = read_log(write_sample(tmp_path / "wide.jsonl", generations=30, children=60))
     chart = plots.charts.tree(log)
@@ -111,10 +133,9 @@ def test_both_are_of_the_best_run_of_a_group() -> None:
 
 def test_a_group_without_programs_gets_a_sentence_in_their_place(tmp_path) -> None:
     small = compact(write_sample(tmp_path / "a.jsonl"), tmp_path / "small.jsonl")
-    axes = plots.overview(replay.load(small.path, progress=False)).axes
-    shown = " ".join(" ".join(texts_of(ax)) for ax in axes).replace("\n", " ")
-    assert "holds no programs" in shown
-    assert "Tree: min_max_distance, sample, seed 7" in titles_of(axes[0].figure)
+    figure = plots.overview(replay.load(small.path, progress=False))
+    assert "holds no programs" in figure.get_supxlabel().replace("\n", " ")
+    assert "Tree: min_max_distance, sample, seed 7" in titles_of(figure)
 
 
 def test_both_stay_legible_in_a_column_of_a_paper() -> None:
@@ -127,7 +148,7 @@ def test_both_stay_legible_in_a_column_of_a_paper() -> None:
 def test_lanes_hold_paths_that_keep_apart_and_lie_near_their_parents() -> None:
     """A star of 20,000 children takes no longer per child than one of 2,000."""
     table = replay.tree(read_log(SAMPLES / ISLANDS))
-    lanes, _ = descent._lanes(table)
+    lanes, _ = lanes_of(table)
     spans = {}
     for lane, first, last in zip(lanes, table["generation"], table["last"], strict=True):
         spans.setdefault(lane, []).append((first, last))
@@ -141,7 +162,7 @@ def test_lanes_hold_paths_that_keep_apart_and_lie_near_their_parents() -> None:
         tries = []
         for _ in range(3):  # the least of them says most on a busy machine
             began = time.process_time()
-            lanes, _ = descent._lanes(star)
+            lanes, _ = lanes_of(star)
             tries.append(time.process_time() - began)
         seconds.append(min(tries))
         assert np.ptp(lanes[1:]) + 1 == len(set(lanes[1:].tolist())) == count

@@ -724,3 +724,24 @@ def test_what_is_missing_to_the_optimum_is_drawn_on_a_logarithmic_axis():
     [rule] = marks(chart, "rule")
     assert rule.y == pytest.approx(3.0)
     assert panel.y.label == "1 - best fitness"
+
+
+def test_groups_stand_in_the_order_of_their_numbers_and_no_curve_pools_several_n():
+    curve = np.linspace(0.1, 0.9, 5)
+    parts = [
+        as_frame(np.stack([curve, curve]), children=size, seeds=range(2), model=model)
+        for model in ("m", "a") for size in (16, 1, 4)
+    ]  # fmt: skip
+    frame = pd.concat(parts, ignore_index=True)
+
+    def names(chart):
+        return list(filter(None, dict.fromkeys(chart.table()["label"].dropna())))
+
+    one = frame[frame["model"] == "m"]
+    assert names(plots.charts.trajectories(one)) == ["N = 1", "N = 4", "N = 16"]
+    pooled = names(plots.charts.trajectories(frame, by="model"))
+    assert pooled == [f"{model}, N = {size}" for model in ("m", "a") for size in (1, 4, 16)]
+    assert names(plots.charts.trajectories(one, by="model")) == pooled[:3]
+    words = {"title": "", "about": "", "x": "x", "y": "y", "by": "K", "at": "x"}
+    table = pd.DataFrame({"K": [2, 5, 3], "x": 1.0, "value": 0.0, "low": 0.0, "high": 0.0})
+    assert names(plots.charts.lines(table, **words)) == ["2", "3", "5"]

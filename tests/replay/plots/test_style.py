@@ -3,10 +3,13 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.text import Text
+from PIL import Image
 
 from replay.plots import style
-from replay.plots.output import save, show
+from replay.plots.output import save, show, small_png
 
 
 @pytest.mark.parametrize("heights", [[0.5] * 9, [0.0, 0.01, 1.0], [1.0, 0.99, 0.98], [np.nan, 0.2]])
@@ -52,8 +55,6 @@ def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
 
 
 def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
-    from PIL import Image
-
     figure, [ax] = style.subplots()
     style.prepare(ax, "light")
     style.draw_heading(ax, "light", "Title", "what is drawn")
@@ -92,3 +93,41 @@ def test_the_axis_of_a_constant_does_not_go_far_below_it():
         low, high = style.with_room(value, value)
         assert low < value < high
         assert value - low < 0.1 * (high - low)
+
+
+@given(
+    words=st.lists(
+        st.sampled_from(["N = 16", "95 %", "R² = 0.98", "a", "longer", "± 1"]), min_size=1
+    ),
+    width=st.integers(12, 40),
+)
+def test_a_name_and_its_value_stay_on_one_line(words, width):
+    lines = style.broken(" ".join(words), width)
+    assert " ".join(lines) == " ".join(words)
+    assert all(len(line) <= width for line in lines)
+    for line in lines:
+        assert line.split()[-1] not in ("=", "±")
+        assert line.split()[0] not in ("=", "%")
+
+
+def pixels_of(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def test_a_small_picture_keeps_the_colours_of_its_ground_and_of_a_rare_line():
+    shades = np.stack(np.broadcast_arrays(*np.ogrid[0:200, 0:200], 90), axis=-1).astype(np.uint8)
+    picture = np.full((400, 400, 4), 255, np.uint8)
+    picture[:200, :200, :3] = shades  # 40,000 colours
+    for row, color in ((250, (0, 158, 115)), (300, (0, 114, 178)), (350, (213, 94, 0))):
+        picture[row : row + 2, :, :3] = color
+    found = pixels_of(small_png(picture))
+    assert len(np.unique(found.reshape(-1, 3), axis=0)) <= 256
+    np.testing.assert_array_equal(found[200:], picture[200:, :, :3])
+    assert np.abs(found - picture[..., :3]).max() <= 32
+
+
+def test_a_small_picture_of_few_colours_is_the_picture():
+    picture = np.zeros((20, 20, 3), np.uint8)
+    picture[5] = 255, 0, 0
+    picture[9] = 0, 40, 0
+    np.testing.assert_array_equal(pixels_of(small_png(picture)), picture)

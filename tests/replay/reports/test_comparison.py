@@ -12,6 +12,7 @@ import replay
 from replay.cli.entry import main
 from replay.logs.tables import Tables, load_tables
 from replay.reports.comparison import MOST_COMPARED, comparison_sections
+from replay.reports.report import groups
 from replay.reports.site import comparison_of
 
 CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "offline"
@@ -60,7 +61,7 @@ def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
     assert summary.task == TASKS[0]
     assert summary.cells["row"].nunique() == MOST_COMPARED
     assert any("of 7" in note for note in summary.notes)
-    assert {*pairs.cells["quantity"]} == {"difference", "p (Holm)"}
+    assert {*pairs.cells["quantity"]} == {"difference", "p alone", "p among 15 (Holm)"}
     assert all(math.isnan(low) for low in pairs.cells["low"])  # two runs a side: no interval
 
 
@@ -78,9 +79,9 @@ def test_limits_of_the_tasks_tell_no_configurations_apart(tables):
 
 
 def test_a_site_shows_it_with_its_figure(tables):
-    shown = comparison_of(tables)
+    shown = comparison_of(tables, groups(tables))
     assert '<section id="compared">' in shown
-    assert shown.count("<img") == 2  # one for pages of each theme
+    assert shown.count("data-chart=") == 1
     assert "Differences, in standard deviations within tasks" in shown
     assert "N = 64 less N = 256" in shown
 

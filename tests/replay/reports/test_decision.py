@@ -68,7 +68,14 @@ def test_what_cannot_be_compared_says_why_and_names_the_best(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
     tables = load_tables(tmp_path)
     words = dict(decision_section(tables, None).words)
-    assert words["Which configuration is best?"].startswith("These logs do not tell: no two")
+    first, then, *_ = words
+    assert first.startswith("What do the runs of ")
+    best = tables.generations["best_fitness"].max()
+    assert words[first].startswith(f"Best fitness {best:.5g} in 1 run, from ")
+    assert f"after {tables.runs['n_calls'].sum():,} calls" in words[first]
+    assert words[then].startswith("Nothing yet: there is one configuration")
+    assert "evo run" in words[then]
+    assert "`replay judge --help`" in words[then]
     [best] = [text for asked, text in words.items() if asked.startswith("What is the best")]
     assert "the highest of 1 run," in best
     nothing = tables._replace(generations=tables.generations.assign(best_fitness=np.nan))

@@ -1,10 +1,12 @@
 """A figure or a table of one's own joins every report by one registration."""
 
 import base64
+import html
 import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from samples import write_sample
 
@@ -86,6 +88,58 @@ def test_a_table_that_does_not_apply_is_left_out(logs, tmp_path, capsys):
     assert "Completion tokens" not in capsys.readouterr().out
 
 
+def failing(group, tau):
+    raise KeyError("nope")
+
+
+def refusing(group, tau):
+    raise ValueError("these runs have no tokens")
+
+
+def returning_text(group, tau):
+    return "a table"
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        (failing, "the function of the section 'mine' failed: KeyError: 'nope'"),
+        (refusing, "these runs have no tokens"),
+        (returning_text, "expected the function of the section 'mine' to return a table"),
+    ],
+)
+def test_a_table_that_errs_is_a_sentence_in_its_place(logs, tmp_path, capsys, section, words):
+    SECTIONS["mine"] = section
+    try:
+        assert main(["report", str(logs), "-o", str(tmp_path / "page.svg")]) == 0
+        assert words in " ".join(capsys.readouterr().out.split())
+        page = replay.site(logs, tmp_path / "site").read_text()
+    finally:
+        SECTIONS.pop("mine")
+    assert "Mine: not made." in page
+    assert words in html.unescape(page)
+    assert "Children by status" in page
+
+
+def test_what_a_table_does_to_the_runs_stays_its_own(logs):
+    def spoiling(group, tau):
+        for table in group.tables:
+            table["task"] = "another"
+
+    tables = replay.load_tables(logs)
+    [group] = replay.reports.groups(tables)
+    before = [table.copy() for table in group.tables]
+    plain = replay.reports.sections(group)
+    SECTIONS["mine"] = spoiling
+    try:
+        found = replay.reports.sections(group)
+    finally:
+        SECTIONS.pop("mine")
+    assert [each.title for each in found] == [each.title for each in plain]
+    for table, own in zip(group.tables, before, strict=True):
+        pd.testing.assert_frame_equal(table, own)
+
+
 @pytest.mark.usefixtures("registered")
 def test_they_join_the_page_of_a_protocol(tmp_path):
     from replay.reports.protocol import write_findings
@@ -103,8 +157,7 @@ def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
 
     monkeypatch.setitem(FIGURES, "dollars", nothing)
     figure = plots.overview(replay.load(logs))
-    [place] = [ax for ax in figure.axes if ax.get_title(loc="left") == "Dollars"]
-    assert "these runs have no dollars" in [text.get_text() for text in place.texts]
+    assert "Dollars: not drawn, as these runs have no dollars" in figure.get_supxlabel()
 
     def refused(frame):
         raise ValueError("these runs have no tokens")
@@ -112,7 +165,7 @@ def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
     monkeypatch.setitem(FIGURES, "tokens", refused)
     figure = plots.overview(replay.load(logs))
     assert "Tokens: not drawn, as these runs have no tokens" in figure.get_supxlabel()
-    assert len([ax for ax in figure.axes if ax.get_label() != "<colorbar>"]) == len(FIGURES) - 1
+    assert len([ax for ax in figure.axes if ax.get_label() != "<colorbar>"]) == len(FIGURES) - 2
 
 
 def test_a_bar_in_a_name_makes_no_column_of_a_markdown_table():

@@ -1,4 +1,6 @@
 import csv
+import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -7,11 +9,13 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic_runs import chain_runs
 
+import replay
 import replay.statistics.intervals
 from replay.statistics.comparison import compare
 from replay.statistics.exchange import exchange
-from replay.statistics.intervals import curve_band, interval
+from replay.statistics.intervals import Interval, curve_band, interval
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from interval_coverage import DISTRIBUTIONS, coverage
@@ -155,6 +159,14 @@ def test_labels_are_the_worst_coverage_that_was_measured():
     assert float(five["normal"]) >= 0.93
 
 
+@pytest.mark.parametrize("least", [0.5, 0.87, 0.94])
+def test_an_interval_of_nominal_level_says_what_it_covered_at_least(least):
+    made = Interval(value=0.0, low=-1.0, high=1.0, n=12, coverage=0.95, least=least)
+    nominal, covered = re.findall(r"(\d+) %", made.label)
+    assert (int(nominal) / 100, int(covered) / 100) == (made.level, least)
+    assert "at least" not in Interval(value=0.0, low=-1.0, high=1.0, n=12, least=0.95).label
+
+
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", ["mean", "median", "difference"])
 def test_shipped_coverages_are_what_simulation_finds(kind, name):
@@ -176,16 +188,37 @@ def test_the_cost_in_width_for_normal_runs_is_the_one_that_is_stated(n, cost):
     assert (found.high - found.low).mean() / (2 * half).mean() == pytest.approx(cost, rel=0.05)
 
 
-def test_bands_keep_to_the_range_of_the_data_and_have_gaps_where_runs_are_few():
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.9, 1.0]), min_size=1, max_size=12), st.data())
+def test_limits_stay_within_the_bounds_of_scores(values, data):
+    """A mean, a median or a quantile of shares of solved instances is a share itself."""
+    statistic = data.draw(st.sampled_from(["mean", "median", 0.9]))
+    own, within = interval(values, statistic), interval(values, statistic, bounds=(0.0, 1.0))
+    assert str(within) == str(own.within((0.0, 1.0)))
+    if not np.isnan(own.low):
+        assert 0 <= within.low <= within.value <= within.high <= 1
+        assert (within.low, within.high) == (max(own.low, 0), min(own.high, 1))
+
+
+def test_bounds_that_do_not_hold_are_refused():
+    with pytest.raises(
+        ValueError, match=r"around all values, from 0\.2 to 1\.5, got \(0\.0, 1\.0\)"
+    ):
+        interval([0.2, 1.5], bounds=(0.0, 1.0))
+
+
+def test_bands_keep_to_the_bounds_and_have_gaps_where_runs_are_few():
     matrix = np.maximum.accumulate(np.random.default_rng(0).beta(2, 0.3, size=(8, 6)), axis=1)
     matrix[4:, 4:] = np.nan
-    band = curve_band(matrix, statistic="mean", first=1)
+    band = curve_band(matrix, statistic="mean", first=1, bounds=(0.0, 1.0))
     assert band.index.tolist() == [1, 2, 3, 4, 5, 6]
     assert band["n"].tolist() == [8, 8, 8, 8, 4, 4]
-    assert band["high"].max() <= np.nanmax(matrix)
-    assert band["low"].min() >= np.nanmin(matrix)
+    assert band["high"].max() <= 1
+    for column in range(4):  # as of any mean of the same runs
+        alone = interval(matrix[:, column], bounds=(0.0, 1.0))
+        limits = [*band.loc[column + 1, ["low", "high"]]]
+        assert limits == pytest.approx([alone.low, alone.high])
     assert band["low"].isna().tolist() == [False] * 4 + [True] * 2
-    mirrored = curve_band(-matrix, statistic="mean", first=1)
+    mirrored = curve_band(-matrix, statistic="mean", first=1, bounds=(-1.0, 0.0))
     np.testing.assert_allclose(mirrored["low"], -band["high"])
 
 
@@ -340,3 +373,36 @@ def test_a_quantile_says_from_how_many_runs_on_it_has_an_interval(q):
     )
     for n in (2, least - 1):
         assert f"needs {least})" in interval(np.arange(float(n)), statistic).note
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, float("nan")])
+def test_no_verb_takes_a_level_that_is_no_share(level) -> None:
+    frame, _ = chain_runs(sizes=(1, 2, 4), budget=8, seeds=range(6))
+    fitness = replay.fitness_matrix(frame[frame["children"] == 1])
+    single, ucb1 = (
+        replay.simulate(fitness, name, rounds=8, arms=2, replicates=50)
+        for name in ("single", "ucb1")
+    )
+    verbs = {
+        "judge": lambda: replay.judge(frame, {"children": 1}, {"children": 2}, level=level),
+        "power": lambda: replay.power(frame, {"children": 1}, {"children": 2}, runs=9, level=level),
+        "diagnose": lambda: replay.diagnose(frame, level=level),
+        "depth_breadth": lambda: replay.depth_breadth(frame, level=level),
+        "envelope": lambda: replay.envelope(frame, level=level),
+        "fit_bilinear": lambda: replay.fit_bilinear(frame, level=level),
+        "interval": lambda: replay.interval([0.1, 0.2], level=level),
+        "pool_interval": lambda: replay.pool_interval(single, single.arms, level=level),
+        "pool_effect": lambda: replay.pool_effect(single, ucb1, level=level),
+        "policy_effect": lambda: replay.policy_effect(single, ucb1, level=level),
+        "allocation_effect": lambda: replay.allocation_effect(single, ucb1, level=level),
+    }
+    takes = {
+        name
+        for name in replay.__all__
+        if inspect.isfunction(verb := getattr(replay, name))
+        and "level" in inspect.signature(verb).parameters
+    }
+    assert takes == set(verbs)
+    for verb in verbs.values():
+        with pytest.raises(ValueError, match="level: expected a number between 0 and 1"):
+            verb()

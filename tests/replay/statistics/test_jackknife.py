@@ -63,6 +63,7 @@ def test_it_estimates_the_variance_over_runs_drawn_anew():
         (np.zeros((4, 1)), np.zeros((3, 2), int), 5, "one that drew|shape"),
         (np.zeros((2, 1)), np.array([[0, 1], [1, 0]]), 2, "fewer arms than runs"),
         (np.zeros((2, 1)), np.array([[0, 0], [1, 2]]), 4, "drew some twice"),
+        (np.zeros((2, 1)), np.array([[0, 2, 2], [0, 1, 2]]), 4, "drew some twice"),
     ],
 )
 def test_mistakes_are_named(values, arms, n, message):

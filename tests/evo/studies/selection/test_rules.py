@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_evidence import slow_interval
 
 import replay
 from evo.policies import Draws
 from evo.studies.selection import SELECTORS, BaseSelector, Terms, find_selector, neighbours
-from evo.studies.selection.confidence import ConfidenceSequence, log_evidence
-from evo.studies.selection.race import ENDS, LoggedSamples, Races, race, rewards_of
+from evo.studies.selection.confidence import log_evidence
+from evo.studies.selection.race import ENDS, LoggedSamples, Races, race
 from evo.studies.selection.rules import ArmElimination
 
 NEEDS = {"threshold": {"threshold": -math.inf}}
@@ -201,60 +202,6 @@ def test_halving_halves() -> None:
     assert (found.survivors.sum(axis=1) == 1).all()
 
 
-def slow_interval(x: list[float], alpha: float) -> tuple[float, float]:
-    """Waudby-Smith & Ramdas, theorem 2, sample by sample: bets know the past alone."""
-    low, high, bets, staked, paid = 0.0, 1.0, 0.0, 0.0, 0.0
-    cost = math.log(2 / alpha)
-    for t in range(1, len(x) + 1):
-        means = [(0.5 + sum(x[:k])) / (k + 1) for k in range(t + 1)]
-        deviations = [(x[k - 1] - means[k]) ** 2 for k in range(1, t)]
-        variance = (0.25 + sum(deviations)) / t
-        bet = min(0.75, math.sqrt(2 * cost / (variance * t * math.log(t + 1))))
-        bets += bet
-        staked += bet * x[t - 1]
-        paid += (x[t - 1] - means[t - 1]) ** 2 * (-math.log(1 - bet) - bet)
-        half = (cost + paid) / bets
-        low, high = max(low, staked / bets - half), min(high, staked / bets + half)
-    return low, high
-
-
-def slow_evidence(difference: list[float], margin: float) -> float:
-    """The same paper, section 4: capital by bets on the sign, each from the past alone."""
-    won = most = 0.0
-    past: list[float] = []
-    for each in difference:
-        d = each + margin
-        if past:
-            mean = sum(past) / (len(past) + 1)
-            spread, total = 0.25, 0.0
-            for k, value in enumerate(past, start=1):
-                total += value
-                spread += (value - total / (k + 1)) ** 2
-            variance = spread / (len(past) + 1)
-            won += math.log1p(min(0.75, max(0.0, mean / (variance + mean**2))) * d)
-            most = max(most, won)
-        past.append(d)
-    return most
-
-
-@given(st.data())
-def test_evidence_is_that_of_the_paper_whatever_the_batches(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 30))
-    x = np.array(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
-    cut, alpha = data.draw(st.integers(0, size)), data.draw(st.sampled_from([0.05, 0.3]))
-    parts, row = ConfidenceSequence(2, alpha), np.array([1])
-    for part in (x[:cut], x[cut:]):
-        if part.size:
-            padded = np.append(part, 0.3)[None]
-            parts.add(row, padded, np.arange(part.size + 1)[None] < part.size)
-    assert (parts.lower[1], parts.upper[1]) == pytest.approx(slow_interval([*x], alpha), abs=1e-9)
-    assert (parts.lower[0], parts.upper[0]) == (0.0, 1.0)
-    margin = data.draw(st.sampled_from([0.0, 0.1]))
-    padded = np.append(2 * x - 1, 0.9)[None]
-    found = log_evidence(padded, np.array([size]), margin=margin)
-    assert found[0] == pytest.approx(slow_evidence([*(2 * x - 1)], margin), abs=1e-9)
-
-
 @pytest.mark.parametrize("arms", [2, 3, 9, 30])
 @pytest.mark.parametrize("delta", [0.05, 0.2])
 def test_delta_is_shared_among_rivals_and_among_arms(arms: int, delta: float) -> None:
@@ -305,12 +252,6 @@ def test_any_outcomes_on_any_scale_give_the_same_choice(
     assert one.samples.tolist() == other.samples.tolist()
     assert one.failures.tolist() == other.failures.tolist()
     assert other.lower == pytest.approx(a * one.lower + b)
-
-
-def test_a_failure_counts_as_the_lower_bound_unless_told_otherwise() -> None:
-    outcomes, terms = np.array([np.nan, 0.5, 3.0]), Terms(size=3, low=-1.0, high=2.0)
-    assert rewards_of(outcomes, terms).tolist() == [-1.0, 0.5, 2.0]
-    assert rewards_of(outcomes, terms, 0.25).tolist() == [0.25, 0.5, 2.0]
 
 
 def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None:

@@ -5,47 +5,10 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sweep_spaces import WIDE, inside
 
 from evo.studies.sweep.fields import known_fields
-from evo.studies.sweep.space import Space, SpaceError, parse_space
-from evo.studies.sweep.strategies import STRATEGIES, Trial, build_strategy
-
-WIDE = {
-    "model": ["a", "b"],
-    "sampling.temperature": {"min": 0.2, "max": 1.0, "step": 0.2},
-    "max_tokens": {"min": 512, "max": 8192, "log": True},
-    "top_p": {"values": [0.9, 0.95, 1.0], "when": {"model": "b"}},
-    "children": {"min": 2, "max": 9},
-}
-
-
-def value_of(values):
-    return values["sampling.temperature"] + 0.1 * (values["model"] == "b")
-
-
-def play(name, space, *, trials=40, seed=0, value=value_of, **options):
-    """All trials of a strategy, told what `value` says."""
-    strategy = build_strategy(name, options, space, seed=seed, trials=trials)
-    history = []
-    while batch := strategy.propose(history):
-        history += [Trial(values, value(values)) for values in batch]
-    return history
-
-
-def inside(space: Space, values) -> bool:
-    for dimension in space.dimensions:
-        asked = dimension.is_asked(values)
-        if asked != (dimension.name in values):
-            return False
-        if not asked:
-            continue
-        value = values[dimension.name]
-        if dimension.values is not None and value not in dimension.values:
-            return False
-        if dimension.values is None and not dimension.low <= value <= dimension.high:
-            return False
-    return True
-
+from evo.studies.sweep.space import SpaceError, parse_space
 
 numbers = st.floats(0.01, 1.0).map(lambda x: round(x, 3))
 dimension = st.one_of(
@@ -163,68 +126,6 @@ def test_a_grid_of_a_range_without_a_step_says_what_takes_one() -> None:
     assert {"model", "task", "generations", "sampling.top_p", "limits.seconds"} <= {*known_fields()}
 
 
-@pytest.mark.parametrize("name", ["random", "guided", "bayesian"])
-def test_trials_stay_inside_and_are_as_many_as_asked_for(name) -> None:
-    space = parse_space(WIDE)
-    history = play(name, space, trials=30)
-    assert len(history) == 30
-    assert all(inside(space, trial.values) for trial in history)
-    assert history == play(name, space, trials=30)
-    assert history != play(name, space, trials=30, seed=1)
-
-
-def test_guided_begins_like_random_and_without_history_is_random() -> None:
-    space = parse_space(WIDE)
-    at_random = play("random", space, trials=40)
-    guided = play("guided", space, trials=40, explore_ratio=0.3)
-    assert guided[:12] == at_random[:12]
-    assert guided[12:] != at_random[12:]
-    nothing_works = play("guided", space, trials=40, value=lambda values: None)
-    assert [trial.values for trial in nothing_works] == [trial.values for trial in at_random]
-    one = play("guided", space, trials=3, explore_ratio=0.0)
-    assert one[0] == at_random[0]
-
-
-def test_guided_changes_one_field_of_the_best() -> None:
-    space = parse_space({name: WIDE[name] for name in ("model", "children", "max_tokens")})
-    value = lambda values: float(values["children"])  # noqa: E731
-    history = play("guided", space, trials=30, top_k=2, value=value)
-    for first in range(9, 30, 2):
-        best = []
-        for trial in sorted(history[:first], key=lambda trial: -value(trial.values)):
-            if trial.values not in best:
-                best.append(trial.values)
-        for k, trial in enumerate(history[first : first + 2]):
-            parent = best[:2][(first + k - 9) % len(best[:2])]
-            assert sum(parent[name] != trial.values[name] for name in parent) <= 1
-    assert max(value(trial.values) for trial in history) == 9.0
-
-
-@pytest.mark.parametrize("name", [*STRATEGIES])
-def test_a_strategy_that_is_interrupted_goes_on_the_same(name) -> None:
-    listed = {"model": ["a", "b"], "sampling.temperature": [0.2, 0.4, 0.8], "children": [2, 4, 8]}
-    space = parse_space(listed if name == "grid" else WIDE)
-    trials = None if name == "grid" else 40
-    whole = play(name, space, trials=trials)
-    strategy = build_strategy(name, {}, space, seed=0, trials=trials)
-    first = strategy.propose([])
-    for cut in {len(first), min(len(whole), len(first) + 5 if name == "guided" else 24)}:
-        anew = build_strategy(name, {}, space, seed=0, trials=trials)
-        batch = anew.propose(whole[:cut])
-        assert batch == [trial.values for trial in whole[cut : cut + len(batch)]]
-
-
-def test_unknown_strategies_and_options_are_listed() -> None:
-    space = parse_space({"children": [1]})
-    with pytest.raises(ValueError, match="known: grid, random, guided, bayesian"):
-        build_strategy("gird", {}, space, seed=0, trials=None)
-    with pytest.raises(TypeError, match="known: explore_ratio, top_k"):
-        build_strategy("guided", {"topk": 3}, space, seed=0, trials=None)
-    with pytest.raises(ValueError, match="every combination"):
-        build_strategy("grid", {}, space, seed=0, trials=3)
-    assert build_strategy("random", {}, space, seed=0, trials=None).planned == 100
-
-
 @given(st.integers(0, 2**31))
 def test_moves_are_to_neighbours_or_within_a_fifth_of_the_range(key) -> None:
     draws = random.Random(key)
@@ -234,17 +135,6 @@ def test_moves_are_to_neighbours_or_within_a_fifth_of_the_range(key) -> None:
         value = dimension.draw(draws)
         moved = abs(dimension.move(value, draws) - value)
         assert moved == pytest.approx(0.25) if step else moved <= 0.4 + 1e-3
-
-
-@pytest.mark.parametrize("name", ["random", "guided", "bayesian"])
-@pytest.mark.parametrize(("a", "b"), [(0.01, 5.0), (100.0, -5.0), (1.0, 0.0)])
-def test_scale_and_sign_of_fitness_decide_nothing(name, a, b) -> None:
-    space = parse_space({n: WIDE[n] for n in ("model", "children", "max_tokens")})
-    proposed = [
-        [trial.values for trial in play(name, space, trials=30, value=value)]
-        for value in (lambda v: v["children"] / 8.0, lambda v: a * (v["children"] / 8.0) + b)
-    ]
-    assert proposed[0] == proposed[1]
 
 
 @pytest.mark.parametrize("log", [False, True])

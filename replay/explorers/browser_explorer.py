@@ -10,64 +10,41 @@ from __future__ import annotations
 
 import functools
 import html
-import io
 import json
 import secrets
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from replay.explorers.debounce import Debounce
-from replay.explorers.explorer_spec import Settings, SettingView
+from evo.logs.types import JsonObject
+from replay.explorers.explorer import Explorer
+from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.scripts import screen_class, script
-from replay.explorers.stored import show_live
-from replay.explorers.widgets import button, close_previous, close_tree, row, short
-from replay.plots.scripts import WIDE, encoded, picture_of, spoken, write_page
-from replay.plots.style import Theme
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from replay.explorers.widgets import row
+from replay.plots.scripts import WIDE, encoded, spoken
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrowserDrawing:
+class BrowserSpec(PictureSpec):
     """What the browser draws, as functions of settings.
 
     Attributes:
-        name: Begins the names of saved files.
         options: The values of each setting; None: any number.
-        view: From settings to a view, whose words and table are those of the picture. Raises
-            ValueError, with a sentence for the user, where there is none.
         pack: From settings to the bytes that `view.js` draws.
         same: Whether the bytes for one choice serve for another.
-        figure: From a view and a theme to the figure for paper.
-        adjust: From the name of the setting that was changed, and settings, to settings that fit
-            together.
-        slow: Computes, beside the page, what the bytes lack; returns whether that was anything.
-        code: From settings to the call that gives the picture as a figure.
         lists: Settings that hold any number of their values.
-        theme: Inks of a saved page.
     """
 
-    name: str
     options: Mapping[str, Sequence[Any] | None]
-    view: Callable[[Settings], SettingView]
     pack: Callable[[Settings], bytes]
     same: Callable[[Settings, Settings], bool]
-    figure: Callable[[SettingView, Theme], Figure]
-    adjust: Callable[[str, Settings], Settings]
-    slow: Callable[[Settings], bool]
-    code: Callable[[Settings], str]
     lists: Sequence[str] = ()
-    theme: Theme = "neutral"
 
 
 class Setting:
     """One setting of an explorer: its `value` can be read, set and observed."""
 
-    def __init__(self, explorer: Drawn, name: str, options: Sequence[Any] | None) -> None:
+    def __init__(self, explorer: BrowserExplorer, name: str, options: Sequence[Any] | None) -> None:
         self._explorer, self._name = explorer, name
         self.options = None if options is None else tuple(options)
 
@@ -115,14 +92,11 @@ def _screen() -> Any:
     return made
 
 
-class Drawn:
+class BrowserExplorer(Explorer):
     """An explorer that the browser draws.
 
-    The last expression of a cell shows it. `close` frees the widgets; running the cell again does
-    that by itself.
-
     Args:
-        drawing: What it is about.
+        spec: What it is about.
         help: A sentence or two over it.
         begins: Every setting.
 
@@ -130,37 +104,30 @@ class Drawn:
         ValueError: There is nothing to show for the settings.
 
     Attributes:
-        widget: The whole as one widget.
         screen: The widget of the picture, with a trait for each setting.
-        controls: The settings by name.
     """
 
-    def __init__(self, drawing: BrowserDrawing, *, help: str, begins: Settings) -> None:  # noqa: A002
+    _spec: BrowserSpec
+
+    def __init__(self, spec: BrowserSpec, *, help: str, begins: Settings) -> None:  # noqa: A002
         import ipywidgets
 
-        close_previous(self)
-        self._drawing = drawing
-        self._lock = threading.RLock()
-        self._debounce = Debounce(self._lock, self._at_rest)
+        super().__init__(spec)
         self._taking = False
-        self.controls = {
-            name: Setting(self, name, known) for name, known in drawing.options.items()
-        }
+        self.controls = {name: Setting(self, name, known) for name, known in spec.options.items()}
         for name, value in begins.items():
             self._check(name, value)
-        drawing.view(begins)
-        self._names = list(drawing.options)
+        spec.view(begins, False)
+        self._names = list(spec.options)
         self._packed_for = dict(begins)
-        self._still = secrets.token_hex(6)
-        self.screen = _screen()(data=drawing.pack(begins), still=self._still, **begins)
+        self.screen = _screen()(data=spec.pack(begins), still=self._stored_as, **begins)
         self.screen.observe(self._changed, names=self._names)
         self.screen.on_msg(lambda widget, content, buffers: self._receive(content))
-        self._status = ipywidgets.HTML()
         self.widget = ipywidgets.VBox(
             [
                 ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}</div>"),
                 self.screen,
-                row([*map(self._save_button, ("png", "svg", "html", "csv")), self._status]),
+                row([*self._save_buttons(), self._status]),
             ],
             layout={"max_width": "100%"},
         )
@@ -175,58 +142,9 @@ class Drawn:
     def words(self) -> str:
         """Describes the picture in sentences."""
         try:
-            return self._drawing.view(self.settings).words
+            return self._spec.view(self.settings, False).words
         except ValueError as error:
             return str(error)
-
-    @property
-    def code(self) -> str:
-        """The call that gives the picture as a figure."""
-        return self._drawing.code(self.settings)
-
-    @property
-    def png(self) -> bytes:
-        """The picture for paper, as a PNG."""
-        stream = io.BytesIO()
-        notes = {"Description": self.words, "Source": self.code}
-        self.figure().savefig(stream, format="png", dpi=100, metadata=notes)
-        return stream.getvalue()
-
-    def _small(self) -> bytes:
-        """The same in few colours, for pages."""
-        return picture_of(self.figure())
-
-    def figure(self, theme: Theme = "light") -> Figure:
-        """Draw the picture in full, for paper.
-
-        Args:
-            theme: See `replay.plots.style`.
-
-        Raises:
-            ValueError: There is nothing to show for these settings.
-        """
-        with self._lock:
-            self._drawing.slow(self.settings)
-            return self._drawing.figure(self._drawing.view(self.settings), theme)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the picture (.png, .svg, .pdf; .html answers to the mouse) or its numbers (.csv).
-
-        Raises:
-            ValueError: The name ends in anything else.
-        """
-        from replay.plots.output import save
-
-        path = Path(path)
-        if path.suffix.lower() == ".csv":
-            with self._lock:
-                self.settle()
-                self._drawing.view(self.settings).table().to_csv(path, index=False)
-        elif path.suffix.lower() == ".html":
-            write_page(path, self._drawing.name, self._drawing.theme, self.page(alone=True))
-        else:
-            save(self.figure(), path)
-        return path
 
     def page(self, *, alone: bool = False) -> str:
         """The picture as HTML without a server or a network: scripts, where run, make it move.
@@ -243,12 +161,12 @@ class Drawn:
         name = f"replay-{secrets.token_hex(6)}"
         mount = "addressed" if alone else "mount"
         return (
-            f'<div id="{name}" data-replay-still="{self._still}">'
+            f'<div id="{name}" data-replay-still="{self._stored_as}">'
             f'<img style="max-width:100%" src="data:image/png;base64,{image}" '
             f'alt="">{spoken(self.words)}</div>\n<script type="module">\n'
             "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
             f'const still = document.getElementById("{name}");\n'
-            f'if (window.replayLive?.has("{self._still}")) still.style.display = "none";\n'
+            f'if (window.replayLive?.has("{self._stored_as}")) still.style.display = "none";\n'
             "else if (still) {\n"
             f'  const code = new Blob([bytes("{code}")], {{ type: "text/javascript" }});\n'
             f"  const {{ {mount}: mount }} = await import(URL.createObjectURL(code));\n"
@@ -261,7 +179,8 @@ class Drawn:
         """Compute and send now what comes later by itself."""
         with self._lock:
             self._debounce.cancel()
-            self._send(self._drawing.slow(self.settings))
+            if self._spec.slow(self.settings):
+                self._send()
 
     def choose(self, **settings: Any) -> None:
         """Change several settings at once."""
@@ -275,21 +194,14 @@ class Drawn:
         """Change one setting, and those that go with it."""
         with self._lock:
             self._check(name, value)
-            self._take(self._drawing.adjust(name, {**self.settings, name: value}))
-
-    def close(self) -> None:
-        """Free the widgets and the numbers; IPython's `Out` may keep the rest."""
-        with self._lock:
-            self._debounce.cancel()
-            close_tree(self.widget)
-            self.__dict__.pop("_drawing", None)
+            self._take(self._spec.adjust(name, {**self.settings, name: value}))
 
     def _check(self, name: str, value: Any) -> None:
         """Refuse a setting or a value that does not exist."""
         if name not in self.controls:
             raise ValueError(f"expected settings among {', '.join(self.controls)}, got {name!r}")
         known = self.controls[name].options
-        if name in self._drawing.lists:
+        if name in self._spec.lists:
             if not isinstance(value, list | tuple):
                 raise ValueError(f"{name}: expected a list, got {value!r}")
             if missing := [each for each in value if each not in (known or ())]:
@@ -305,9 +217,9 @@ class Drawn:
         self._taking = True
         try:
             with self.screen.hold_sync():
-                if not self._drawing.same(self._packed_for, settings):
+                if not self._spec.same(self._packed_for, settings):
                     self._packed_for = dict(settings)
-                    self.screen.data = self._drawing.pack(settings)
+                    self.screen.data = self._spec.pack(settings)
                 for name, value in settings.items():
                     setattr(self.screen, name, value)
         finally:
@@ -317,17 +229,17 @@ class Drawn:
     def _changed(self, change: Any) -> None:
         """Somebody moved something on the page, whose settings fit together already."""
         with self._lock:
-            if self._taking or "_drawing" not in self.__dict__:
+            if self._taking or not self._is_open:
                 return
-            if self._drawing.same(self._packed_for, self.settings):
+            if self._spec.same(self._packed_for, self.settings):
                 self._debounce.soon()
             else:  # another task or model
-                self._take(self._drawing.adjust(change["name"], self.settings))
+                self._take(self._spec.adjust(change["name"], self.settings))
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         """The page shows the picture: what takes longer may begin."""
         with self._lock:
-            if message.get("kind") == "mounted" and "_drawing" in self.__dict__:
+            if message.get("kind") == "mounted" and self._is_open:
                 self._debounce.soon()
 
     def _at_rest(self, still: Callable[[], bool]) -> None:
@@ -335,40 +247,19 @@ class Drawn:
         with self._lock:
             if not still():
                 return
-            drawing, settings = self._drawing, self.settings
-        news = drawing.slow(settings)
+            spec, settings = self._spec, self.settings
+        news = spec.slow(settings)
         with self._lock:
-            if still():
-                self._send(news)
+            if news and still():
+                self._send()
 
-    def _send(self, news: bool) -> None:
-        """Send the numbers again if there are new ones."""
-        if news:
-            self._packed_for = self.settings
-            self.screen.data = self._drawing.pack(self.settings)
+    def _send(self) -> None:
+        """Send the numbers again."""
+        self._packed_for = self.settings
+        self.screen.data = self._spec.pack(self.settings)
 
-    def _save_button(self, suffix: str) -> Any:
-        what = {"html": "page", "csv": "numbers"}.get(suffix, "picture")
-        return button(
-            f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
-            functools.partial(self._save_clicked, suffix),
-        )  # fmt: skip
+    def _still(self) -> str:
+        return self.page(alone=True)
 
-    def _save_clicked(self, suffix: str) -> None:
-        stem = "-".join(
-            [self._drawing.name, *(short(each) for each in self.settings.values() if each != [])]
-        )
-        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
-        self._status.value = f"<span role='status'>{html.escape(f'saved {path}')}</span>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """The live widget, and the picture for where no kernel runs."""
-        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-        return live | self._stored()
-
-    def _stored(self) -> dict[str, Any]:
-        """What a saved notebook shows."""
+    def _stored(self) -> JsonObject:
         return {"text/html": self.page(), "text/plain": self.words}
-
-    def _ipython_display_(self) -> None:
-        show_live(self.widget, self._stored)

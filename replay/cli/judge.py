@@ -1,0 +1,95 @@
+"""The command `replay judge`: one question about two sides, asked alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from evo.cli.options import Count, Flag, Number, Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evo.logs.types import Fields
+
+
+def judge(
+    a: Annotated[str, Parameter(name="A")],
+    b: Annotated[str, Parameter(name="B")],
+    logs: Annotated[list[str] | None, Parameter(name="LOGS", negative=())] = None,
+    *,
+    margin: Number = None,
+    calls: Count = None,
+    arms: Count = None,
+    sequential: Flag = False,
+    seed: Seed | None = None,
+) -> int:
+    """Judges one question: is A better than B? Its p belongs to this question alone.
+
+    Args:
+        a: One side: values of columns such as search=greedy,children=4; a policy; or, without LOGS,
+            the logs of one side: a file, a folder or a pattern.
+        b: The other side, likewise.
+        logs: Logs, folders or glob patterns in which the sides are.
+        margin: Largest difference in fitness that counts as none; fix it before you look.
+        calls: Budget at which runs are compared; by default the most that all have.
+        arms: K of policies; by default a fifth of the runs, at least 2.
+        sequential: Follow the evidence run by run: valid however often it is asked.
+        seed: Of all draws; 0 by default.
+    """
+    from replay.claims.judging import judge as judged
+    from replay.importers.anything import load
+
+    one: str | Fields
+    other: str | Fields
+    if logs:
+        frame = load(*logs)
+        one, other = (_side(text, frame) for text in (a, b))
+    else:
+        frame = _of_logs(a, b)
+        one, other = {"logs": a}, {"logs": b}
+    found = judged(
+        frame, one, other, margin, calls=calls, arms=arms, sequential=sequential, seed=seed or 0
+    )
+    print(found)
+    return 0
+
+
+def _side(text: str, frame: pd.DataFrame) -> str | Fields:
+    """A policy, or the values of columns, of the type that the column has."""
+    if "=" not in text:
+        return text
+    side: dict[str, object] = {}
+    for part in text.split(","):
+        column, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"expected COLUMN=VALUE[,COLUMN=VALUE...], got {text!r}")
+        side[column] = value
+        if column in frame and frame[column].dtype.kind in "if":
+            try:
+                number = float(value)
+            except ValueError:
+                raise ValueError(f"{column}: expected a number, got {value!r}") from None
+            side[column] = int(number) if number.is_integer() else number
+    return side
+
+
+def _of_logs(a: str, b: str) -> pd.DataFrame:
+    """The runs of two sets of logs, told apart by a column of their names."""
+    import pandas as pd
+
+    from replay.importers.anything import load
+
+    if a == b or any("=" in text and not Path(text).exists() for text in (a, b)):
+        raise ValueError(
+            "expected two different sets of logs, or LOGS after the two sides, such as "
+            f"`replay judge search=greedy search=population logs/local`, got {a!r} and {b!r}"
+        )
+    parts = [load(text).assign(logs=text) for text in (a, b)]
+    if shared := {*parts[0]["source"]} & {*parts[1]["source"]}:
+        raise ValueError(f"expected different runs on the two sides, got {min(shared)} on both")
+    for number, part in enumerate(parts):
+        part["run"] = part["run"].astype(str) + f" ({number})"
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,163 @@
+"""The controls that a page saved as HTML has, too: it holds a chart for each of their settings."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal
+
+from replay.explorers.explorer_spec import ExplorerSpec, Settings
+from replay.plots.chart import Chart, pack
+
+if TYPE_CHECKING:
+    from ipywidgets import Widget
+
+    from evo.logs.types import JsonObject
+
+MOST_VIEWS, MOST_BYTES = 128, 3_000_000
+"""Charts of a page, and bytes of all of them together."""
+
+MOST_STEPS, FEWEST_STEPS = 64, 8
+"""Values of a slider of a page at most, and what is left of them where there is little room."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A control of a page.
+
+    Attributes:
+        name: Its setting.
+        label: What stands beside it.
+        kind: How it looks.
+        values: What can be chosen.
+        texts: How that is written.
+        at: The number of the value to begin with.
+    """
+
+    name: str
+    label: str
+    kind: Literal["list", "slider", "box"]
+    values: Sequence[Any]
+    texts: Sequence[str]
+    at: int
+
+    def thinned(self) -> Carried | None:
+        """A slider with half of its steps, the first among them; None: it cannot do with fewer."""
+        if self.kind != "slider" or len(self.values) < 2 * FEWEST_STEPS:
+            return None
+        kept = sorted({*range(0, len(self.values), 2), self.at})
+        values, texts = [self.values[k] for k in kept], [self.texts[k] for k in kept]
+        return replace(self, values=values, texts=texts, at=kept.index(self.at))
+
+
+def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -> JsonObject | None:
+    """The charts for all settings of the controls that a page carries; None: it carries none.
+
+    Where there would be too many, sliders have fewer steps, and after that the controls with most
+    values are left out; `note` says which.
+
+    Args:
+        spec: What the explorer shows; `spec.carried` names the controls.
+        controls: The widgets by setting.
+        now: Every setting.
+
+    Returns:
+        What `book` of `chart.js` reads.
+    """
+    hidden, left_out = spec.hidden(now), list[str]()
+    found = [
+        made
+        for name in spec.carried
+        if name not in hidden and (made := carried(name, controls[name], spec, now)) is not None
+    ]
+    while found:
+        if prod(len(each.values) for each in found) <= MOST_VIEWS:
+            pages, which = _pages(spec, found, now)
+            if sum(map(len, pages)) <= MOST_BYTES:
+                note = (
+                    f"This page has no room for other values of {' and '.join(left_out)}."
+                    if left_out
+                    else ""
+                )
+                return {
+                    "controls": [
+                        {"label": e.label, "kind": e.kind, "texts": list(e.texts), "at": e.at}
+                        for e in found
+                    ],
+                    "pages": [json.loads(page) for page in pages],
+                    "which": which,
+                    "note": note,
+                }
+        longest = max(range(len(found)), key=lambda k: len(found[k].values))
+        fewer = found[longest].thinned()
+        if fewer is None:
+            left_out.append(found.pop(longest).label)
+        else:
+            found[longest] = fewer
+    return None
+
+
+def carried(name: str, control: Widget, spec: ExplorerSpec, now: Settings) -> Carried | None:
+    """A control of a page; None: there is nothing to choose, or no list of it."""
+    kind: Literal["list", "slider", "box"] = "list"
+    options, value = getattr(control, "options", None), now[name]
+    bounds: list[Any] = [getattr(control, end, None) for end in ("min", "max", "step")]
+    pairs: list[tuple[str, Any]]
+    if name in spec.scrubs:
+        kind, pairs = "slider", [(f"{each:g}", each) for each in spec.scrubs[name](now)]
+    elif isinstance(value, bool) and options is None:
+        kind, pairs = "box", [("no", False), ("yes", True)]
+    elif options is not None:
+        kind = "slider" if type(control).__name__ == "SelectionSlider" else "list"
+        pairs = _labelled(options)
+    elif isinstance(value, int | float) and all(isinstance(e, int | float) for e in bounds):
+        kind, pairs = "slider", _steps(*bounds)
+    else:
+        return None
+    values = [each for _, each in pairs]
+    if value not in values or len(values) < 2:
+        return None
+    label = control.description or name
+    return Carried(name, label, kind, values, [text for text, _ in pairs], values.index(value))
+
+
+def _labelled(options: Any) -> list[tuple[str, Any]]:
+    """What can be chosen, with its texts: given as a dict, as such pairs, or without texts."""
+    if isinstance(options, Mapping):
+        return [(str(label), value) for label, value in options.items()]
+    listed = list(options)
+    if all(isinstance(each, tuple) and len(each) == 2 for each in listed):
+        return [(str(label), value) for label, value in listed]
+    return [(str(each), each) for each in listed]
+
+
+def _steps(low: float, high: float, step: float) -> list[tuple[str, Any]]:
+    """The values of a slider over numbers, at most so many."""
+    count = int((high - low) / step + 1e-9) + 1 if step else 1
+    skip = -(-count // MOST_STEPS)
+    whole = all(isinstance(each, int) for each in (low, step))
+    values = [low + k * step for k in range(0, count, skip)]
+    if not whole:
+        values = [float(f"{each:.12g}") for each in values]
+    return [(f"{each:g}", each) for each in values]
+
+
+def _pages(
+    spec: ExplorerSpec, found: Sequence[Carried], now: Settings
+) -> tuple[list[bytes], list[int]]:
+    """Each chart once, packed with its words, and the number of that of each choice."""
+    numbers: dict[bytes, int] = {}
+    which = []
+    for values in itertools.product(*(each.values for each in found)):
+        chosen = {each.name: value for each, value in zip(found, values, strict=True)}
+        try:
+            view = spec.view(spec.adjust("", {**now, **chosen}), False)
+            chart, words = spec.chart_of(view), view.words
+        except ValueError as error:
+            chart, words = Chart(message=str(error)), str(error)
+        page = b'{"label":' + json.dumps(words).encode() + b"," + pack(chart)[1:]
+        which.append(numbers.setdefault(page, len(numbers)))
+    return list(numbers), which

@@ -1,0 +1,75 @@
+"""Explorers saved as HTML, opened from the disk and used without a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import lab
+from synthetic_runs import chain_runs
+
+from replay.explorers import explore_budget, explore_panel
+from replay.plots import Chart
+from replay.plots.marks import Line
+from replay.plots.panel import Axis, Panel
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def page(chromium: str) -> Iterator[Any]:
+    with lab.browser(width=1000, height=800) as (opened, errors):
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        yield opened
+        assert errors == []
+        assert {url.partition(":")[0] for url in asked} <= {"file", "blob", "data"}
+
+
+def best_of(frame: Any, *, last: int = 2, named: bool = False) -> Chart:
+    """The best fitness of one run."""
+    rows = frame[frame["seed"] == 0].head(last + 1)
+    line = Line(x=rows["generation"], y=rows["best_fitness"], label="best" if named else "")
+    return Chart(panels=[Panel(title=f"to {last}, {named}", marks=[line], x=Axis(), y=Axis())])
+
+
+@pytest.fixture
+def panel(page: Any, tmp_path: Path) -> Any:
+    frame, _ = chain_runs(sizes=(2,), budget=8, seeds=range(6))
+    made = explore_panel(frame, best_of, last=2)
+    page.goto(made.save(tmp_path / "panel.html").as_uri())
+    made.close()
+    page.wait_for_selector(".replay-book")
+    return page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_saved_panel_is_moved_by_its_controls(panel: Any, theme: str) -> None:
+    panel.emulate_media(color_scheme=theme)
+    status = panel.locator("div[role=status][aria-live]")
+    lab.expect(status).to_contain_text("to 2, False")
+    slider = panel.get_by_role("slider", name="last")
+    slider.focus()
+    panel.keyboard.press("ArrowRight")
+    lab.expect(status).to_contain_text("to 3, False")
+    lab.expect(panel.locator(".replay-chart")).to_contain_text("to 3, False")
+    assert slider.get_attribute("aria-valuetext") == "3"
+    panel.get_by_role("checkbox", name="named").check()
+    lab.expect(status).to_contain_text("to 3, True")
+    assert lab.faults(panel) == []
+    assert lab.small(panel) == []
+
+
+def test_a_map_of_one_row_has_its_label_whole(page: Any, tmp_path: Path) -> None:
+    frame, children = chain_runs(budget=16, sizes=(4,))
+    made = explore_budget(frame, child_table=children, tau=0.6)
+    page.goto(made.save(tmp_path / "budget.html").as_uri())
+    made.close()
+    label = page.locator("text", has_text="children N")
+    box = label.bounding_box()
+    picture = page.locator("svg", has=label).bounding_box()
+    assert box["height"] > 40
+    assert picture["y"] <= box["y"]
+    assert box["y"] + box["height"] <= picture["y"] + picture["height"]

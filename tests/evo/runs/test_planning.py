@@ -1,0 +1,255 @@
+"""What the next children are asked for: the search's plan, checked and made into prompts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from evo_runs import QUIET
+from samples import sample_child
+
+import evo
+from evo.keyed import KeyedStream
+from evo.logs.journal import LogError
+from evo.logs.records import Evaluation, Generation, Header, Initial, Plan, Planned, SearchRecord
+from evo.models.client import prompt_hash
+from evo.runs.configuration import make_header
+from evo.runs.planning import Planner, replies_under
+from evo.runs.state import State
+from evo.searches import SEARCHES, Member, Request
+from evo.searches.base import Place
+
+HALF: tuple[float | None, ...] = (0.5, None, 0.25)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Asks for what it is told to."""
+
+    parents: tuple[Any, ...] = ((0, 0),)
+    operator: str = "rewrite"
+    short: int = 0
+
+    name = "fixed"
+
+    def start(self, initial: Member, min_improvement: float) -> None:
+        return None
+
+    def plan(self, state: None, children: int, rng: KeyedStream) -> list[Request]:
+        return [Request(self.parents, self.operator)] * (children - self.short)
+
+    def fold(self, state: None, generation: Sequence[Member]) -> None:
+        return None
+
+
+def header_of(search: Any = "greedy", **options: Any) -> Header:
+    return make_header("mmd", children=3, search=search, **options)
+
+
+def state_after(
+    header: Header, *rows: Sequence[float | None], kept_out: Place | None = None
+) -> State:
+    """Returns the state after some generations of these fitnesses."""
+    state = State(header)
+    state.take(Initial(evaluation=Evaluation(status="ok", fitness=0.125)))
+    best, place = 0.125, (0, 0)
+    for number, row in enumerate(rows, start=1):
+        for index, value in enumerate(row):
+            child = sample_child(number, index, value)
+            if (number, index) == kept_out:
+                child = msgspec.structs.replace(child, kept_out="same_output: as before")
+            elif value is not None and value > best:
+                best, place = value, (number, index)
+            state.take(child)
+        line = Generation(
+            generation=number, best_fitness=best, best=place, improved=True, seconds=0.0
+        )
+        state.take(line)
+    return state
+
+
+def test_greedy_asks_every_child_to_rewrite_the_best_program() -> None:
+    prompts = Planner()(state_after(header_of(), HALF))
+    assert [each.place for each in prompts] == [(2, 0), (2, 1), (2, 2)]
+    assert {each.planned for each in prompts} == {Planned(parents=((1, 0),))}
+    assert {each.program for each in prompts} == {"program 1 0"}
+    assert {each.hash for each in prompts} == {prompt_hash(prompts[0].messages)}
+    assert "program 1 0" in prompts[0].messages[1]["content"]
+    assert "0.500000" in prompts[0].messages[1]["content"]
+
+
+def test_the_initial_program_may_be_rewritten_even_where_it_failed() -> None:
+    state = State(header_of())
+    state.take(Initial(evaluation=Evaluation(status="error", error="no")))
+    assert {each.planned.parents for each in Planner()(state)} == {((0, 0),)}
+    assert "none yet" in Planner()(state)[0].messages[1]["content"]
+
+
+def test_an_initial_program_that_failed_may_still_be_asked_for_once_another_is_the_best() -> None:
+    state = State(header_of(Fixed()))
+    state.take(Initial(evaluation=Evaluation(status="error", error="no")))
+    state.take(sample_child(1, 0, 0.5))
+    state.take(Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=0.0))
+    assert state.best.place == (1, 0)
+    assert {each.planned.parents for each in Planner()(state)} == {((0, 0),)}
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (Fixed(short=1), "search 'fixed': expected a request for each of 3 children, got 2"),
+        (Fixed(short=-1), "expected a request for each of 3 children, got 4"),
+        (Fixed(operator="invent"), "search 'fixed': unknown operator 'invent', expected one of"),
+        (Fixed(parents=()), "search 'fixed': expected a parent for each request, got none"),
+        (Fixed(parents=((1, 1),)), r"expected parents that are ok programs .*, got \(1, 1\)"),
+        (Fixed(parents=((1, 3),)), r"expected parents that are ok programs .*, got \(1, 3\)"),
+        (Fixed(parents=((2, 0),)), r"expected parents that are ok programs .*, got \(2, 0\)"),
+        (Fixed(parents=((0, 0), (1, 1)), operator="cross"), r"got \(1, 1\)"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(search: Fixed, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Planner()(state_after(header_of(search), HALF))
+
+
+def test_a_program_that_was_kept_out_is_no_parent() -> None:
+    planner, search = Planner(), Fixed(parents=((1, 2),))
+    assert planner(state_after(header_of(search), HALF))[0].program == "program 1 2"
+    with pytest.raises(ValueError, match=r"got \(1, 2\)"):
+        planner(state_after(header_of(search), HALF, kept_out=(1, 2)))
+
+
+def test_a_plan_that_is_logged_is_kept_to_and_a_difference_is_said_while_the_run_goes_on() -> None:
+    header = header_of()
+    same = Plan(generation=2, requests=(Planned(parents=((1, 0),)),) * 3)
+    other = Plan(generation=2, requests=(Planned(parents=((1, 2),)),) * 3)
+    state = state_after(header, HALF)
+    for played in (True, False):
+        planner = Planner("a.jsonl", {2: same}, played=played)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert planner(state)[0].program == "program 1 0"
+        assert planner.differing == []
+    played = Planner("a.jsonl", {2: other}, played=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert played(state)[0].program == "program 1 2"
+    assert played.differing == [2]
+    live = Planner("a.jsonl")
+    state.take(other)  # as it stood in the log when a session began
+    with pytest.warns(UserWarning, match="a.jsonl: generation 2 goes on as it was planned"):
+        assert live(state)[0].program == "program 1 2"
+    assert live.differing == [2]
+
+
+def test_where_the_search_is_not_known_a_log_that_is_played_needs_its_plan() -> None:
+    header = msgspec.structs.replace(header_of(), search=SearchRecord(name="somebodys"))
+    state, logged = (
+        state_after(header, HALF),
+        Plan(generation=2, requests=(Planned(parents=((1, 2),)),) * 3),
+    )
+    with pytest.raises(ValueError, match="somebodys"):
+        Planner(logged={2: logged})(state)
+    planner = Planner(logged={2: logged}, played=True)
+    assert {each.program for each in planner(state)} == {"program 1 2"}
+    assert planner.differing == []
+    with pytest.raises(LogError, match="no plan of generation 2 is logged"):
+        Planner(played=True)(state)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(1, [(1, 2)]), (2, [(0, 0), (1, 2)]), (9, [(0, 0), (1, 2)])]
+)
+def test_inspirations_are_the_best_others_from_worse_to_better(
+    count: int, shown: list[Place]
+) -> None:
+    prompts = Planner()(state_after(header_of(inspirations=count), HALF))
+    assert [*prompts[0].planned.inspirations] == shown
+    text = prompts[0].messages[1]["content"]
+    assert text.index("program 1 2") < text.index("program 1 0")
+    assert "program 1 1" not in text  # it failed
+
+
+def test_a_run_without_a_barrier_numbers_its_requests() -> None:
+    header = header_of(asynchronous=True)
+    state = State(header)
+    state.take(Initial(evaluation=Evaluation(status="ok", fitness=0.125)))
+    planner = Planner()
+    for number, place in ((0, (1, 0)), (2, (1, 2)), (3, (2, 0)), (7, (3, 1))):
+        plan = planner.request(state, number)
+        assert (plan.generation, plan.request, plan.after) == (place[0], number, 0)
+        assert plan.requests == (Planned(parents=((0, 0),)),)
+        prompt = planner.prompt(state, plan)
+        assert (prompt.place, prompt.request, prompt.after) == (place, number, 0)
+        assert prompt.hash == prompt_hash(prompt.messages)
+    state.take(msgspec.structs.replace(sample_child(1, 0, 0.5), request=0, after=0))
+    plan = planner.request(state, 1)
+    assert (plan.after, plan.requests[0].parents) == (1, ((1, 0),))
+
+
+def test_requests_of_a_played_log_are_followed_and_differences_are_noted_by_generation() -> None:
+    header = header_of(asynchronous=True)
+    state = State(header)
+    state.take(Initial(evaluation=Evaluation(status="ok", fitness=0.125)))
+    state.take(msgspec.structs.replace(sample_child(1, 0, 0.5), request=0, after=0))
+    old = Plan(generation=2, requests=(Planned(parents=((0, 0),)),), request=4, after=1)
+    planner = Planner(played=True, requests={4: old})
+    assert planner.request(state, 4).requests == old.requests
+    assert planner.differing == [2]
+    assert planner.request(state, 5).requests[0].parents == ((1, 0),)
+    assert planner.differing == [2]
+    unknown = State(msgspec.structs.replace(header, search=SearchRecord(name="somebodys")))
+    unknown.take(Initial(evaluation=Evaluation(status="ok", fitness=0.125)))
+    planner = Planner(played=True, requests={4: old})
+    assert planner.request(unknown, 4).requests == old.requests
+    assert planner.differing == []
+    with pytest.raises(LogError, match="no plan of request 5 is logged"):
+        planner.request(unknown, 5)
+
+
+def test_without_a_text_or_a_model_that_is_asked_there_are_no_replies() -> None:
+    header = header_of()
+    state = state_after(header)
+    assert replies_under(state, header, [{"id": "a"}], "text") == {}
+    asked = make_header("wp", model="offline-2")
+    assert replies_under(State(asked), asked, [{"id": "a"}], None) == {}
+    assert replies_under(State(asked), asked, [{"id": "a"}], "text") == {}
+
+
+@dataclass(frozen=True)
+class Stubborn(evo.searches.BestOfN):
+    """Rewrites the initial program."""
+
+    name = "stubborn"
+
+
+class Mutating(Stubborn):
+    """The same class after a change, with which it plans otherwise."""
+
+    def plan(self, state: Any, children: int, rng: Any) -> list[Request]:
+        return [Request(((0, 0),), "mutate")] * children
+
+
+def differing(log: evo.Log) -> Sequence[int]:
+    with pytest.warns(UserWarning, match="the code of search 'stubborn'"):
+        return evo.rerun(log).differing_plans
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_plan_that_differs_is_counted_by_generation_and_without_a_barrier_too(
+    asynchronous: bool, tmp_path: Path
+) -> None:
+    SEARCHES["stubborn"] = Stubborn
+    try:
+        log = evo.run("mmd", search="stubborn", generations=2, children=2, log=tmp_path / "a.jsonl",
+                      asynchronous=asynchronous, **QUIET)  # fmt: skip
+        assert evo.rerun(log).differing_plans == ()
+        SEARCHES["stubborn"] = Mutating
+        assert differing(log) == (1, 2)
+    finally:
+        del SEARCHES["stubborn"]

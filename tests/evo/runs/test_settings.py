@@ -1,0 +1,148 @@
+"""Settings and goals: what is taken, what is refused, and when a run ends."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import sample_child, sample_header
+
+from evo.logs.records import Evaluation, Generation, Initial
+from evo.plugins import MistakenType
+from evo.runs.concurrency import find_preset
+from evo.runs.settings import MOST_CONCURRENT, MOST_SECONDS, Event, Goal, Settings
+from evo.runs.state import State
+
+
+@pytest.mark.parametrize(
+    ("name", "edges"),
+    [
+        ("max_concurrent", (1, MOST_CONCURRENT)),
+        ("texts_at_once", (1, MOST_CONCURRENT)),
+        ("workers", (1, 1000)),
+        ("retries", (0, 1000)),
+        ("requests_per_minute", (1, 10**9)),
+        ("tokens_per_minute", (1, 10**9)),
+    ],
+)
+def test_numbers_have_both_their_ends(name: str, edges: tuple[int, int]) -> None:
+    for edge in edges:
+        assert getattr(Settings(**{name: edge}), name) == edge
+    wrong = [edges[0] - 1, 1.5, *([edges[1] + 1] if edges[1] < 10**9 else [])]
+    for value in wrong:
+        with pytest.raises((ValueError, TypeError), match=name):
+            Settings(**{name: value})
+
+
+@pytest.mark.parametrize("seconds", [0, -1, MOST_SECONDS + 0.001, math.nan, math.inf])
+def test_an_attempt_is_waited_for_some_time_and_not_for_ever(seconds: float) -> None:
+    assert Settings(timeout=MOST_SECONDS).timeout == MOST_SECONDS
+    assert Settings(timeout=1e-3).timeout == 1e-3
+    with pytest.raises(ValueError, match="timeout: expected seconds above 0"):
+        Settings(timeout=seconds)
+
+
+def test_a_preset_fills_what_is_left_out_and_nothing_else() -> None:
+    preset = find_preset("conservative")
+    plain, filled = Settings(), Settings(preset="conservative")
+    assert (plain.max_concurrent, plain.requests_per_minute) == (20, None)
+    assert filled.max_concurrent == preset.max_concurrent != 20
+    assert filled.requests_per_minute == preset.requests_per_minute
+    own = Settings(preset="conservative", max_concurrent=3, requests_per_minute=7)
+    assert (own.max_concurrent, own.requests_per_minute) == (3, 7)
+
+
+def test_a_cache_is_where_it_was_when_it_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings(cache="replies.sqlite").cache == tmp_path / "replies.sqlite"
+    assert Settings(cache="redis://host:6379/0").cache == "redis://host:6379/0"
+    assert Settings().cache is None
+    with pytest.raises(ValueError, match="control: expected the address of a Redis server"):
+        Settings(control="replies.sqlite")
+
+
+def test_listeners_are_functions_and_on_event_is_the_last_of_them() -> None:
+    assert Settings().all_listeners == ()
+    assert Settings(listeners=[print], on_event=repr).all_listeners == (print, repr)
+    wrong: Any
+    for wrong in (print, [print, "mlflow"], 3):
+        with pytest.raises(MistakenType, match="listeners: expected a list of functions"):
+            Settings(listeners=wrong)
+    with pytest.raises(MistakenType, match="on_event: expected a function"):
+        Settings(on_event="print")  # type: ignore[arg-type]
+
+
+def reached(goal: Goal, *rows: list[float | None], initial: float | None = 0.5) -> str | None:
+    """Returns why a greedy run ends after some generations, if it does."""
+    state, best, place = State(sample_header(len(rows[0]) if rows else 1)), initial, (0, 0)
+    failed = Evaluation(status="error", error="no")
+    state.take(
+        Initial(evaluation=failed if initial is None else Evaluation(status="ok", fitness=initial))
+    )
+    for number, row in enumerate(rows, start=1):
+        improved = False
+        for index, value in enumerate(row):
+            state.take(sample_child(number, index, value))
+            if value is not None and (best is None or value > best):
+                best, place, improved = value, (number, index), True
+        line = Generation(
+            generation=number, best_fitness=best, best=place, improved=improved, seconds=0.0
+        )
+        state.take(line)
+    return goal.reached(state)
+
+
+def test_a_run_is_complete_at_its_last_generation_and_not_before() -> None:
+    assert reached(Goal(generations=2), [0.6]) is None
+    assert reached(Goal(generations=2), [0.6], [0.6]) == "completed"
+    assert reached(Goal(generations=1), [0.6], [0.6]) == "completed"
+    assert reached(Goal(generations=0)) == "completed"
+
+
+def test_a_target_is_reached_once_it_is_met() -> None:
+    goal = Goal(generations=2, target=0.75)
+    assert reached(goal, [math.nextafter(0.75, 0)]) is None
+    assert reached(goal, [0.75]) == "target"
+    assert reached(goal, [0.75], [0.1]) == "target"  # rather than complete
+    assert reached(goal, initial=0.75) == "target"
+    assert reached(goal, [None], initial=None) is None
+    assert reached(Goal(generations=2, target=-1.0), [None], initial=None) is None
+
+
+def test_patience_ends_with_as_many_generations_in_a_row_without_an_improvement() -> None:
+    goal = Goal(generations=9, patience=2)
+    assert reached(goal) is None
+    assert reached(goal, [0.1]) is None
+    assert reached(goal, [0.1], [0.1]) == "patience"
+    assert reached(goal, [0.1], [0.6], [0.1]) is None
+    assert reached(goal, [0.1], [0.6], [0.1], [0.6]) == "patience"
+    assert reached(Goal(generations=2, patience=2), [0.1], [0.1]) == "completed"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"generations": -1}, r"generations \(T\)"),
+        ({"generations": 1.5}, r"generations \(T\)"),
+        ({"patience": 0}, "patience"),
+        ({"target": math.nan}, "target: expected a finite fitness"),
+        ({"target": math.inf}, "target: expected a finite fitness"),
+    ],
+)
+def test_goals_that_cannot_be_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Goal(**wrong)
+    assert Goal(generations=0, patience=1, target=-1e300).generations == 0
+
+
+def test_an_event_says_in_a_line_how_far_a_run_is() -> None:
+    event = Event("child", Path("logs/a.jsonl"), sample_header(), 3, None, sample_child(4, 0, 0.5))
+    assert repr(event) == "<Event child: a.jsonl, generation 3, best fitness none>"
+    better = Event(
+        "start", Path("a.jsonl"), sample_header(), 0, 0.123456789, sample_child(4, 0, 0.5)
+    )
+    assert repr(better) == "<Event start: a.jsonl, generation 0, best fitness 0.123457>"

@@ -1,0 +1,63 @@
+"""`replay judge`: one question, asked alone."""
+
+import re
+
+import pytest
+from test_report import pool
+
+import replay
+from replay.cli.entry import main
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    for children in (2, 4):
+        (tmp_path / f"N{children}").mkdir()
+        pool(tmp_path / f"N{children}", children=children, runs=6, generations=12 // children)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_values_of_columns_policies_and_sets_of_logs_are_sides(logs, capsys):
+    frame = replay.load("N2", "N4")
+    found = replay.judge(frame, {"children": 2}, {"children": 4})
+    assert main(["judge", "children=2", "children=4", "N2", "N4"]) == 0
+    assert capsys.readouterr().out.strip() == str(found)
+    assert main(["judge", "N2", "N4"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(str(found).partition(":")[0])
+    assert f"p = {found.p:.3g} for this comparison alone" in said
+    assert main(["judge", "ucb1", "single", "N2", "--arms", "2"]) == 0
+    alone = replay.judge(replay.load("N2"), "ucb1", "single", arms=2)
+    assert capsys.readouterr().out.strip() == str(alone)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["N2", "N2"], "expected two different sets of logs"),
+        (["children=2", "children=4"], "or LOGS after the two sides"),
+        (["N2/*", "N2"], "on both"),
+        (["children=two", "children=4", "N2", "N4"], "children: expected a number, got 'two'"),
+        (["children=2,x", "children=4", "N2", "N4"], "expected COLUMN=VALUE"),
+        (["nowhere", "N2"], "nowhere: no such file or folder"),
+    ],
+)
+def test_what_is_no_side_is_answered_with_what_is(logs, capsys, given, says):
+    assert main(["judge", *given]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert says in said
+
+
+def test_a_report_says_how_to_ask_one_of_its_pairs_alone(logs, capsys):
+    pool(logs / "N2", children=3, runs=6, generations=4)
+    assert main(["report", "N2", "N4"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    [command] = re.findall(r"`replay (judge children=\d children=\d) LOGS`", said)
+    pair = " less ".join(f"N = {size}" for size in re.findall(r"\d", command))
+    assert main([*command.split(), "N2", "N4"]) == 0
+    [p] = re.findall(r"p = (\S+) for this comparison alone", capsys.readouterr().out)
+    [(alone, shared)] = re.findall(rf"{pair} \S+(?: \[[^]]*\])? (\S+) (\S+)", said)
+    assert alone == p
+    assert float(shared) >= float(p)

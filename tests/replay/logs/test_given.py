@@ -1,0 +1,57 @@
+"""A path in place of a frame or log is answered with what loads it, by every verb."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import evo
+import replay
+
+NEEDED = {"frame": "replay.load", "children": "replay.children", "log": "evo.read_log"}
+PATHS_TOO = {"explore", "film"}  # these load themselves
+
+
+def verbs():
+    """Every public function whose first argument is a frame or a log, with its loader."""
+    for room in (replay, replay.plots, replay.explorers):
+        for name in dir(room):
+            verb = getattr(room, name)
+            if name.startswith("_") or not inspect.isfunction(verb) or name in PATHS_TOO:
+                continue
+            first, *rest = inspect.signature(verb).parameters.values()
+            if first.name in NEEDED and name != "explore_panel":
+                needs = [p for p in rest if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+                yield pytest.param(verb, needs, id=f"{room.__name__}.{name}")
+
+
+@pytest.mark.parametrize(("verb", "needs"), [*verbs()])
+def test_a_path_is_answered_with_what_loads_it(verb, needs):
+    given = [1 for each in needs if each.kind == each.POSITIONAL_OR_KEYWORD]
+    named = {each.name: 1 for each in needs if each.kind == each.KEYWORD_ONLY}
+    for path in ("runs", Path("runs"), ["a.jsonl", "b.jsonl"]):
+        with pytest.raises(TypeError, match=rf"^{verb.__name__}: .*load it first") as said:
+            verb(path, *given, **named)
+        (loader,) = (
+            each
+            for each in ("replay.load", "replay.children", "replay.load_sweep", "evo.read_log")
+            if f"{verb.__name__}({each}(" in str(said.value)
+        )
+        first = next(iter(inspect.signature(verb).parameters))
+        assert loader in (NEEDED[first], "replay.load_sweep")
+
+
+@pytest.mark.parametrize("verb", [replay.compare, replay.select, replay.simulate_many])
+def test_so_do_verbs_that_take_numbers_too(verb):
+    with pytest.raises(TypeError, match="load it first"):
+        verb("runs", ["ucb1"]) if verb is replay.simulate_many else verb("runs")
+
+
+def test_the_advice_can_be_followed(tmp_path):
+    log = evo.run("mmd", generations=2, children=2, log=tmp_path / "a.jsonl", progress=False)
+    with pytest.raises(TypeError, match=r"fitness_matrix\(replay.load\(log\), ...\)"):
+        replay.fitness_matrix(log)
+    assert replay.fitness_matrix(replay.load(log, progress=False)).shape == (1, 3)
+    with pytest.raises(TypeError, match=r"lineage\(evo.read_log\("):
+        replay.lineage(log.path)
+    assert len(replay.lineage(evo.read_log(log.path)))
