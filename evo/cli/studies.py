@@ -23,6 +23,7 @@ from evo.cli.options import (
     Number,
     Parameters,
     Pythons,
+    Resume,
     SearchSetOptions,
     Seed,
     Seeds,
@@ -62,6 +63,7 @@ def allocate(
     budget: Budget = None,
     in_flight: Count = 1,
     log_dir: str | None = None,
+    resume: Resume = True,
     **options: Unpack[AllocationOptions],
 ) -> int:
     """Lets a policy choose, round by round, which of several runs advances.
@@ -83,7 +85,9 @@ def allocate(
             (default: best_fitness where the task's fitness lies in [0, 1], else rank).
         budget: Limit of all runs together, such as calls=512.
         in_flight: Rounds at a time.
-        log_dir: Folder for the logs (default: a new one in logs/local).
+        log_dir: Folder for the logs (default: that of an equal allocation in logs/local, else a new
+            one there).
+        resume: Continue an equal allocation; --no-resume begins a new one.
     """
     from evo.cli.estimates import outlook
     from evo.policies import find_policy
@@ -107,6 +111,7 @@ def allocate(
         budget=budget,
         in_flight=in_flight or 0,
         log_dir=log_dir,
+        resume=resume,
         **options,
     )
     print(outlook(prepared.runs, budget), flush=True)
@@ -138,6 +143,7 @@ def sweep(
     seed: Seed = None,
     budget: Budget = None,
     log_dir: str | None = None,
+    resume: Resume = True,
     **options: Unpack[SweepOptions],
 ) -> int:
     """Tries many configurations on the same seeds, as a file describes.
@@ -148,11 +154,13 @@ def sweep(
         seeds: Seeds of the runs of each configuration (default: those of the file).
         seed: Seed of the strategy (default: that of the file).
         budget: Limit of all runs together, such as calls=512 (default: that of the file).
-        log_dir: Folder for the logs (default: logs/local/sweep-NAME).
+        log_dir: Folder for the logs (default: that of an equal sweep in logs/local, else a new one
+            there, logs/local/sweep-NAME).
+        resume: Continue an equal sweep; --no-resume begins a new one.
     """
     own = {"trials": trials, "seeds": seeds, "seed": seed, "log_dir": log_dir}
     given = {name: value for name, value in own.items() if value is not None}
-    return go_on([file], budget, options, **given)
+    return go_on([file], budget, options, resume=resume, **given)
 
 
 def go_on(
@@ -219,6 +227,7 @@ def select(
     budget: Budget = None,
     seed: Seed = 0,
     log_dir: str | None = None,
+    resume: Resume = True,
     generations: Annotated[Count, Parameter(name=FLAGS["generations"])] = None,
     **options: Unpack[StudyOptions],
 ) -> int:
@@ -242,7 +251,9 @@ def select(
         interval: anytime, or compat, whose errors are far more frequent.
         budget: Limit of all runs together, such as calls=512 or samples=100.
         seed: Seed of the selector.
-        log_dir: Folder for the logs (default: a new one in logs/local).
+        log_dir: Folder for the logs (default: that of an equal selection in logs/local, else a new
+            one there).
+        resume: Continue an equal selection; --no-resume begins a new one.
         generations: Number of generations T (default: 8).
     """
     from evo.cli.estimates import outlook
@@ -281,6 +292,7 @@ def select(
         budget=budget,
         seed=seed or 0,
         log_dir=log_dir,
+        resume=resume,
         **given,
     )
     print(outlook(prepared.runs, budget), flush=True)

@@ -16,17 +16,26 @@ from typing import TYPE_CHECKING, Unpack
 import msgspec
 
 from evo.logs.inputs import at_least
-from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
-from evo.logs.types import as_path
+from evo.logs.records import Header
 from evo.plugins import name_in
 from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.learned import reward_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
-from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
+from evo.runs.configuration import settings_of
+from evo.runs.handle import (
+    Control,
+    Handle,
+    Prepared,
+    in_background,
+    in_foreground,
+    read_begun,
+    verb,
+)
+from evo.runs.identity import differences
 from evo.runs.options import AllocationOptions, ConfigurationOptions
+from evo.runs.places import Resume
 from evo.runs.resources import Resources
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
@@ -36,6 +45,8 @@ from evo.studies.allocation.journal import (
     JournalWatcher,
     open_journal,
     read_journal,
+    refuse_other_allocation,
+    same_code,
 )
 from evo.studies.allocation.loop import allocate
 from evo.studies.allocation.sources import (
@@ -46,6 +57,7 @@ from evo.studies.allocation.sources import (
     header_of,
 )
 from evo.studies.folders import ALLOCATION, parameters_of, require_finite
+from evo.studies.places import place_of_study
 from evo.studies.study import Study
 from evo.tasks.task import Task, load_task
 from evo.values import source_hash
@@ -53,6 +65,10 @@ from evo.values import source_hash
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_begun: dict[Path, tuple[AllocationHeader, Sequence[Header]]] = {}
+"""Allocations of this process in folders that were not named, and the headers of their arms."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +130,14 @@ def prepare_allocation(
     in_flight: int = 1,
     earlier: Earlier | None = None,
     log_dir: str | os.PathLike[str] | None = None,
+    resume: Resume = True,
     **options: Unpack[AllocationOptions],
 ) -> Prepared[Allocation]:
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
-    Called again with the same arguments and folder, it goes on where it was killed: no logged
-    call is made twice. Where a text is checked on instances held out, no arm is tested at the end:
-    `evo.resume(arm, generations=T)` with the one you choose tests it, once.
+    Called again with the same arguments, it goes on where it was killed, or is returned as it
+    ended: no logged call is made twice. Where a text is checked on instances held out, no arm is
+    tested at the end: `evo.resume(arm, generations=T)` with the one you choose tests it, once.
 
     Args:
         task: Name, alias, folder or Task.
@@ -146,12 +163,15 @@ def prepare_allocation(
             learns from them: logs, folders, patterns, rows of `replay.load`, or a matrix (runs,
             generations + 1). What it learned stands in allocation.jsonl, so that an allocation that
             goes on needs them no more.
-        log_dir: Folder of the arms' logs and allocation.jsonl (default: a new one in logs/local).
+        log_dir: Folder of the arms' logs and allocation.jsonl (default: that of the same
+            allocation in logs/local, else a new one there).
+        resume: Whether the same allocation goes on; False: begin a new one, in a folder that
+            holds none.
         **options: Listed below.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another allocation.
-        LogError: A log is damaged or busy.
+        LogError: A log is damaged or busy, or the folder holds an allocation and none shall go on.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
 
     Example:
@@ -175,15 +195,27 @@ def prepare_allocation(
     common = {"children": children, **configuration}
     sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
-    folder = as_path("log_dir", unused(LOCAL, stem) if log_dir is None else log_dir)
-    limits = check_budget(budget, [header_of(source) for source in sources])
-    # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
-    first, *others = sorted(map(header_of, sources), key=lambda each: -each.children)
-    runs = [(first, rounds), *((each, 0) for each in others)]
-    header, chosen = describe(
-        folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
-        in_flight=in_flight, earlier=earlier,
+    headers = [header_of(source) for source in sources]
+    limits = check_budget(budget, headers)
+
+    def described(folder: Path) -> tuple[AllocationHeader, Policy]:
+        return describe(
+            folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap,
+            budget=limits, in_flight=in_flight, earlier=earlier,
+        )  # fmt: skip
+
+    folder = place_of_study(
+        stem, log_dir, ALLOCATION, lambda each: _holds(each, described(each)[0], headers),
+        resume=resume, progress=settings.progress,
     )  # fmt: skip
+    # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
+    first, *others = sorted(headers, key=lambda each: -each.children)
+    runs = [(first, rounds), *((each, 0) for each in others)]
+    header, chosen = described(folder)
+
+    if log_dir is None:  # no other one shall have its name before it has a journal
+        folder.mkdir(parents=True, exist_ok=True)
+        _begun[folder.absolute()] = header, headers
 
     def work(control: Control) -> Allocation:
         with Study(folder / ALLOCATION, settings, control, limits) as study:
@@ -191,6 +223,27 @@ def prepare_allocation(
             return play(study, header, chosen, sources, resources)
 
     return Prepared([folder / record.log for record in header.arms], work, many=True, runs=runs)
+
+
+def _holds(folder: Path, header: AllocationHeader, arms: Sequence[Header]) -> bool:
+    """Whether a folder holds this very allocation, with arms of this very configuration."""
+    journal, begun = folder / ALLOCATION, _begun.get(folder.absolute())
+    if journal.exists():
+        was = read_journal(journal).header
+    elif begun is not None:
+        was = begun[0]
+    else:
+        return False
+    refuse_other_allocation(journal, was, header)
+    paths = [folder / record.log for record in was.arms]
+    there = begun[1] if begun is not None else [_header_in(path) for path in paths]
+    alike = (arm is None or not differences(arm, now) for arm, now in zip(there, arms, strict=True))
+    return same_code(was, header) and all(alike)
+
+
+def _header_in(path: Path) -> Header | None:
+    log = read_begun(path) if path.exists() else None
+    return None if log is None else log.header
 
 
 allocate_live = verb("allocate_live", prepare_allocation, in_foreground, Allocation)

@@ -124,13 +124,8 @@ def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journa
     """Opens a new allocation.jsonl, or continues that of the same allocation."""
     writer, records = study.open_journal(_decoder, what=_WHAT, first=header)
     journal = Journal(records)
-    was, now = (
-        msgspec.structs.asdict(each)
-        | {"arms": [(arm.log, arm.seed) for arm in each.arms], "source": None}
-        for each in (journal.header, header)  # what a log held when it began stays as it was
-    )
-    refuse_other(writer.path, "an allocation", was, now)
-    if not _same_code(journal.header, header):
+    refuse_other_allocation(writer.path, journal.header, header)
+    if not same_code(journal.header, header):
         warnings.warn(
             f"{writer.path}: the code of policy {header.policy!r} is not that which began the "
             "allocation: rounds from here on may go to other arms",
@@ -139,7 +134,17 @@ def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journa
     return writer, journal
 
 
-def _same_code(was: AllocationHeader, now: AllocationHeader) -> bool:
+def refuse_other_allocation(path: Path, was: AllocationHeader, now: AllocationHeader) -> None:
+    """Raises ValueError where a journal is of another allocation than the one given now."""
+    before, here = (
+        msgspec.structs.asdict(each)
+        | {"arms": [(arm.log, arm.seed) for arm in each.arms], "source": None}
+        for each in (was, now)  # what a log held when it began stays as it was
+    )
+    refuse_other(path, "an allocation", before, here)
+
+
+def same_code(was: AllocationHeader, now: AllocationHeader) -> bool:
     """Whether the policy of a journal has the code of the one given now, as far as is known."""
     unknown = now.policy not in POLICIES.built_in and not (was.source and now.source)
     return unknown or was.source == now.source

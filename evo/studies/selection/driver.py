@@ -19,19 +19,21 @@ import numpy as np
 
 from evo.logs import examples
 from evo.logs.inputs import at_least
-from evo.logs.journal import LogError, Writer, open_regular, unused
-from evo.logs.types import Fields, JsonObject, as_path
+from evo.logs.journal import LogError, Writer, open_regular
+from evo.logs.types import Fields, JsonObject
 from evo.plugins import MistakenType, meant
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
-from evo.runs.configuration import LOCAL, settings_of
+from evo.runs.configuration import settings_of
 from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import StudyOptions, VariedOptions
+from evo.runs.places import Resume
 from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options, options_in
-from evo.studies.folders import SELECTION, keep_identity, parameters_of
+from evo.studies.folders import SELECTION, keep_identity, parameters_of, refuse_other
+from evo.studies.places import place_of_study
 from evo.studies.selection import (
     IntervalKind,
     SelectorClass,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from evo.studies.selection.samples import Agent
 
 SEEDS = "40:60"  # by default
+_WHAT = "a selection"
 LABEL = 60  # characters of a value, which may be a whole text
 
 
@@ -75,6 +78,7 @@ def prepare_selection(
     budget: Mapping[str, float] | None = None,
     seed: int = 0,
     log_dir: str | os.PathLike[str] | None = None,
+    resume: Resume = True,
     generations: int | None = None,
     base: Fields | None = None,
     parallel: bool = True,
@@ -89,8 +93,8 @@ def prepare_selection(
     `evaluate`, a sample is whatever that makes of a row of `data`.
 
     All samples of a round are in flight at once; `max_concurrent` limits their calls. Called again
-    with the same arguments and folder, a selection goes on where it was killed: no logged call is
-    made twice.
+    with the same arguments, a selection goes on where it was killed, or is returned as it ended: no
+    logged call is made twice.
 
     Args:
         choices: Fields of each configuration, such as {"children": 4, "temperature": 0.6}; or a
@@ -119,7 +123,10 @@ def prepare_selection(
         budget: Limits by unit: samples, calls, tokens, flops, dollars, seconds; for `evaluate`
             samples, cost, seconds. Runs come out as if served one after another, sample by sample.
         seed: Seed of the selector; the runs have their own.
-        log_dir: Folder of the logs and selection.json (default: a new one in logs/local).
+        log_dir: Folder of the logs and selection.json (default: that of the same selection in
+            logs/local, else a new one there).
+        resume: Whether the same selection goes on; False: begin a new one, in a folder that holds
+            none.
         generations: T, unless the choices have it (default: 8).
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
         parallel: False works in order, one call at a time, as `max_concurrent=1` does.
@@ -127,7 +134,7 @@ def prepare_selection(
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another selection.
-        LogError: A log is damaged or busy.
+        LogError: A log is damaged or busy, or the folder holds a selection and none shall go on.
         EndpointDown: The endpoint does not answer; the selection can go on later.
 
     Example:
@@ -172,7 +179,7 @@ def prepare_selection(
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
         size=len(found.sampled),
-        batch=_batch(settings, found, log_dir) if batch is None else at_least("batch", batch, 1),
+        batch=_batch(settings, found) if batch is None else at_least("batch", batch, 1),
         delta=delta,
         low=float(low),
         high=float(high),
@@ -183,13 +190,23 @@ def prepare_selection(
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
-    new = unused(LOCAL, f"{found.name}-select-{name}")
-    folder = as_path("log_dir", new if log_dir is None else log_dir)
-    held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
-    identity |= {"failure_value": failure_value, **held}
+    identity["failure_value"] = failure_value
     identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
-    _keep(folder / SELECTION, identity, found, varied)
+
+    def begun(folder: Path) -> Terms:
+        return _as_begun(terms, folder / SELECTION) if batch is None else terms
+
+    def stated(folder: Path) -> str:
+        return _stated(identity, begun(folder), found, varied)
+
+    folder = place_of_study(
+        f"{found.name}-select-{name}", log_dir, SELECTION, lambda each: _holds(each, stated(each)),
+        resume=resume, progress=settings.progress,
+    )  # fmt: skip
+    terms = begun(folder)
+    text = stated(folder)
+    keep_identity(folder / SELECTION, _WHAT, json.loads(text), text.encode(), _read)
 
     most = limits.pop("samples", None)
     scoring = ChoiceScoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
@@ -256,10 +273,8 @@ def _bounds_of(found: Choices) -> tuple[float, float]:
     return 0.0, 1.0
 
 
-def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | None) -> int:
-    """Returns the batch with which a folder's selection began, whatever the preset is now."""
-    if folder is not None and (path := Path(folder) / SELECTION).exists():
-        return at_least("batch", _read(path).get("batch", 1), 1)
+def _batch(settings: Settings, found: Choices) -> int:
+    """Returns the batch of a new selection."""
     usual = find_preset(settings.preset or "conservative").problems_per_batch
     return 1 if found.kind == "seeds" else usual
 
@@ -272,12 +287,27 @@ def _read(path: Path) -> JsonObject:
         raise LogError(f"{path}: not a selection: {error}; {examples.SELECTION}") from None
 
 
-def _keep(
-    path: Path, identity: Mapping[str, object], found: Choices, varied: Sequence[Fields]
-) -> None:
-    """Writes what identifies a selection, or checks it against what stands there."""
+def _as_begun(terms: Terms, path: Path) -> Terms:
+    """Returns terms with the batch with which a selection began, whatever the preset is now."""
+    if not path.exists():
+        return terms
+    return dataclasses.replace(terms, batch=at_least("batch", _read(path).get("batch", 1), 1))
+
+
+def _stated(
+    identity: Mapping[str, object], terms: Terms, found: Choices, varied: Sequence[Fields]
+) -> str:
+    """Returns selection.json: what identifies a selection."""
+    held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     plain = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
     choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, plain, strict=True)]
-    whole = {**identity, found.kind: list(found.sampled), "configurations": choices, **found.more}
-    text = json.dumps(whole, indent=1, default=str)
-    keep_identity(path, "a selection", json.loads(text), text.encode() + b"\n", _read)
+    whole = {**identity, **held, found.kind: list(found.sampled), "configurations": choices}
+    return json.dumps({**whole, **found.more}, indent=1, default=str) + "\n"
+
+
+def _holds(folder: Path, stated: str) -> bool:
+    """Whether a folder holds this very selection."""
+    if not (folder / SELECTION).exists():
+        return False
+    refuse_other(folder / SELECTION, _WHAT, _read(folder / SELECTION), json.loads(stated))
+    return True

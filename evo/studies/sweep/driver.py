@@ -10,7 +10,7 @@ from typing import Unpack
 import msgspec
 
 from evo.logs.cost import UNITS
-from evo.logs.journal import LogError, unused
+from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.logs.types import JsonObject, as_path
@@ -20,17 +20,20 @@ from evo.plugins import MistakenType
 from evo.runs.arm import Arm
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
-from evo.runs.configuration import LOCAL, settings_of
+from evo.runs.configuration import settings_of
 from evo.runs.handle import Control, Handle, Prepared, in_background, in_foreground, verb
 from evo.runs.options import SweepOptions, VariedOptions
+from evo.runs.places import Resume, check_resume
 from evo.runs.resources import Resources
 from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.driver import describe, play
 from evo.studies.folders import ALLOCATION
+from evo.studies.places import place_of_study
 from evo.studies.study import Study
 from evo.studies.sweep.design import (
+    DESIGN,
     RUNS,
     Design,
     is_sweep,
@@ -290,6 +293,16 @@ def _configured(
     return configuration
 
 
+def _holds(folder: Path, design: Design) -> bool:
+    """Whether a folder holds this very sweep, whose models are as they were."""
+    if not is_sweep(folder):
+        return False
+    design = keep_design(folder, design)
+    for hash_, values in EventLog(folder).state.configurations.items():
+        _configured(folder, design, values, hash_)
+    return True
+
+
 def _in_batches(
     strategy: str | Mapping[str, object], preset: str | None, folder: Path | None
 ) -> str | Mapping[str, object]:
@@ -315,6 +328,7 @@ def prepare_sweep(
     seed: int | None = None,
     budget: Mapping[str, float] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
+    resume: Resume = True,
     on_event: Callable[[SweepEvent], object] | None = None,
     base: Mapping[str, object] | None = None,
     generations: int | None = None,
@@ -324,7 +338,7 @@ def prepare_sweep(
 ) -> Prepared[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
 
-    Called again with the same arguments and folder, it continues, and no logged call is made twice.
+    Called again with the same arguments, it continues, and no logged call is made twice.
     Arguments replace the values of a sweep.toml. If a configuration has a `policy`, a run of it is
     an allocation, as by `evo.allocate_live`; its k-th arm has the seed K times the run's plus k, so
     that policies are compared over the same arms.
@@ -344,7 +358,9 @@ def prepare_sweep(
         budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
             time); what earlier sessions spent counts. All runs of a proposal get equally far
             (default: as before, or no limit).
-        log_dir: Folder of the sweep (default: a new one in logs/local).
+        log_dir: Folder of the sweep (default: that of the same sweep in logs/local, else a new one
+            there).
+        resume: Whether the same sweep goes on; False: begin a new one, in a folder that holds none.
         on_event: Called with every event, see `evo.studies.sweep.events`, as `evo.run` calls it.
         base: Further fields of all configurations, such as {"limits.seconds": 5}.
         generations: T, unless the space has it (default: 8).
@@ -354,7 +370,7 @@ def prepare_sweep(
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another sweep.
-        LogBusyError: Another process works on it.
+        LogError: A log is damaged or busy, or the folder holds a sweep and none shall go on.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
 
     Example:
@@ -375,12 +391,12 @@ def prepare_sweep(
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
-    folder = None if log_dir is None else as_path("log_dir", log_dir)
     known: JsonObject = {"space": space}
     if isinstance(space, str | os.PathLike):
         place = as_path("space", space)
         if place.suffix != ".toml":
-            extra = [*(given.keys() - {"trials"}), *fields, *(["log_dir"] if folder else [])]
+            own = {"log_dir": log_dir is None, "resume": check_resume(resume)}
+            extra = [*(given.keys() - {"trials"}), *fields, *(n for n in own if not own[n])]
             if extra:
                 raise MistakenType(
                     f"{place}: a sweep that exists takes settings, a budget and trials alone, "
@@ -389,13 +405,20 @@ def prepare_sweep(
             design = msgspec.structs.replace(read_design(place), trials=trials)
             return _plan(place, design, budget, settings, on_event, own=False)
         known = read_toml(place)
-        folder = folder or as_path("log_dir", LOCAL / f"sweep-{place.stem}")
     limits = known.pop("budget", None)
     known |= {**given, "base": {**known.get("base", {}), **fields}}
-    known["strategy"] = _in_batches(known.get("strategy", "grid"), settings.preset, folder)
-    design = make_design(**known)
-    folder = folder or as_path("log_dir", unused(LOCAL, f"sweep-{design.strategy}"))
-    return _plan(folder, design, limits if budget is None else budget, settings, on_event)
+    stated = known.pop("strategy", "grid")
+
+    def designed(folder: Path | None) -> Design:
+        return make_design(strategy=_in_batches(stated, settings.preset, folder), **known)
+
+    name = designed(None).strategy if isinstance(space, Mapping) else place.stem
+    folder = place_of_study(
+        f"sweep-{name}", log_dir, DESIGN, lambda each: _holds(each, designed(each)),
+        resume=resume, progress=settings.progress,
+    )  # fmt: skip
+    limits = limits if budget is None else budget
+    return _plan(folder, designed(folder), limits, settings, on_event)
 
 
 def _plan(
