@@ -113,8 +113,10 @@ def test_the_same_seeds_give_the_same_log_as_here(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) -> None:
     """`SLURMCluster` differs from this cluster in the command alone that submits a job."""
+    interrupt = signal.getsignal(signal.SIGINT)
     jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
     local = pytest.importorskip("dask_jobqueue.local")
+    signal.signal(signal.SIGINT, interrupt)  # which the import has made an exit
     assert local.LocalCluster.__bases__ == jobqueue.SLURMCluster.__bases__
     shape = {"generations": 2, "children": 4, "seed": 5, **QUIET}
     here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
