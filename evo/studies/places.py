@@ -46,8 +46,8 @@ def place_of_study(
         folder = as_path("log_dir", log_dir)
         if not resume and (folder / marker).exists():
             raise LogError(
-                f"{as_given(folder)}: exists already; resume=True goes on with it if it is the same study, "
-                "another folder begins a new one"
+                f"{as_given(folder)}: exists already; resume=True goes on with it if it is the "
+                "same study, another folder begins a new one"
             )
         return folder
     for folder in _named(stem) if resume else ():
