@@ -7,6 +7,7 @@ round, and samples are taken from their logs as far as these reach, then from th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import textwrap
@@ -159,43 +160,34 @@ def prepare_selection(
     """
     check_options(StudyOptions, options, verb=select_best)
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
-    found: Choices
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
     shared = {**depth, **(base or {}), **options_in(VariedOptions, options)}
+    found: Choices
     if evaluate is not None or data is not None:
         if own := [*([] if task is None else ["task"]), *shared]:
             raise MistakenType(f"{own[0]}: evaluate and data take choices alone")
         found = RowSamples(choices, evaluate, data, cost_weight, seed)
-    elif samples == "problems":
-        found = ProblemSamples(choices, shared, task, seed)
-    elif samples == "seeds":
-        found = RunSamples(choices, shared, task, seeds)
     else:
-        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+        found = _of_model(choices, shared, task, samples, seeds, seed)
     _check_units(budget or {}, ("samples", *found.units))
     limits = check_budget(budget, found.headers, more=("samples", "cost"))
     low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
-        size=len(found.sampled),
-        batch=_batch(settings, found) if batch is None else at_least("batch", batch, 1),
-        delta=delta,
-        low=float(low),
-        high=float(high),
-        interval=interval,
-        c=c,
+        size=len(found.sampled), delta=delta, low=float(low), high=float(high), interval=interval,
+        batch=_batch(settings, found) if batch is None else at_least("batch", batch, 1), c=c,
         neighbours=neighbours(varied, orders),
-    )
+    )  # fmt: skip
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
-    identity = {"selector": name, "parameters": parameters_of(build), "seed": seed}
-    identity["failure_value"] = failure_value
-    identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
+    identity = {
+        "selector": name, "parameters": parameters_of(build), "seed": seed,
+        "failure_value": failure_value, "orders": {k: list(v) for k, v in (orders or {}).items()},
+    }  # fmt: skip
 
-    def begun(folder: Path) -> Terms:
-        return _as_begun(terms, folder / SELECTION) if batch is None else terms
+    begun = functools.partial(_as_begun, terms, stated=batch is not None)
 
     def stated(folder: Path) -> str:
         return _stated(identity, begun(folder), found, varied)
@@ -204,10 +196,8 @@ def prepare_selection(
         f"{found.name}-select-{name}", log_dir, SELECTION, lambda each: _holds(each, stated(each)),
         resume=resume, progress=settings.progress,
     )  # fmt: skip
+    _keep(folder / SELECTION, stated(folder))
     terms = begun(folder)
-    text = stated(folder)
-    keep_identity(folder / SELECTION, _WHAT, json.loads(text), text.encode(), _read)
-
     most = limits.pop("samples", None)
     scoring = ChoiceScoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
 
@@ -223,14 +213,31 @@ def prepare_selection(
                 configurations=tuple(found.values), logs=found.logs(races.standing.count[0]),
                 labels=tuple(map(labelled, varied)),
             )  # fmt: skip
-        stopped = control.stopping.is_set() and made.end == "budget"
-        return dataclasses.replace(made, end="stopped") if stopped else made
+        if control.stopping.is_set() and made.end == "budget":
+            return dataclasses.replace(made, end="stopped")
+        return made
 
     return Prepared([folder], work, many=True, runs=found.runs)
 
 
 select_best = verb("select_best", prepare_selection, in_foreground, Selection)
 start_selection = verb("start_selection", prepare_selection, in_background, Handle[Selection])
+
+
+def _of_model(
+    choices: Sequence[Fields] | Fields,
+    shared: Fields,
+    task: str | os.PathLike[str] | Task | None,
+    samples: str,
+    seeds: Iterable[int] | str,
+    seed: int,
+) -> ProblemSamples | RunSamples:
+    """Returns choices whose samples call a model: runs, or problems of a data set."""
+    if samples == "problems":
+        return ProblemSamples(choices, shared, task, seed)
+    if samples == "seeds":
+        return RunSamples(choices, shared, task, seeds)
+    raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
 
 
 def _check_units(budget: Mapping[str, float], units: Collection[str]) -> None:
@@ -287,11 +294,12 @@ def _read(path: Path) -> JsonObject:
         raise LogError(f"{path}: not a selection: {error}; {examples.SELECTION}") from None
 
 
-def _as_begun(terms: Terms, path: Path) -> Terms:
-    """Returns terms with the batch with which a selection began, whatever the preset is now."""
-    if not path.exists():
+def _as_begun(terms: Terms, folder: Path, *, stated: bool) -> Terms:
+    """Returns terms with the batch with which a folder's selection began, unless one is stated."""
+    if stated or not (folder / SELECTION).exists():
         return terms
-    return dataclasses.replace(terms, batch=at_least("batch", _read(path).get("batch", 1), 1))
+    batch = _read(folder / SELECTION).get("batch", 1)
+    return dataclasses.replace(terms, batch=at_least("batch", batch, 1))
 
 
 def _stated(
@@ -303,6 +311,11 @@ def _stated(
     choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, plain, strict=True)]
     whole = {**identity, **held, found.kind: list(found.sampled), "configurations": choices}
     return json.dumps({**whole, **found.more}, indent=1, default=str) + "\n"
+
+
+def _keep(path: Path, stated: str) -> None:
+    """Writes what identifies a selection, or checks it against what stands there."""
+    keep_identity(path, _WHAT, json.loads(stated), stated.encode(), _read)
 
 
 def _holds(folder: Path, stated: str) -> bool:

@@ -412,7 +412,7 @@ def prepare_sweep(
     def designed(folder: Path | None) -> Design:
         return make_design(strategy=_in_batches(stated, settings.preset, folder), **known)
 
-    name = designed(None).strategy if isinstance(space, Mapping) else place.stem
+    name = place.stem if isinstance(space, str | os.PathLike) else designed(None).strategy
     folder = place_of_study(
         f"sweep-{name}", log_dir, DESIGN, lambda each: _holds(each, designed(each)),
         resume=resume, progress=settings.progress,

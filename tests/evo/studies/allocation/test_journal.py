@@ -22,8 +22,8 @@ from evo.studies.allocation.journal import (
     Closed,
     Journal,
     JournalWatcher,
-    _same_code,
     read_journal,
+    same_code,
 )
 from evo.studies.allocation.loop import PullOutcome
 
@@ -163,7 +163,7 @@ def test_code_that_is_known_to_differ_is_another_policy(
     policy: str, was: str, now: str, same: bool
 ) -> None:
     headers = [msgspec.structs.replace(HEADER, policy=policy, source=each) for each in (was, now)]
-    assert _same_code(*headers) == same
+    assert same_code(*headers) == same
 
 
 def test_a_torn_last_line_is_forgiven_and_other_damage_is_not(allocation: Allocation) -> None:
