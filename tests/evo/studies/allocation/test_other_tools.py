@@ -22,6 +22,7 @@ from evo.runs.verification import verify
 WANTED = os.environ.get("EVO_TEST_OTHER_TOOLS", "")
 VERSIONS = {"openevolve": "0.4.0", "shinka-evolve": "0.0.7", "gepa": "0.1.4"}
 CALLS = 64
+INSTALL = Path(__file__).parents[4] / ".ci" / "install"
 
 
 def environment(package):
@@ -32,9 +33,9 @@ def environment(package):
     if not (folder / "installed").exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         wanted = f"{package}=={VERSIONS[package]}"
-        pip = [str(python), "-m", "pip", "install", "--quiet", wanted]
+        install = [str(INSTALL), str(python), wanted]
         try:
-            subprocess.run(pip, check=True, timeout=400)
+            subprocess.run(install, check=True, timeout=400)
         except subprocess.SubprocessError as error:
             pytest.skip(f"{wanted} cannot be installed here: {error}")
         (folder / "installed").touch()
