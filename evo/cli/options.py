@@ -324,7 +324,10 @@ TYPES: dict[str, object] = {
 
 
 def takes(
-    *kinds: type, shown: Collection[str] = (), as_logged: Collection[str] = ()
+    *kinds: type,
+    shown: Collection[str] = (),
+    as_logged: Collection[str] = (),
+    flags: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable[[Command], Command]:
     """Returns a decorator that gives a command the options of its `**options`.
 
@@ -332,7 +335,9 @@ def takes(
         kinds: Classes of options, whose entries become options of the command.
         shown: The names of those that the short help shows, in order; own ones are always shown.
         as_logged: The names of those whose default is the value in the log.
+        flags: Flags of options that have others here than in `FLAGS`.
     """
+    flagged = {**FLAGS, **(flags or {})}
     listed = {entry.name: entry for kind in kinds for entry in entries(kind)}
     listed = {name: listed[name] for name in [*shown, *listed] if name not in PYTHON_ONLY}
 
@@ -356,7 +361,7 @@ def takes(
                 type_ = TYPES.get(name) or _type_on_the_line(str(listed[name].annotation))
                 text = listed[name].option.help
                 about = Parameter(
-                    name=FLAGS.get(name),
+                    name=flagged.get(name),
                     help=_as_logged(text) if name in as_logged else text,
                     group=COMMON if name in shown else _group_of(name),
                 )

@@ -6,7 +6,7 @@ import math
 import shlex
 import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from cyclopts import Parameter
 
@@ -18,7 +18,6 @@ from evo.cli.options import (
     Flag,
     InstanceOptions,
     LogPaths,
-    Number,
     Output,
     OwnFilters,
     OwnSearch,
@@ -35,6 +34,7 @@ from evo.cli.own import make_known
 from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
 from evo.runs.options import (
     ChangeOptions,
+    ConfigurationOptions,
     EvaluateOptions,
     ForkOptions,
     GoalOptions,
@@ -47,6 +47,9 @@ from evo.runs.options import (
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
+    from evo.logs.records import Evaluation
+    from evo.prompt import Message
+    from evo.tasks.task import Task
 
 
 def new(folder: Path, *, kind: Literal["program", "instances", "prompt"] = "program") -> int:
@@ -67,6 +70,10 @@ def new(folder: Path, *, kind: Literal["program", "instances", "prompt"] = "prog
         f"`evo evaluate {place} --prompt` shows what a model is told, `evo run {place}` searches."
     )
     return 0
+
+
+class FirstOptions(ConfigurationOptions, EvaluateOptions, total=False):
+    """What the first prompt of a run depends on, and how it is evaluated."""
 
 
 class SeriesFlags(GoalOptions, StudyOptions, total=False):
@@ -318,30 +325,30 @@ def grid(
     return 0
 
 
-@takes(InstanceOptions, EvaluateOptions, ShellOptions)
+@takes(
+    *(InstanceOptions, ConfigurationOptions, EvaluateOptions, SearchSetOptions, ShellOptions),
+    shown=("model", "critic", "evaluation_timeout", "quiet"),
+    flags={"evaluation_timeout": ("--evaluation-timeout", "--timeout")},
+)
 def evaluate(
     task: str,
     *,
     program: Path | None = None,
-    timeout: Number = None,
-    model: str = "offline",
-    critic: str | None = None,
     prompt: Flag = False,
-    **options: Unpack[EvaluateOptions],
+    **options: Unpack[FirstOptions],
 ) -> int:
-    """Evaluates a program on a task.
+    """Evaluates a program on a task; with --prompt, as the run whose options are given begins.
 
     Args:
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
         program: File with the program, or folder where it is several files (default: the task's
             initial program).
-        timeout: Seconds that the evaluation may take (default: the task's limit).
-        model: Model that answers where a text is evaluated on a data set.
-        critic: Critic of tasks that ask for one (default: the task's own).
-        prompt: Show the messages that ask for a rewrite of the program, too.
+        prompt: Also show the first prompt that a run would send. Options of `evo run` that say
+            what a run is go with it, such as --search or --feedback.
     """
-    from evo.prompt import build_messages
-    from evo.runs.judge import evaluate as evaluate_program
+    from evo.runs.configuration import make_header, settings_of
+    from evo.runs.first import first_of
+    from evo.runs.signatures import options_in
     from evo.tasks.several import program_text
     from evo.tasks.task import load_task
 
@@ -350,7 +357,13 @@ def evaluate(
     if program is not None:
         several = loaded.record.program_files and program.is_dir()
         text = program_text(loaded.record, program if several else read_text(program))
-    found = evaluate_program(loaded, text, timeout=timeout, model=model, critic=critic, **options)
+    messages: tuple[Message, ...] = ()
+    if prompt:
+        header = make_header(loaded, **options_in(ConfigurationOptions, options))
+        first = first_of(header, settings_of(options), text)
+        found, messages = first.evaluation, first.messages
+    else:
+        found = _evaluated(loaded, text, options)
     print(f"{loaded.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
     rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]
     rows.append(("seconds (wall)", number(found.seconds, ".3f", "unknown")))
@@ -359,10 +372,25 @@ def evaluate(
         print(found.error)
     if found.notes:
         print(found.notes)
-    if prompt:
-        for message in build_messages(loaded.record, text, found.fitness):
-            print(f"\n--- {message['role']}\n{message['content']}")
+    for message in messages:
+        print(f"\n--- {message['role']}\n{message['content']}")
     return 0 if found.status == "ok" else FAILURE
+
+
+def _evaluated(task: Task, program: str, options: FirstOptions) -> Evaluation:
+    """Evaluates a program; raises where an option has no bearing on an evaluation alone."""
+    from evo.runs.judge import evaluate as evaluate_program
+
+    known = {*EvaluateOptions.__annotations__, "model", "critic", "evaluation_timeout"}
+    for name in options:
+        if name not in known:
+            flag = FLAGS.get(name, (f"--{name.replace('_', '-')}",))[-1]
+            raise ValueError(
+                f"{flag}: says what a run is, which the evaluation of a program does not depend "
+                "on; add --prompt for the first prompt of a run with these options, or leave it out"
+            )
+    given: dict[str, Any] = dict(options)
+    return evaluate_program(task, program, **given)
 
 
 def rescore(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import warnings
 from dataclasses import dataclass
+from typing import Unpack
 
 from evo.logs.records import Evaluation
-from evo.prompt import Message, build_messages
+from evo.prompt import Message
+from evo.runs.configuration import make_header, settings_of
+from evo.runs.first import first_of
+from evo.runs.options import ConfigurationOptions
 from evo.tasks.display import code
 from evo.tasks.task import Task
 
@@ -18,7 +22,7 @@ class Check:
 
     Attributes:
         evaluation: That of the initial program.
-        messages: What the model is sent for a first child.
+        messages: What the model is sent for the first child of a run with these options.
         captured: What was captured beside the functions that were given, by file.
         warnings: What was warned of meanwhile.
 
@@ -36,18 +40,27 @@ class Check:
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, task: Task, evaluation: Evaluation, warnings: Sequence[str] = ()) -> Check:
-        """Returns what is known of a task once its initial program is evaluated."""
-        record = task.record
-        messages = build_messages(record, task.initial_program, evaluation.fitness)
-        files = {"evaluator": record.evaluator_file, "harness": record.harness_file}
-        captured = {what: record.files[file] for what, file in files.items() if file}
-        said = [*warnings]
+    def of(cls, task: Task, **options: Unpack[ConfigurationOptions]) -> Check:
+        """Evaluates the initial program of a run with some options and makes its first prompt."""
+        header = make_header(task, **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            first = first_of(header, settings_of({}))
+        record, evaluation = header.task, first.evaluation
+        said = [str(each.message) for each in caught]
+        named = options.get("model") is not None or header.models
+        if record.asks_model and task.asks is None and not named:
+            said.append(
+                "the rows were answered by the offline model, which is no LLM; check(model=...) "
+                "asks another one, and a run asks its own unless the task has asks="
+            )
         if evaluation.error:
             said.append(evaluation.error)
-        if evaluation.notes:
+        if evaluation.notes and not header.feedback:
             said.append("evaluations bring notes; feedback=True shows them to the model")
-        return cls(evaluation, tuple(messages), captured, tuple(said))
+        files = {"evaluator": record.evaluator_file, "harness": record.harness_file}
+        captured = {what: record.files[file] for what, file in files.items() if file}
+        return cls(evaluation, first.messages, captured, tuple(said))
 
     def __str__(self) -> str:
         found = self.evaluation

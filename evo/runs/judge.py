@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 import msgspec
 
@@ -21,7 +21,7 @@ from evo.runs.here import Here, evaluate_here
 from evo.runs.options import EvaluateOptions
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
-from evo.runs.signatures import check_options, lists_options
+from evo.runs.signatures import check_options, lists_options, one_of
 from evo.runs.stages import Staged
 from evo.tasks.several import program_text
 from evo.tasks.stages import stage_task
@@ -83,12 +83,20 @@ def _by_harness(
     return run(alone_task(task), source, limits, draw=draw, seed=seed)
 
 
+def needs_no_session(record: TaskRecord) -> bool:
+    """Whether the evaluator alone says how good a program is: one call of it in the sandbox."""
+    by_harness = record.harness_file or record.wrapped
+    here = record.isolation == "here"
+    return not (record.instances_file or by_harness or here or record.stages)
+
+
 @lists_options(EvaluateOptions)
 def evaluate(
     task: str | os.PathLike[str] | Task,
     program: str | Mapping[str, str] | Path,
     *,
-    timeout: float | None = None,
+    evaluation_timeout: float | Literal["auto"] | None = None,
+    timeout: float | Literal["auto"] | None = None,
     model: str | Model = "offline",
     critic: str | Model | Critic | None = None,
     **options: Unpack[EvaluateOptions],
@@ -99,7 +107,8 @@ def evaluate(
         task: Name, alias, folder or Task.
         program: Source text, or the text that evolves; of a task with several files also a dict of
             files, where those left out are the initial program's, or the Path of a folder.
-        timeout: Seconds that the evaluation may take (default: the task's limit).
+        evaluation_timeout: Seconds that the evaluation may take (default: the task's limit).
+        timeout: Another name of `evaluation_timeout`.
         model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
         critic: What scores the replies of tasks that ask for a critic (default: the task's own).
         **options: Listed below.
@@ -117,11 +126,10 @@ def evaluate(
     check_options(EvaluateOptions, options, verb=evaluate)
     settings = settings_of(options)
     loaded = load_task(task)
-    limits = with_seconds(loaded.limits, timeout)
+    evaluation_timeout = one_of("evaluation_timeout", evaluation_timeout, "timeout", timeout)
+    limits = with_seconds(loaded.limits, evaluation_timeout)
     record, program = loaded.record, program_text(loaded.record, program)
-    here = record.isolation == "here"
-    by_harness = record.harness_file or record.wrapped
-    if not (record.instances_file or by_harness or here or record.stages):
+    if needs_no_session(record):
         from evo import sandbox
 
         return sandbox.evaluate(record, program, limits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,24 +118,21 @@ class Task:
         asked = {} if model is None else {"model": model}
         return evo.evaluate(self, text, **asked)  # type: ignore[arg-type]  # it says what it takes
 
-    def check(self, model: object = None) -> Check:
-        """Evaluates the initial program and shows what a model would be asked.
+    def check(self, model: object = None, **options: object) -> Check:
+        """Evaluates the initial program and shows the first prompt of a run with some options.
 
         Args:
             model: As for `evaluate`.
+            **options: Those of `evo.run` that say what a run is, such as `feedback=True`.
+
+        Raises:
+            ValueError: An option is out of range, or the search asks for what cannot be.
         """
         import evo
 
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = self.evaluate(model=model)
-        said = [str(each.message) for each in caught]
-        if self.record.asks_model and self.asks is None and model is None:
-            said.append(
-                "the rows were answered by the offline model, which is no LLM; check(model=...) "
-                "asks another one, and a run asks its own unless the task has asks="
-            )
-        return evo.Check.of(self, found, said)
+        if model is not None:
+            options["model"] = model
+        return evo.Check.of(self, **options)  # type: ignore[arg-type]  # it says what it takes
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the folder that `evo run FOLDER` takes and returns its path; the hash is the same.
