@@ -96,7 +96,8 @@ def _asked(of: Filter, method: str, *given: object) -> object:
     except Exception as error:
         raise ValueError(
             f"filter {of.name!r}: expected `{method}` to return a reason or None, and it raised "
-            f"{type(error).__name__}: {error}; correct it, then go on with the run by the same call"
+            f"{type(error).__name__}: {error}; correct it, then evo.FILTERS[{of.name!r}] = ... and "
+            "evo.resume(LOG) go on with the run, evo.run on another log begins anew"
         ) from error
 
 

@@ -29,7 +29,7 @@ from evo.logs.decompression import DamagedGzip, decompressed
 from evo.logs.first_write import WRITTEN
 from evo.logs.locks import lock, lock_new
 from evo.logs.records import SCHEMA
-from evo.logs.short_writes import path_of, write_at
+from evo.logs.short_writes import path_of, why_not_made, write_at
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
@@ -266,7 +266,7 @@ def check_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()  # permissions do not say all
     except OSError as error:
-        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
+        raise LogError(why_not_made(path, error)) from None
 
 
 def write_new(target: Path, data: bytes) -> None:

@@ -52,3 +52,11 @@ def path_of(descriptor: int, folder: Path) -> Path | None:
                 if os.path.samestat(own, path.stat()):
                     return path
     return None
+
+
+def why_not_made(folder: Path, error: OSError) -> str:
+    """Returns what a message says of a folder that cannot be made or written."""
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            return f"{path}: expected a folder, got a file; name another"
+    return f"{folder}: cannot write there: {error.strerror or error}"

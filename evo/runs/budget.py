@@ -48,7 +48,9 @@ def check_budget(
     keep it, or a limit is not a positive, finite number.
     """
     if budget is not None and not isinstance(budget, Mapping):
-        raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
+        raise BudgetError(
+            f"budget: expected limits by unit such as {{'calls': 512}}, got {budget!r}"
+        )
     callers = [
         of
         for each in headers

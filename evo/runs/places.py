@@ -56,11 +56,15 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
         )
     known = read_begun(path)
     if known is not None and (other := differing(known.header, header)):
-        if _only_code_differs(known.header, header):
+        if changed := _changed_code(known.header, header):
+            call = f"evo.resume({str(path)!r}{', search=...' if changed == 'search' else ''})"
+            changes = zip(known.header.filters, header.filters, strict=False)
+            kept = "; ".join(f"evo.FILTERS[{b.name!r}] = ..." for a, b in changes if a != b)
+            known_by = f", once they are registered ({kept})," if changed == "filters" else ""
             raise LogError(
-                f"{path}: exists already, and the code of its search has changed since; "
-                f"evo.resume({str(path)!r}, search=...) goes on with the code as it is now, "
-                "another path begins a new run"
+                f"{path}: exists already, and the code of its {changed} has changed since; "
+                f"{call}{known_by} goes on with the code as it is now, another path begins a new "
+                "run"
             )
         raise LogError(
             f"{path}: exists already and holds another run: {other}; give what is new another path"
@@ -165,12 +169,17 @@ def differing(there: Header, here: Header) -> str:
     return "; ".join(parts)
 
 
-def _only_code_differs(there: Header, here: Header) -> bool:
-    """Whether two runs differ by nothing but the source of their search."""
-    one, other = there.search, here.search
-    if one is None or other is None or differences(there, here) != ["search"]:
-        return False
-    return msgspec.structs.replace(one, source=other.source) == other
+def _changed_code(there: Header, here: Header) -> Literal["search", "filters", ""]:
+    """Returns whose source is all by which two runs differ, if it is."""
+    found = differences(there, here)
+    if found == ["search"] and there.search is not None and here.search is not None:
+        one, other = there.search, here.search
+        return "search" if msgspec.structs.replace(one, source=other.source) == other else ""
+    if found == ["filters"] and len(there.filters) == len(here.filters):
+        pairs = zip(there.filters, here.filters, strict=True)
+        if all(msgspec.structs.replace(a, source=b.source) == b for a, b in pairs):
+            return "filters"
+    return ""
 
 
 def _shown(value: object) -> str:
@@ -182,4 +191,6 @@ def _shown(value: object) -> str:
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.asdict(value).items()
         return "(" + ", ".join(f"{key} {_shown(each)}" for key, each in fields) + ")"
+    if isinstance(value, tuple) and value:
+        return ", ".join(map(_shown, value))
     return f"{value!r:.60}"

@@ -13,7 +13,6 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.logs.types import JsonObject
 from evo.models.client import prompt_hash
-from evo.plugins import MistakenType
 from evo.prompt import (
     EXACT_VERSION,
     OPERATORS,
@@ -29,7 +28,8 @@ from evo.runs.dataset import text_key
 from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
 from evo.runs.state import ArchiveEntry, State, state_of
-from evo.searches.base import Place, Search, plan_one
+from evo.searches import base as searches
+from evo.searches.base import Place, Search
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
@@ -132,7 +132,7 @@ class Planner:
             rng = KeyedStream("request", header.seed, header.children, number)
             known = state.searched(search, header.min_improvement)
             parents = [each.parents for each in waiting]
-            found = plan_one(search, known, number, header.children, parents, rng)
+            found = searches.plan_one(search, known, number, header.children, parents, rng)
             asked = [(tuple(found.parents), found.operator)]
         planned = _inspired(state, header, asked)
         if header.models:
@@ -168,13 +168,7 @@ class Planner:
                 return None
             rng = KeyedStream("search", header.seed, header.children, state.generation + 1)
             known = state.searched(search, header.min_improvement)
-            requests = search.plan(known, header.children, rng)
-            if not isinstance(requests, list | tuple):
-                raise MistakenType(
-                    f"search {search.name!r}: expected `plan` to return a list of "
-                    f"{header.children} requests, one for each child, such as "
-                    f"[evo.searches.Request(((0, 0),))] * children, got {requests!r:.200}"
-                )
+            requests = searches.plan(search, known, header.children, rng)
             asked = [(tuple(each.parents), each.operator) for each in requests]
         planned = _inspired(state, header, asked)
         if header.models:
@@ -216,15 +210,19 @@ def _parent(state: State, place: Place) -> ArchiveEntry:
     )
     if entry is None or not able:
         raise ValueError(
-            f"expected parents that are ok programs of complete generations, or (0, 0), got "
-            f"{place!r}"
+            f"search {_search_name(state.header)!r}: expected parents that are ok programs of "
+            f"complete generations, or (0, 0), got {place!r}"
         )
     return entry
 
 
+def _search_name(header: Header) -> str:
+    return "greedy" if header.search is None else header.search.name
+
+
 def _check(planned: Sequence[Planned], header: Header, children: int) -> None:
     """Raises ValueError where a search does not plan what it has to."""
-    name = "greedy" if header.search is None else header.search.name
+    name = _search_name(header)
     if len(planned) != children:
         raise ValueError(
             f"search {name!r}: expected a request for each of {children} children, "

@@ -44,7 +44,8 @@ from evo.logs.records import (
 from evo.models.critics import Known, known_of
 from evo.prompt import public_metrics, read_advice
 from evo.runs.mixture import Returns, added
-from evo.searches.base import Member, Place, Search, fold_one
+from evo.searches import base as searches
+from evo.searches.base import Member, Place, Search
 
 
 @dataclass(frozen=True)
@@ -345,15 +346,15 @@ class State:
     def searched(self, search: Search, min_improvement: float) -> object:
         """Returns the state of a search after all that is in the archive."""
         if self._folded is None or self._folded[0] != search:
-            start = search.start(self.members[0][0], min_improvement)
+            start = searches.start(search, self.members[0][0], min_improvement)
             self._folded = search, 0, start
         _, folded, state = self._folded
         width = self.header.children
         for number, members in enumerate(self.members[folded + 1 :], start=folded + 1):
             if (request := self.archive[number][0].request) is not None:
-                state = fold_one(search, state, members[0], request, width)
+                state = searches.fold_one(search, state, members[0], request, width)
             else:
-                state = search.fold(state, members)
+                state = searches.fold(search, state, members)
         self._folded = search, len(self.members) - 1, state
         return state
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from evo.keyed import KeyedStream
 from evo.logs.caps import above, cap
+from evo.plugins import MistakenType
 
 Place = tuple[int, int]
 """Generation and index of a program; (0, 0) is the initial program."""
@@ -116,6 +117,54 @@ class Search(Protocol):
         ...
 
 
+def start(search: Search, initial: Member, min_improvement: float) -> Any:
+    """Returns the state of a search before generation 1; its failure names the search."""
+    return _asked(search, "start", initial, min_improvement)
+
+
+def plan(search: Search, state: Any, children: int, rng: KeyedStream) -> Sequence[Request]:
+    """Returns what a search plans, one request per child; its failure names the search.
+
+    Raises:
+        ValueError: It raised.
+        TypeError: It returned something other than requests.
+    """
+    requests: object = _asked(search, "plan", state, children, rng)
+    if not isinstance(requests, list | tuple) or not all(map(_is_request, requests)):
+        raise MistakenType(
+            f"search {search.name!r}: expected `plan` to return a list of {children} requests, one "
+            "for each child, such as [evo.searches.Request(((0, 0),))] * children, got "
+            f"{requests!r:.200}"
+        )
+    return requests
+
+
+def fold(search: Search, state: Any, generation: Sequence[Member]) -> Any:
+    """Returns the state of a search after a generation; its failure names the search."""
+    return _asked(search, "fold", state, generation)
+
+
+def _asked(search: Search, method: str, *given: object) -> Any:
+    try:
+        return getattr(search, method)(*given)
+    except Exception as error:
+        raise ValueError(
+            f"search {search.name!r}: `{method}` raised {type(error).__name__}: {error}; correct "
+            "it, then evo.resume(LOG, search=...) goes on with the run, evo.run on another log "
+            "begins anew"
+        ) from error
+
+
+def _is_request(given: object) -> TypeGuard[Request]:
+    """Whether a value is a request whose parents are places."""
+    parents = getattr(given, "parents", None)
+    return (
+        hasattr(given, "operator")
+        and isinstance(parents, list | tuple)
+        and all(isinstance(each, list | tuple) and len(each) == 2 for each in parents)
+    )
+
+
 def plan_one(
     search: Search,
     state: Any,
@@ -136,19 +185,27 @@ def plan_one(
         waiting: The parents of the children under way.
         rng: A stream for this request.
     """
-    own = getattr(search, "plan_one", None)
-    if own is not None:
-        found: Request = own(state, number, children, waiting, rng)
-        return found
-    return search.plan(state, 1, rng)[0]
+    if not hasattr(search, "plan_one"):
+        requests = plan(search, state, 1, rng)
+        if not requests:
+            raise ValueError(
+                f"search {search.name!r}: expected a request for each of 1 children, got 0"
+            )
+        return requests[0]
+    own: object = _asked(search, "plan_one", state, number, children, waiting, rng)
+    if not _is_request(own):
+        raise MistakenType(
+            f"search {search.name!r}: expected `plan_one` to return a request, such as "
+            f"evo.searches.Request(((0, 0),)), got {own!r:.200}"
+        )
+    return own
 
 
 def fold_one(search: Search, state: Any, member: Member, number: int, children: int) -> Any:
     """Returns the state after one more child of a run without a barrier; see `plan_one`."""
-    own = getattr(search, "fold_one", None)
-    if own is not None:
-        return own(state, member, number, children)
-    return search.fold(state, [member])
+    if hasattr(search, "fold_one"):
+        return _asked(search, "fold_one", state, member, number, children)
+    return fold(search, state, [member])
 
 
 def choose(

@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from evo.logs.inputs import limits_of
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
+from evo.plugins import MistakenType
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.rows import as_lines, rows_of
 from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
@@ -114,6 +115,7 @@ def task(
         >>> evo.task("spread", initial_program=pair, evaluate=spread).evaluate().fitness
         1.0
     """
+    _check_words(name, statement, entry)
     if where not in ("sandbox", "here"):
         raise ValueError(f"where: expected 'sandbox' or 'here', got {where!r}")
     judge = judge_of(evaluate, where, with_rows=instances is not None)
@@ -170,6 +172,19 @@ def task(
         language=language,
     )  # fmt: skip
     return finished(record, config.limits, name, asks=asks, functions=judge.functions)
+
+
+def _check_words(name: object, statement: object, entry: object) -> None:
+    """Raises MistakenType for what should be a text and is none."""
+    for what, value, optional in (("name", name, False), ("statement", statement, True)):
+        if not (isinstance(value, str) or (optional and value is None)):
+            raise MistakenType(f"{what}: expected a text, got {value!r:.80}")
+    if entry is None or isinstance(entry, str) or callable(entry):
+        return  # a function is answered with its name where the program is known
+    if not isinstance(entry, Iterable) or not all(isinstance(each, str) for each in entry):
+        raise MistakenType(
+            f"entry: expected the name of a function of the initial program, got {entry!r:.80}"
+        )
 
 
 def _check_language(entry: object, evolves: object) -> None:

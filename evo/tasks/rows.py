@@ -23,8 +23,9 @@ def rows_of(given: Rows, column: str, what: str) -> list[dict[str, object]]:
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):
         rows = cast(list[Mapping[str, object]], given.to_dict("records"))
     elif isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        file = f"; a file is Path({given!r:.80})" if isinstance(given, str) else ""
         raise ValueError(
-            f"{what}: expected rows, as dicts, a DataFrame or a Path, got {given!r:.80}"
+            f"{what}: expected rows, as dicts, a DataFrame or a Path, got {given!r:.80}{file}"
         )
     else:
         rows = list(given)
@@ -53,7 +54,11 @@ def _read_rows(path: Path, what: str) -> list[Mapping[str, object]]:
         import pandas
 
         read = pandas.read_csv if path.suffix == ".csv" else pandas.read_parquet
-        return cast(list[Mapping[str, object]], read(path).to_dict("records"))
+        try:
+            table = read(path.expanduser())
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{what}: cannot read {str(path)!r}: {error}") from None
+        return cast(list[Mapping[str, object]], table.to_dict("records"))
     raise ValueError(f"{what}: expected a .jsonl, .csv or .parquet file, got {str(path)!r}")
 
 

@@ -77,6 +77,11 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
     if isinstance(evaluate, str | Path):
         if where == "here":
             raise ValueError("evaluate: a text or file runs in the sandbox; give a function here")
+        if isinstance(evaluate, str) and _FILE.fullmatch(evaluate.strip()):
+            raise ValueError(
+                f"evaluate: expected a function, its source or a Path, got {evaluate!r:.80}; if it "
+                f"is the name of a file write Path({evaluate.strip()!r:.80})"
+            )
         return _judge_in(evaluate)
     if isinstance(evaluate, Sequence):
         return _judge_in_stages(evaluate, where, with_rows=with_rows)

@@ -48,7 +48,7 @@ def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | MeanDiff
         >>> round(found.difference.value, 6)
         1.0
     """
-    check_loaded("compare", a, "replay.load")
+    check_loaded("compare", a, "replay.load", numbers=True)
     if isinstance(a, pd.DataFrame):
         if b is not None:
             raise ValueError(

@@ -172,7 +172,7 @@ def explore_selection(
         >>> type(replay.explorers.explore_selection(samples)).__name__
         'ChartExplorer'
     """
-    check_loaded("explore_selection", data, "replay.load_sweep")
+    check_loaded("explore_selection", data, "replay.load_sweep", numbers=True)
     try:
         played = SelectionReplay(data, given)
     except ValueError as error:

@@ -21,6 +21,7 @@ from replay.explorers.stored import show_live
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
 from replay.logs.frames import counted_once
+from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def explore(
         from replay import importers
 
         frame = importers.load(frame)
-    if "fields" in frame.attrs:
+    if "fields" in getattr(frame, "attrs", ()):
         return Tabs(
             {
                 "Sweep": functools.partial(explore_sweep, frame, theme=theme),
@@ -168,6 +169,7 @@ def explore(
             }
         )
 
+    check_loaded("explore", frame, "replay.load")
     frame = counted_once(frame, stacklevel=2)
 
     def show(split: Split) -> None:

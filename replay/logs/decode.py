@@ -34,6 +34,7 @@ from evo.logs.records import (
     Outcome,
     RunEnd,
 )
+from evo.plugins import MistakenType
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
@@ -150,8 +151,13 @@ def _paths(
     for source in sources:
         if isinstance(source, Log | str | os.PathLike):
             yield from _expand(os.fspath(source), left, foreign)
-        else:
+        elif isinstance(source, Iterable):
             yield from _paths(source, left, foreign)
+        else:
+            raise MistakenType(
+                "expected logs, their paths, folders or patterns, such as 'logs/local', got "
+                f"{source!r:.80}"
+            )
 
 
 def _read_of(foreign: Sequence[Foreign]) -> Iterator[str]:

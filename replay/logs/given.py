@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 from typing import Literal
 
+import pandas as pd
+
 from evo.logs.log import Log
 from evo.plugins import MistakenType
 
 Loader = Literal["replay.load", "replay.children", "replay.load_sweep", "evo.read_log"]
 
 
-def check_loaded(verb: str, given: object, loader: Loader) -> None:
-    """Raises MistakenType if a verb is given a path, or logs, that have yet to be loaded.
+def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = False) -> None:
+    """Raises MistakenType if a verb is not given what a function returns, such as a path.
 
     Args:
         verb: The name of the verb.
         given: Its first argument.
         loader: The function that returns what the verb takes.
+        numbers: Whether the verb takes numbers, too.
     """
+    if isinstance(given, pd.DataFrame):
+        _check_table(verb, given, loader, numbers=numbers)
+        return
     if isinstance(given, Log):  # a path, too
         if loader == "evo.read_log":
             return
@@ -28,11 +34,36 @@ def check_loaded(verb: str, given: object, loader: Loader) -> None:
         what = f"the path {shown}"
     elif _is_list_of_logs(given):
         what, shown = "a list of paths or logs", "logs"
-    else:
+    elif numbers:
         return
+    else:
+        what = "None" if given is None else f"a value of type {type(given).__name__}"
+        raise MistakenType(f"{verb}: expected what {loader} returns, got {what}")
     raise MistakenType(
         f"{verb}: expected what {loader} returns, got {what}; load it first: "
         f"{verb}({loader}({shown}), ...)"
+    )
+
+
+def _check_table(verb: str, given: pd.DataFrame, loader: Loader, *, numbers: bool) -> None:
+    """Raises MistakenType for another table than that of runs and their generations.
+
+    That of children has a best fitness, too: the one before the child's generation.
+    """
+    columns = {*given.columns}
+    if loader == "evo.read_log":
+        raise MistakenType(f"{verb}: expected what {loader} returns, got a DataFrame")
+    if loader != "replay.load":
+        return
+    if {"status", "index"} <= columns:
+        what = "replay.children, a row per child"
+    elif not numbers and "configuration" in columns and "generation" not in columns:
+        what = "replay.load_sweep, a row per run"
+    else:
+        return
+    raise MistakenType(
+        f"{verb}: expected what {loader} returns, a row per run and generation, got the table of "
+        f"{what}; load the same logs with {loader}"
     )
 
 

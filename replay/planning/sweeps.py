@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evo.logs.types import JsonObject
+from evo.logs.types import JsonObject, as_path
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.policies.rewards import has_unit_scale
@@ -98,7 +98,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
         >>> replay.load_sweep(made)["children"].tolist()
         [1, 2]
     """
-    place = Path(folder)
+    place = as_path("folder", folder)
     design, events = read_design(place), EventLog(place)
     state = events.state
     first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
@@ -360,7 +360,7 @@ def select(
         >>> replay.select(scores).winner
         0
     """
-    check_loaded("select", data, "replay.load_sweep")
+    check_loaded("select", data, "replay.load_sweep", numbers=True)
     outcomes, sizes, costs, configurations = _samples(data, fields, value, sample, missing)
     low, high = (0.0, 1.0) if bounds is None else bounds
     terms = Terms(

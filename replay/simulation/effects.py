@@ -348,7 +348,7 @@ def time_to_threshold(
         >>> replay.time_to_threshold(fitness, 0.5).time
         4.0
     """
-    check_loaded("time_to_threshold", best_fitness, "replay.load")
+    check_loaded("time_to_threshold", best_fitness, "replay.load", numbers=True)
     if not 0 < share <= 1:
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
     if rule not in {"bootstrap", "share"}:

@@ -156,7 +156,7 @@ def simulate(
         >>> played.best_fitness.shape
         (5, 8)
     """
-    check_loaded("simulate", fitness, "replay.load")
+    check_loaded("simulate", fitness, "replay.load", numbers=True)
     earlier = earlier_runs(earlier, fitness)
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
@@ -339,7 +339,7 @@ def simulate_many(
         >>> [*played]
         ['single', 'ucb1']
     """
-    check_loaded("simulate_many", fitness, "replay.load")
+    check_loaded("simulate_many", fitness, "replay.load", numbers=True)
     return {label: simulate(fitness, p, **settings) for label, p in labelled(policies).items()}
 
 

@@ -8,7 +8,7 @@ import pytest
 from samples import sample_header
 
 from evo.logs import journal
-from evo.logs.journal import LogError, Writer
+from evo.logs.journal import LogError, Writer, check_folder
 from evo.logs.records import Tick
 
 
@@ -39,3 +39,13 @@ def test_a_file_that_was_cut_is_found_even_if_lines_follow(tmp_path: Path) -> No
         writer.append(Tick(generation=1, seconds=2.0))
         with pytest.raises(LogError, match="was cut by another program"):
             writer.check_in_place()
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for folder in (tmp_path / "notes.txt", tmp_path / "notes.txt" / "runs"):
+        with pytest.raises(
+            LogError, match=r"notes.txt: expected a folder, got a file; name another"
+        ):
+            check_folder(folder)
+    assert (tmp_path / "notes.txt").read_text() == "mine"

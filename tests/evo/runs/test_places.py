@@ -66,6 +66,27 @@ def test_a_search_whose_code_has_changed_is_told_how_it_goes_on(tmp_path) -> Non
         assert len(longer.generations) == 2
 
 
+def test_filters_whose_code_has_changed_are_told_how_the_run_goes_on(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    for number, check in enumerate((lambda self, program, archive: None, refuse_long)):
+        mine = type("Mine", (), {"__annotations__": {}, "name": "mine", "check": check})
+        kinds = (dataclass(frozen=True)(mine)(), evo.filters.SameProgram())
+        if number == 0:
+            evo.run("mmd", filters=kinds, generations=1, log=path, **QUIET)
+            continue
+        with pytest.raises(
+            LogError,
+            match=r"code of its filters has changed.*\(evo.FILTERS\['mine'\] = ...\), goes on",
+        ):
+            evo.run("mmd", filters=kinds, generations=2, log=path, **QUIET)
+        with pytest.raises(LogError, match="filters mine, same_program there, same_program here"):
+            evo.run("mmd", filters=kinds[1:], generations=2, log=path, **QUIET)
+
+
+def refuse_long(self, program, archive):
+    return "too long" if len(program) > 10_000 else None
+
+
 def start(self, initial, min_improvement):
     return (initial,)
 

@@ -63,8 +63,10 @@ class Counting:
 class OneByOne(Counting):
     """Knows how to go on one by one."""
 
-    def plan_one(self, state: str, number: int, children: int, waiting: object, rng: object):  # type: ignore[no-untyped-def]
-        return state, number, children, waiting
+    def plan_one(
+        self, state: str, number: int, children: int, waiting: list[tuple[int, int]], rng: object
+    ):  # type: ignore[no-untyped-def]
+        return Request(((number, children), *waiting), state)
 
     def fold_one(self, state: list[object], member: Member, number: int, children: int):  # type: ignore[no-untyped-def]
         return [*state, (member.place, number, children)]
@@ -74,7 +76,8 @@ def test_one_child_is_a_generation_of_one_unless_the_search_knows_better() -> No
     rng, member = stream(1, 1), Member((3, 2), 0.5)
     assert plan_one(Counting(), "state", 7, 4, [((0, 0),)], rng) == Request(((1, 0),))
     assert fold_one(Counting(), ["a"], member, 7, 4) == ["a", ("together", [(3, 2)])]
-    assert plan_one(OneByOne(), "state", 7, 4, [((0, 0),)], rng) == ("state", 7, 4, [((0, 0),)])
+    own = plan_one(OneByOne(), "state", 7, 4, [(0, 0)], rng)  # type: ignore[list-item]
+    assert own == Request(((7, 4), (0, 0)), "state")
     assert fold_one(OneByOne(), ["a"], member, 7, 4) == ["a", ((3, 2), 7, 4)]
 
 

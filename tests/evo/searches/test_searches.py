@@ -18,6 +18,7 @@ from evo.searches import (
     Member,
     Pareto,
     Population,
+    Request,
     Search,
     Tree,
     find_search,
@@ -205,3 +206,59 @@ def test_a_search_that_plans_no_requests_is_told_what_is_expected(tmp_path) -> N
     how = {"generations": 1, "children": 2, "log": tmp_path / "a.jsonl", "progress": False}
     with pytest.raises(TypeError, match=r"search 'forgetful': .*a list of 2 requests.*got None"):
         evo.run("mmd", search=Forgetful(), **how)
+
+
+@dataclass(frozen=True)
+class Raising(Forgetful):
+    """Fails at the first generation that it is given."""
+
+    name = "raising"
+
+    def plan(self, state: object, children: int, rng: object) -> list[Request]:
+        return [Request(((0, 0),))] * children
+
+    def fold(self, state: object, generation: object) -> object:
+        return generation["best"]  # type: ignore[index]
+
+
+@dataclass(frozen=True)
+class Bare(Forgetful):
+    """Plans places in place of requests."""
+
+    name = "bare"
+
+    def plan(self, state: object, children: int, rng: object) -> list[tuple[int, int]]:  # type: ignore[override]
+        return [(0, 0)] * children
+
+
+@dataclass(frozen=True)
+class Whole(Forgetful):
+    """Plans requests of programs in place of their places."""
+
+    name = "whole"
+
+    def start(self, initial: Member, min_improvement: float) -> Member:  # type: ignore[override]
+        return initial
+
+    def plan(self, state: Member, children: int, rng: object) -> list[Request]:  # type: ignore[override]
+        return [Request((state,))] * children  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("search", "kind", "message"),
+    [
+        (
+            Raising,
+            ValueError,
+            r"search 'raising': `fold` raised TypeError: .*evo.resume\(LOG, search",
+        ),
+        (Bare, TypeError, r"search 'bare': .*a list of 2 requests.*got \[\(0, 0\)"),
+        (Whole, TypeError, r"search 'whole': .*a list of 2 requests.*got \[Request"),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_search_that_fails_is_named(search, kind, message, asynchronous, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    how = {"generations": 2, "children": 2, "log": tmp_path / "a.jsonl", "progress": False}
+    message = message.replace("a list of 2", "a list of 1") if asynchronous else message
+    with pytest.raises(kind, match=message):
+        evo.run("mmd", search=search(), asynchronous=asynchronous, **how)

@@ -353,6 +353,11 @@ WRONG = {
     "one that changes a global": ({"evaluate": counts}, "changes 'COUNT', which"),
     "a method": ({"evaluate": Client().ask}, "is a method"),
     "a number": ({"evaluate": 3}, "evaluate: expected a function"),
+    "an evaluator's name": ({"evaluate": "judge.py"}, r"if it is the name .*Path\('judge.py'\)"),
+    "the name of rows": ({"instances": "rows.csv"}, r"a file is Path\('rows.csv'\)"),
+    "rows that are gone": (
+        {"instances": Path("gone.csv"), "evaluate": distance}, "instances: cannot read 'gone.csv'"
+    ),
     "no program": ({"initial_program": " "}, "expected a program or a text, got nothing"),
     "a client": ({"evaluate": lambda value: 1 + CLIENT.ask(value)}, "uses 'CLIENT', a Client"),
     "rows without input": (
@@ -468,3 +473,21 @@ def test_a_function_as_entry_is_answered_with_its_name():
 
     with pytest.raises(TypeError, match=r"entry: expected the name of a function.*entry='solve'"):
         evo.task("entry", initial_program=solve, evaluate=float, entry=solve)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"name": 3}, "name: expected a text, got 3"),
+        ({"name": double}, "name: expected a text, got <function"),
+        ({"statement": 3}, "statement: expected a text, got 3"),
+        ({"entry": 3}, "entry: expected the name of a function of the initial program, got 3"),
+        ({"entry": [double]}, "entry: expected the name of a function of the initial program"),
+    ],
+)
+def test_what_should_be_a_text_and_is_none_is_named(wrong, message: str) -> None:
+    given = {"name": "t", "initial_program": "def f():\n    return 1\n", "evaluate": float}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match=message):
+            task(**{**given, **wrong})

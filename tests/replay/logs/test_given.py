@@ -41,6 +41,44 @@ def test_a_path_is_answered_with_what_loads_it(verb, needs):
         assert loader in (NEEDED[first], "replay.load_sweep")
 
 
+@pytest.mark.parametrize(("verb", "needs"), [*verbs()])
+def test_so_is_what_is_no_table_or_log(verb, needs):
+    given = [1 for each in needs if each.kind == each.POSITIONAL_OR_KEYWORD]
+    named = {each.name: 1 for each in needs if each.kind == each.KEYWORD_ONLY}
+    for wrong, words in ((None, "None"), ({"a": 1}, "a value of type dict")):
+        with pytest.raises(TypeError, match=rf"^{verb.__name__}: expected what .*, got {words}$"):
+            verb(wrong, *given, **named)
+
+
+def test_another_table_is_named(tmp_path):
+    made = evo.sweep(
+        {"children": [1, 2]}, task="mmd", seeds=[1], base={"generations": 1}, progress=False,
+        log_dir=tmp_path / "sweep",
+    )  # fmt: skip
+    sweep, children = replay.load_sweep(made), replay.children(made, progress=False)
+    verbs = (replay.fitness_matrix, replay.depth_breadth, replay.plots.trajectories, replay.explore)
+    for verb in verbs:
+        with pytest.raises(TypeError, match=r"the table of replay.children, a row per child; load"):
+            verb(children)
+    for verb in verbs[:3]:
+        with pytest.raises(TypeError, match=r"the table of replay.load_sweep, a row per run; load"):
+            verb(sweep)
+    with pytest.raises(TypeError, match=r"lineage: expected what evo.read_log returns, got a Data"):
+        replay.lineage(children)
+    with pytest.raises(TypeError, match=r"explore: expected what replay.load returns, got None"):
+        replay.explore(None)
+
+
+@pytest.mark.parametrize("given", [5, None, ["a.jsonl", 5]])
+def test_logs_are_paths_or_logs(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    evo.run("mmd", generations=1, children=1, log="a.jsonl", progress=False)
+    with pytest.raises(TypeError, match=r"expected logs, their paths, folders .*got (5|None)$"):
+        replay.load(given)
+    with pytest.raises(TypeError, match=r"folder: expected a path, got"):
+        replay.load_sweep(given)
+
+
 @pytest.mark.parametrize("verb", [replay.compare, replay.select, replay.simulate_many])
 def test_so_do_verbs_that_take_numbers_too(verb):
     with pytest.raises(TypeError, match="load it first"):
