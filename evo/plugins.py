@@ -25,7 +25,7 @@ import inspect
 import warnings
 from collections import UserDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -54,6 +54,7 @@ class Registry(UserDict[str, Entry]):
         what: What messages call an entry.
         built_in: The entries of this package.
         taken: Names of what is built in and no entry.
+        kind: What an entry is, where it is called: "class" or "function"; empty: a value.
 
     Attributes:
         built_in: As given.
@@ -61,9 +62,14 @@ class Registry(UserDict[str, Entry]):
     """
 
     def __init__(
-        self, what: str, built_in: Mapping[str, Entry], taken: Collection[str] = ()
+        self,
+        what: str,
+        built_in: Mapping[str, Entry],
+        taken: Collection[str] = (),
+        *,
+        kind: Literal["class", "function", ""] = "",
     ) -> None:
-        self.what, self.built_in = what, dict(built_in)
+        self.what, self.built_in, self.kind = what, dict(built_in), kind
         self.taken = (*self.built_in, *taken)
         super().__init__(built_in)
 
@@ -74,11 +80,22 @@ class Registry(UserDict[str, Entry]):
                 f"{', '.join(self.taken)}; replace({name!r}, ...) of this registry replaces it "
                 "on purpose"
             )
+        self._check(name, entry)
         super().__setitem__(name, entry)
 
     def replace(self, name: str, entry: Entry) -> None:
         """Sets an entry, even in the place of a built-in one."""
+        self._check(name, entry)
         self.data[name] = entry
+
+    def _check(self, name: str, entry: object) -> None:
+        if self.kind and not callable(entry):
+            given = type(entry)
+            own = self.kind == "class" and given.__module__ != "builtins"
+            hint = f"; give the class itself, {given.__name__}" if own else ""
+            raise MistakenType(
+                f"{self.what} {name!r}: expected a {self.kind}, got {entry!r:.80}{hint}"
+            )
 
 
 def meant(name: str, known: Iterable[str], prefix: str = "") -> str:

@@ -22,6 +22,7 @@ FILTERS: Registry[Callable[..., Filter]] = Registry(
         "protected_regions": ProtectedRegions,
         "same_output": SameOutput,
     },
+    kind="class",
 )
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
 

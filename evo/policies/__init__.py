@@ -63,6 +63,7 @@ POLICIES: Registry[PolicyClass] = Registry(
         "optimal_stopping": OptimalStopping,
         "freeze_thaw": FreezeThaw,
     },
+    kind="class",
 )
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 

@@ -29,6 +29,7 @@ SEARCHES: Registry[Callable[..., Search]] = Registry(
         "pareto": Pareto,
         "tree": Tree,
     },
+    kind="class",
 )
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 

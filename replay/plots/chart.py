@@ -20,7 +20,7 @@ import numpy as np
 
 from replay.plots import pen
 from replay.plots.marks import Clickable, Keys, Mark, columns_of
-from replay.plots.output import save
+from replay.plots.output import SUFFIXES, save
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.scripts import chart_page, picture_of, write_page
 
@@ -112,6 +112,11 @@ class Chart:
         """
         if str(path).lower().endswith(".html"):
             return write_page(path, self.words, theme, self.html(theme))
+        if Path(path).suffix.lower() not in SUFFIXES:
+            raise ValueError(
+                f"expected a file name that ends in {', '.join(SUFFIXES)} or .html, got "
+                f"{str(path)!r}"
+            )
         return save(self.figure(theme), path)
 
     def html(self, theme: Theme = "neutral") -> str:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+SUFFIXES = (".png", ".svg", ".pdf")
+"""How the names of pictures end."""
+
+
 def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
     """Writes a figure to a file.
 
@@ -48,8 +52,10 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
-    if suffix not in dates:
-        raise ValueError(f"expected a file name that ends in {', '.join(dates)}, got {str(path)!r}")
+    if suffix not in SUFFIXES:
+        raise ValueError(
+            f"expected a file name that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
+        )
     figure = figure if isinstance(figure, Figure) else figure_of(figure)
     with mpl.rc_context({"svg.hashsalt": "replay", "pdf.fonttype": 42}):
         figure.savefig(path, dpi=dpi, metadata=dates[suffix])

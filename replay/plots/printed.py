@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from evo.plugins import MistakenType
 from replay.plots import style
+from replay.plots.chart import Chart
 from replay.plots.medium import PRINT_SIZE, for_print
 from replay.plots.output import save
 
@@ -22,7 +25,7 @@ HEIGHTS = {1: 2.3, 2: 3.0}
 
 
 def paper(
-    draw: Callable[..., Axes],
+    draw: Callable[..., Axes | Chart],
     *tables: Any,
     path: str | Path | None = None,
     columns: Literal[1, 2] = 1,
@@ -36,7 +39,8 @@ def paper(
         >>> figure = replay.plots.paper(replay.plots.slices, grid, path=new(".pdf"), columns=1)
 
     Args:
-        draw: A figure that draws on `ax`, such as those of `replay.plots`.
+        draw: A figure that draws on `ax`, such as those of `replay.plots`, or one that makes a
+            chart of one panel.
         tables: What it draws.
         path: Where to save it, as `save`; None: nowhere. A PDF has its text as text.
         columns: How many columns of the page it spans: 1 is 3.3 inches wide, 2 are 6.9.
@@ -46,17 +50,40 @@ def paper(
 
     Raises:
         ValueError: There are neither one nor two columns.
+        TypeError: `draw` is no function, such as a figure that was drawn already.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    if not callable(draw):
+        raise MistakenType(
+            "paper: expected the function of a figure and then what it draws, as in "
+            f"paper(replay.plots.trajectories, frame), got a value of type {type(draw).__name__}"
+        )
     if columns not in WIDTHS:
         raise ValueError(f"expected columns to be 1 or 2, got {columns!r}")
     figure = style.blank(WIDTHS[columns], height or HEIGHTS[columns])
     figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03))
     vars(figure)["text_size"] = PRINT_SIZE
     with for_print(titles=caption):
-        draw(*tables, ax=figure.subplots(), theme="light", **options)
+        _draw(draw, tables, figure.subplots(), options)
         style.arrange(figure)
     if path is not None:
         save(figure, path, dpi=300)
     return figure
+
+
+def _draw(
+    figure: Callable[..., Any], tables: tuple[Any, ...], ax: Axes, options: Mapping[str, Any]
+) -> None:
+    """Draws what a function draws on axes, or the chart that it makes."""
+    known = inspect.signature(figure).parameters
+    if "ax" in known or any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        figure(*tables, ax=ax, theme="light", **options)
+        return
+    made = figure(*tables, **options)
+    if not isinstance(made, Chart):
+        raise MistakenType(
+            "paper: expected the function of a figure to make a replay.plots.Chart or to have "
+            f"arguments `ax` and `theme` and draw, got a value of type {type(made).__name__}"
+        )
+    made.draw(ax, "light")

@@ -69,6 +69,7 @@ FIGURES: Registry[GroupFigure] = Registry(
         "tree of the best run": tree_of_best,
         "blame of the best program": blame_of_best,
     },
+    kind="function",
 )
 """Name -> figure of a group of runs. One that is added here joins `replay report`, `replay site`,
 the page of a protocol, and `overview` in a notebook."""

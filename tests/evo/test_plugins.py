@@ -80,7 +80,7 @@ def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("registry", [POLICIES, SEARCHES, FILTERS, evo.ENGINES, FIGURES, SECTIONS])
 def test_a_built_in_entry_is_replaced_only_on_purpose(registry: Registry[Any]) -> None:
-    taken, own = next(iter(registry)), object()
+    taken, own, other = next(iter(registry)), lambda: None, lambda: None
     with patch.dict(registry):
         with pytest.raises(
             ValueError, match=f"{taken!r} is the name of a built-in {registry.what}"
@@ -90,7 +90,7 @@ def test_a_built_in_entry_is_replaced_only_on_purpose(registry: Registry[Any]) -
             registry.update({taken: own})
         registry[taken] = registry.built_in[taken]
         registry["of_ones_own"] = own
-        registry["of_ones_own"] = other = object()
+        registry["of_ones_own"] = other
         assert registry["of_ones_own"] is other
         registry.replace(taken, own)
         assert registry[taken] is own
@@ -211,3 +211,26 @@ def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: P
     with contextlib.closing(replay.explore(frame)) as tabs:
         tabs.open("lost")
         assert "the package careless" in tabs["lost"]._words.value
+
+
+@pytest.mark.parametrize(
+    ("registry", "wrong", "message"),
+    [
+        (
+            SEARCHES,
+            evo.searches.Greedy(),
+            "expected a class, got Greedy.*give the class itself, Gr",
+        ),
+        (FILTERS, 5, "filter 'mine': expected a class, got 5$"),
+        (POLICIES, "ucb1", "policy 'mine': expected a class, got 'ucb1'$"),
+        (FIGURES, 5, "figure 'mine': expected a function, got 5$"),
+        (SECTIONS, None, "section 'mine': expected a function, got None$"),
+    ],
+)
+def test_what_cannot_be_called_is_refused_where_it_is_registered(
+    registry: Registry[Any], wrong: object, message: str
+) -> None:
+    for register in (registry.__setitem__, registry.replace):
+        with pytest.raises(TypeError, match=message):
+            register("mine", wrong)
+    assert "mine" not in registry

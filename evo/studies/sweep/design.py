@@ -217,6 +217,11 @@ def read_design(folder: Path) -> Design:
         with open_regular(path) as file:
             return _decoder.decode(file.read())
     except OSError as error:
+        if folder.is_file():
+            raise LogError(
+                f"{folder}: expected the folder of a sweep, or a file that ends in .toml, got "
+                "another file"
+            ) from None
         reason = f"{error.strerror} ({DESIGN})"
         raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None
     except ValueError as error:

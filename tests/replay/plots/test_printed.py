@@ -149,3 +149,24 @@ def test_the_text_of_a_pdf_is_text(tmp_path) -> None:
 def test_other_numbers_of_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="columns to be 1 or 2, got 3"):
         plots.paper(plots.trajectories, six_groups(), columns=3)
+
+
+def test_a_chart_of_ones_own_is_printed_and_what_was_drawn_already_is_refused(tmp_path):
+    def mine(data, *, title="mine"):
+        line = plots.marks.Line(x=[1, 2], y=data)
+        axes = {"x": plots.panel.Axis(label="x"), "y": plots.panel.Axis(label="y")}
+        return plots.Chart(panels=[plots.panel.Panel(title=title, marks=[line], **axes)])
+
+    figure = plots.paper(mine, [1.0, 3.0], path=tmp_path / "mine.pdf", title="mine")
+    assert (tmp_path / "mine.pdf").exists()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["x"]
+    with pytest.raises(TypeError, match=r"paper: expected the function of a figure.*type Chart"):
+        plots.paper(mine([1.0, 3.0]))
+    with pytest.raises(TypeError, match=r"paper: expected the function of a figure to make.*float"):
+        plots.paper(lambda data: 1.0, [1.0])
+
+
+@pytest.mark.parametrize("name", ["mine.doc", "mine"])
+def test_a_chart_says_all_the_names_that_its_files_may_have(name, tmp_path):
+    with pytest.raises(ValueError, match=rf"\.png, \.svg, \.pdf or \.html, got '.*{name}'"):
+        plots.Chart(panels=[], message="nothing").save(tmp_path / name)

@@ -123,6 +123,8 @@ def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
             evo.sweep(sweep.folder, **more)
     with pytest.raises(LogError, match="not the folder of a sweep"):
         evo.sweep(sweep.folder / "runs")
+    with pytest.raises(LogError, match=r"expected the folder of a sweep, or a file that ends in"):
+        evo.sweep(next(sweep.folder.glob("runs/*.jsonl")))
 
 
 def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
