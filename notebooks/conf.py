@@ -95,7 +95,8 @@ OPTIONS = (
     ("The size of a generation", "SizeOptions"),
     ("Whether a generation waits for the one before it", "OrderOptions"),
     ("The seed", "SeedOptions"),
-    ("Where a run belongs to a protocol, and all limits as one value", "ProtocolOptions"),
+    ("All limits of an evaluation as one value", "LimitOptions"),
+    ("Where a run belongs to a protocol", "ProtocolOptions"),
     ("How the work is done, which changes no child", "SessionOptions"),
 )
 """Headings of the page of options, and the class of `evo.runs.options` below each."""

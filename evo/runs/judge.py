@@ -11,6 +11,7 @@ from typing import Literal, Unpack
 import msgspec
 
 from evo.logs.caps import with_seconds
+from evo.logs.inputs import limits_of
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
 from evo.plugins import MistakenType
@@ -97,6 +98,7 @@ def evaluate(
     *,
     evaluation_timeout: float | Literal["auto"] | None = None,
     timeout: float | Literal["auto"] | None = None,
+    limits: Limits | Mapping[str, object] | None = None,
     model: str | Model = "offline",
     critic: str | Model | Critic | None = None,
     **options: Unpack[EvaluateOptions],
@@ -109,6 +111,7 @@ def evaluate(
             files, where those left out are the initial program's, or the Path of a folder.
         evaluation_timeout: Seconds that the evaluation may take (default: the task's limit).
         timeout: Another name of `evaluation_timeout`.
+        limits: All limits, or a dict of those that differ from the task's, as for `evo.run`.
         model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
         critic: What scores the replies of tasks that ask for a critic (default: the task's own).
         **options: Listed below.
@@ -127,7 +130,8 @@ def evaluate(
     settings = settings_of(options)
     loaded = load_task(task)
     evaluation_timeout = one_of("evaluation_timeout", evaluation_timeout, "timeout", timeout)
-    limits = with_seconds(loaded.limits, evaluation_timeout)
+    limits = loaded.limits if limits is None else limits_of(limits, loaded.limits)
+    limits = with_seconds(limits, evaluation_timeout)
     record, program = loaded.record, program_text(loaded.record, program)
     if needs_no_session(record):
         from evo import sandbox

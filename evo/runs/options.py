@@ -241,8 +241,8 @@ class SeedOptions(TypedDict, total=False):
     seed: Annotated[int, Option("Seed of the run.", 0, least=0)]
 
 
-class ProtocolOptions(TypedDict, total=False):
-    """What identifies a run beside the options that a study varies."""
+class LimitOptions(TypedDict, total=False):
+    """The limits of an evaluation."""
 
     limits: Annotated[
         "Limits | Mapping[str, object] | None",
@@ -251,6 +251,11 @@ class ProtocolOptions(TypedDict, total=False):
             "{'seconds': 'auto'} (default: the task's own)."
         ),
     ]
+
+
+class ProtocolOptions(TypedDict, total=False):
+    """The protocol that a run belongs to, and its condition there."""
+
     protocol: Annotated[str, Option("SHA-256 (hex) of the protocol that the run belongs to.", "")]
     condition: Annotated[str, Option("Name of the run's condition in that protocol.", "")]
 
@@ -259,12 +264,14 @@ class ChangeOptions(ModelOptions, PromptOptions, FilterOptions, DraftOptions, to
     """What identifies a run and may differ in a fork of it."""
 
 
-class VariedOptions(ChangeOptions, EvaluationOptions, OrderOptions, SizeOptions, total=False):
+class VariedOptions(
+    ChangeOptions, EvaluationOptions, LimitOptions, OrderOptions, SizeOptions, total=False
+):
     """What identifies a run and may differ between the runs of a study."""
 
 
 class GridConfiguration(
-    ChangeOptions, EvaluationOptions, OrderOptions, ProtocolOptions, total=False
+    ChangeOptions, EvaluationOptions, OrderOptions, LimitOptions, ProtocolOptions, total=False
 ):
     """What the runs of a grid have in common."""
 
@@ -413,6 +420,12 @@ class SweepOptions(
 
 
 class AllocationOptions(
-    ChangeOptions, EvaluationOptions, OrderOptions, ProtocolOptions, SessionOptions, total=False
+    ChangeOptions,
+    EvaluationOptions,
+    OrderOptions,
+    LimitOptions,
+    ProtocolOptions,
+    SessionOptions,
+    total=False,
 ):
     """The options that all arms of an allocation share."""

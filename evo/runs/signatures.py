@@ -118,7 +118,12 @@ def check_options(
     for name, value in options.items():
         if name not in kind.__annotations__:
             taken = {*kind.__annotations__, *(inspect.signature(verb).parameters if verb else ())}
-            hint = of_runs(name) or meant(name, taken) or (advice and f"; {advice}")
+            hint = (
+                of_runs(name)
+                or _in_limits(name, taken)
+                or meant(name, taken)
+                or (advice and f"; {advice}")
+            )
             known = ", ".join(sorted(taken))
             raise MistakenType(f"unknown argument {name!r}{hint} (known: {known})")
         annotation = get_args(kind.__annotations__[name])[0]
@@ -129,6 +134,13 @@ def check_options(
         if accepted and value is not None and (isinstance(value, bool) or not fits):
             words = " or ".join(dict.fromkeys([w for _, w in accepted] + list(map(repr, named))))
             raise MistakenType(f"{name}: expected {words}, got {value!r:.60}")
+
+
+def _in_limits(name: str, taken: Collection[str]) -> str:
+    """Returns how `limits.seconds`, a field of sweeps, is given elsewhere; else nothing."""
+    if "limits" not in taken or not name.startswith("limits."):
+        return ""
+    return f"; give limits={{{name.removeprefix('limits.')!r}: ...}}"
 
 
 _ACCEPTED: dict[object, tuple[type | tuple[type, ...], str]] = {

@@ -20,7 +20,7 @@ from evo.logs.types import Fields, JsonObject
 from evo.models.registry import find_model
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
-from evo.studies.sweep.fields import POOL, Configuration, configure
+from evo.studies.sweep.fields import POOL, Configuration, configure, dotted
 from evo.studies.sweep.space import check_field
 from evo.tasks.task import Task, load_task
 
@@ -154,7 +154,7 @@ class Choices(ABC):
 
 
 def with_models(choices: Given) -> Given:
-    """Returns the choices with the models that their functions are."""
+    """Returns the choices with the models that their functions are, and each limit as a field."""
 
     def read(name: str, value: object) -> object:
         if name.partition(".")[0] not in ("model", "models", "critic"):
@@ -166,8 +166,8 @@ def with_models(choices: Given) -> Given:
         return find_model(value) if callable(value) else value
 
     if isinstance(choices, Mapping):
-        return {name: read(name, value) for name, value in choices.items()}
-    return [{name: read(name, value) for name, value in each.items()} for each in choices]
+        return {name: read(name, value) for name, value in dotted(choices).items()}
+    return [{name: read(name, value) for name, value in dotted(each).items()} for each in choices]
 
 
 def configured(

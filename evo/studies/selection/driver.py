@@ -47,6 +47,7 @@ from evo.studies.selection.choices import Choices, ChoiceScoring
 from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
 from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
 from evo.studies.study import Study
+from evo.studies.sweep.fields import dotted
 from evo.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def prepare_selection(
         resume: Whether the same selection goes on; False: begin a new one, in a folder that holds
             none.
         generations: T, unless the choices have it (default: 8).
-        base: Further fields that all configurations share, such as {"limits.seconds": 5}.
+        base: Further fields that all configurations share, such as {"limits": {"seconds": 5}}.
         parallel: False works in order, one call at a time, as `max_concurrent=1` does.
         **options: Listed below.
 
@@ -162,7 +163,7 @@ def prepare_selection(
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **(base or {}), **options_in(VariedOptions, options)}
+    shared = {**depth, **dotted(base or {}), **dotted(options_in(VariedOptions, options))}
     found: Choices
     if evaluate is not None or data is not None:
         if own := [*([] if task is None else ["task"]), *shared]:

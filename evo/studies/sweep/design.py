@@ -19,7 +19,7 @@ from evo.plugins import MistakenType
 from evo.runs.configuration import seeds_of
 from evo.searches.registry import is_search
 from evo.studies.folders import keep_identity
-from evo.studies.sweep.fields import Configuration, configure
+from evo.studies.sweep.fields import Configuration, configure, dotted
 from evo.studies.sweep.space import Space, SpaceError, check_field, parse_space
 from evo.studies.sweep.strategies import RandomTrials, build_strategy
 from evo.tasks.task import Task, load_task
@@ -189,20 +189,7 @@ def read_toml(path: Path) -> dict[str, object]:
     }
     if known.task is not None and (path.parent / known.task).is_dir():
         given["task"] = path.parent / known.task
-    return given | {"space": _dotted(known.space), "base": _dotted(known.base)}
-
-
-def _dotted(table: Mapping[str, object]) -> dict[str, object]:
-    """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
-    found: dict[str, object] = {}
-    for key, value in table.items():
-        if isinstance(value, dict) and (
-            key in ("sampling", "limits") or (key == "model" and set(value) == {"extra_body"})
-        ):
-            found |= {f"{key}.{inner}": each for inner, each in value.items()}
-        else:
-            found[key] = value
-    return found
+    return given | {"space": dotted(known.space), "base": dotted(known.base)}
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:

@@ -51,7 +51,7 @@ from evo.studies.sweep.events import (
     SweepEvent,
     SweepEventKind,
 )
-from evo.studies.sweep.fields import Configuration, short_hash
+from evo.studies.sweep.fields import Configuration, dotted, short_hash
 from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.tasks.task import Task
 
@@ -362,7 +362,7 @@ def prepare_sweep(
             there).
         resume: Whether the same sweep goes on; False: begin a new one, in a folder that holds none.
         on_event: Called with every event, see `evo.studies.sweep.events`, as `evo.run` calls it.
-        base: Further fields of all configurations, such as {"limits.seconds": 5}.
+        base: Further fields of all configurations, such as {"limits": {"seconds": 5}}.
         generations: T, unless the space has it (default: 8).
         arms: K of allocations, unless the space has it (default: 10).
         rounds: Pulls of allocations, unless the space has them (default: 64).
@@ -386,12 +386,13 @@ def prepare_sweep(
         2
     """
     check_options(SweepOptions, options, verb=sweep)
-    settings, fields = settings_of(options), dict[str, object](options_in(VariedOptions, options))
+    settings = settings_of(options)
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
-    fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
+    fields = {**dotted(base or {}), **dotted(options_in(VariedOptions, options))}
+    fields |= {name: value for name, value in sizes.items() if value is not None}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
-    known: JsonObject = {"space": space}
+    known: JsonObject = {"space": dotted(space) if isinstance(space, Mapping) else space}
     if isinstance(space, str | os.PathLike):
         place = as_path("space", space)
         if place.suffix != ".toml":

@@ -12,7 +12,7 @@ import msgspec
 
 from evo.logs.inputs import at_least, limits_of
 from evo.logs.records import Header, Limits, Model
-from evo.logs.types import Fields
+from evo.logs.types import Fields, JsonObject
 from evo.models.registry import find_model
 from evo.policies import PolicyClass, find_policy
 from evo.policies.rewards import find_reward
@@ -43,8 +43,9 @@ def known_fields() -> dict[str, bool]:
 
     `task`, `generations` and `VariedOptions`;
     `sampling.temperature` and so on mean the same as `temperature`; `limits.seconds` and
-    `model.extra_body` reach into an evaluation's limits and into the model. Where there is a
-    `policy`, a name or {"name": ..., and its parameters}, it spends `rounds` over `arms`.
+    `model.extra_body` reach into an evaluation's limits, which may be a table as well, and into the
+    model. Where there is a `policy`, a name or {"name": ..., and its parameters}, it spends
+    `rounds` over `arms`.
     """
     types = {"task": str} | {name: kind for name, kind, _ in entries(VariedOptions)}
     types |= {f"sampling.{name}": types[name] for name in ("temperature", "top_p", "max_tokens")}
@@ -56,6 +57,25 @@ def known_fields() -> dict[str, bool]:
 def canonical(name: str) -> str:
     """Returns the one name of a field that has two."""
     return name.removeprefix("sampling.")
+
+
+def dotted(table: Fields) -> JsonObject:
+    """Returns fields in which a table of limits or of sampling is one field for each of its own.
+
+    So `{"limits": {"seconds": 5}}`, as runs take it, is `limits.seconds`.
+    """
+    found: JsonObject = {}
+    for key, given in table.items():
+        value = msgspec.structs.asdict(given) if isinstance(given, Limits) else given
+        if (
+            isinstance(value, Mapping)
+            and (key in ("sampling", "limits") or (key == "model" and set(value) == {"extra_body"}))
+            and not value.keys() & {"values", "min", "max"}  # of a space
+        ):
+            found |= {f"{key}.{inner}": each for inner, each in value.items()}
+        elif key != "limits" or value is not None:
+            found[key] = value
+    return found
 
 
 @dataclass(frozen=True)
@@ -115,7 +135,7 @@ Here = Mapping[tuple[str, str | None], Model]
 def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = None) -> Configuration:
     """Returns the configuration of some values; `task` is one of `tasks`, or is loaded."""
     here = here or {}
-    plain = {canonical(name): value for name, value in values.items()}
+    plain = {canonical(name): value for name, value in dotted(values).items()}
     task = tasks.get(str(plain["task"])) or load_task(plain["task"])
     pool = {name: plain.pop(name) for name in POOL if name in plain}
     if pool.get("policy") is None:
@@ -138,7 +158,7 @@ def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = Non
     if isinstance(plain.get("critic"), Mapping):
         plain["critic"] = _model(plain["critic"], here)
     limited = {k.removeprefix("limits."): v for k, v in plain.items() if k.startswith("limits.")}
-    limits = limits_of(limited, task.limits)
+    limits = limits_of(plain.pop("limits", limited), task.limits)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
     return configuration_of(header, generations, pool if pool.get("policy") else None)
