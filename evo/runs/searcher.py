@@ -302,6 +302,8 @@ class Searcher:
             ValueError: The prompt was told already or never asked for; an evaluation came without
                 its program; or the search was closed, or another one took its log over.
         """
+        if not isinstance(prompt, Asked | None):
+            raise MistakenType(f"prompt: expected one that ask() returned, got {prompt!r:.80}")
         if prompt is None:
             if program is None:
                 raise ValueError("prompt: expected one that was asked, got None without program=")

@@ -36,7 +36,7 @@ def place_of_study(
         holds: Whether a folder under logs/local holds the very same study. A ValueError, or a
             LogError, says that it does not.
         resume: Whether a study that is there goes on.
-        progress: Whether to say in a line that an earlier one goes on.
+        progress: Whether to say in a line that an earlier one goes on, or why none does.
 
     Raises:
         LogError: The folder that was named holds a study, and none shall go on.
@@ -50,12 +50,16 @@ def place_of_study(
                 "same study, another folder begins a new one"
             )
         return folder
-    for folder in _named(stem) if resume else ():
+    named = _named(stem) if resume else []
+    for folder in named:
         if _same(folder, holds):
             if progress:
                 say(f"going on with {as_given(folder)}; resume=False begins anew")
             return folder
-    return unused(LOCAL, stem)
+    new = unused(LOCAL, stem)
+    if named and progress:
+        say(f"{as_given(new)} is a new folder, since {as_given(named[0])} is of another study")
+    return new
 
 
 def _named(stem: str) -> list[Path]:

@@ -173,7 +173,7 @@ def prepare_selection(
         found = _of_model(choices, shared, task, samples, seeds, seed)
     _check_units(budget or {}, ("samples", *found.units))
     limits = check_budget(budget, found.headers, more=("samples", "cost"))
-    low, high = _bounds_of(found) if bounds is None else bounds
+    low, high = _bounds_of(found, bounds)
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
         size=len(found.sampled), delta=delta, low=float(low), high=float(high), interval=interval,
@@ -270,8 +270,15 @@ def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def _bounds_of(found: Choices) -> tuple[float, float]:
-    """Returns the scale that tasks declare; of other samples [0, 1]."""
+def _bounds_of(found: Choices, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """Returns the bounds that were given, else the scale that tasks declare, else [0, 1]."""
+    if bounds is not None:
+        if np.shape(bounds) != (2,):
+            raise MistakenType(
+                "bounds: expected (low, high), the least and the largest outcome there is, got "
+                f"{bounds!r:.80}"
+            )
+        return bounds
     for task in (header.task for header in found.headers if found.kind == "seeds"):
         if default_reward(task) != "best_fitness":
             raise ValueError(

@@ -152,6 +152,8 @@ def test_a_reply_is_told_as_a_text_or_with_what_it_used_and_nothing_else(tmp_pat
         for wrong in (3, ["text"], evo.Reply):
             with pytest.raises(TypeError, match="expected a text"):
                 searcher.tell(plainly, wrong)
+        with pytest.raises(TypeError, match=r"prompt: expected one that ask\(\) returned, got 'x'"):
+            searcher.tell("x", replies(plainly))  # type: ignore[arg-type]
         reply = replies(plainly)
         first = searcher.tell(plainly, reply)
         second = searcher.tell(fully, evo.Reply(reply, usage=used, finish_reason="stop"))

@@ -104,11 +104,14 @@ def test_a_folder_that_was_named_is_refused_where_nothing_shall_go_on(study: Stu
     ],
 )
 def test_another_study_of_the_same_name_has_a_folder_of_its_own(
-    study: Study, other: dict[str, Any]
+    study: Study, other: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = study(progress=False)
-    second = study(progress=False, **other)
+    first = study()
+    assert "a new folder" not in capsys.readouterr().err
+    second = study(**other)
     assert place(first) != place(second)
+    said = f"{place(second)} is a new folder, since {place(first)} is of another study"
+    assert said in capsys.readouterr().err
     assert place(study(progress=False)) == place(first)
     assert place(study(progress=False, **other)) == place(second)
 

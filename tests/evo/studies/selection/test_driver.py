@@ -176,6 +176,8 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     two = [{"children": 1}, {"children": 2}]
     with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):
         evo.select_best(two, **given, log_dir=tmp_path / "a")
+    with pytest.raises(TypeError, match=r"bounds: expected \(low, high\), .*got 5"):
+        evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=5)  # type: ignore[arg-type]
     assert not (tmp_path / "a").exists()
     failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
     assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
