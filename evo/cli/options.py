@@ -291,6 +291,7 @@ COMMON = Group("Options", sort_key=0)
 
 PYTHON_ONLY = {
     *("settings", "progress", "on_event", "listeners", "limits", "protocol", "condition", "stops"),
+    "timeout",  # the command line has it as a flag of call_timeout
 }
 """Options of functions that the command line has not."""
 
@@ -298,6 +299,7 @@ FLAGS = {
     "children": ("-N", "--N", "--children"),
     "generations": ("-T", "--T", "--generations"),
     "quiet": ("-q", "--quiet"),
+    "call_timeout": ("--call-timeout", "--timeout"),
     "requests_per_minute": ("--rpm",),
     "tokens_per_minute": ("--tpm",),
     "drafts": ("--drafts", "--replies-per-child"),

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from evo.searches import Search
 
 
+CALL_SECONDS = 600.0
+"""How long a call may take unless something else is said."""
+
+
 @dataclass(frozen=True)
 class Option:
     """What is known of an option beside its name and type.
@@ -356,9 +360,13 @@ class ListenerOptions(TypedDict, total=False):
 
 
 class TimeoutOptions(TypedDict, total=False):
-    """Time limit of a request."""
+    """Time limit of a call."""
 
-    timeout: Annotated[float, Option("Seconds that one request may take.", 600.0)]
+    call_timeout: Annotated[
+        float | None,
+        Option("Seconds that one call may take; each retry has as many.", CALL_SECONDS),
+    ]
+    timeout: Annotated[float | None, Option("Another name of call_timeout.")]
 
 
 class FieldOptions(

@@ -117,7 +117,7 @@ class Resources:
         """Returns a client, behind the cache if there is one; nothing is sent yet."""
         how = self.settings
         client = ModelClient(
-            of.model, of.sampling, slots=self.slots, timeout=how.timeout, retries=how.retries
+            of.model, of.sampling, slots=self.slots, timeout=how.call_timeout, retries=how.retries
         )
         return client if how.cache is None else CachedClient.at(how.cache, client)
 

@@ -14,6 +14,8 @@ from evo.logs.servers import is_shared
 from evo.logs.types import as_absolute, as_path
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
+from evo.runs.options import CALL_SECONDS
+from evo.runs.signatures import one_of
 
 if TYPE_CHECKING:
     from evo.runs.state import State
@@ -73,7 +75,8 @@ class Settings:
         max_concurrent: Calls in flight at most, 1 works in order; None: the preset's, else 20.
         texts_at_once: On tasks that evolve a text on a data set: texts that are evaluated at a
             time; None: as many as keep `max_concurrent` calls in flight, at least 2.
-        timeout: Seconds that one attempt may take.
+        call_timeout: Seconds that one attempt of a call may take; None: 600.
+        timeout: Another name of `call_timeout`, and equal to it once the value is made.
         retries: Attempts beyond the first.
         workers: Evaluations at a time; None: one per core, or on a cluster one per thread of its
             workers.
@@ -99,7 +102,8 @@ class Settings:
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
-    timeout: float = 600.0
+    call_timeout: float = None  # type: ignore[assignment]  # likewise
+    timeout: float = None  # type: ignore[assignment]  # likewise
     retries: int = 5
     workers: int | None = None
     scheduler: str | None = None
@@ -148,10 +152,14 @@ class Settings:
             raise MistakenType(
                 f"on_event: expected a function of an event, got {self.on_event!r:.60}"
             )
-        if not 0 < as_float(self.timeout) <= MOST_SECONDS:
+        named = one_of("call_timeout", self.call_timeout, "timeout", self.timeout)
+        seconds = CALL_SECONDS if named is None else named
+        if not 0 < as_float(seconds) <= MOST_SECONDS:
             raise ValueError(
-                f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"
+                f"call_timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {seconds!r}"
             )
+        object.__setattr__(self, "call_timeout", seconds)
+        object.__setattr__(self, "timeout", seconds)
 
 
 class StopRule(Protocol):

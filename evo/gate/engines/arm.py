@@ -159,7 +159,7 @@ class EngineArm(Arm):
         gate = Gate(
             header.model,
             log=self.folder / ENGINE_LOG,
-            timeout=self._resources.settings.timeout,
+            timeout=self._resources.settings.call_timeout,
             seed=header.seed,
             supervision=Supervision(self._turnstile, self._passed),
         )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from samples import sample_child, sample_header
 
+import evo
+from evo.cli.entry import main
 from evo.logs.records import Evaluation, Generation, Initial
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
+from evo.runs.configuration import settings_of
 from evo.runs.settings import MOST_CONCURRENT, MOST_SECONDS, Event, Goal, Settings
 from evo.runs.state import State
 
@@ -146,3 +151,36 @@ def test_an_event_says_in_a_line_how_far_a_run_is() -> None:
         "start", Path("a.jsonl"), sample_header(), 0, 0.123456789, sample_child(4, 0, 0.5)
     )
     assert repr(better) == "<Event start: a.jsonl, generation 0, best fitness 0.123457>"
+
+
+def test_the_time_limit_of_a_call_has_two_names(tmp_path: Path) -> None:
+    for given in ({}, {"call_timeout": None}, {"timeout": None}):
+        assert Settings(**given).call_timeout == 600.0
+    for given in ({"call_timeout": 7}, {"timeout": 7}, {"call_timeout": 7, "timeout": 7.0}):
+        made = Settings(**given)
+        assert made.call_timeout == made.timeout == 7
+        assert settings_of(given) == made == replace(made, progress=True)
+    with pytest.raises(ValueError, match=r"two names of one option.*call_timeout=7 and timeout=8"):
+        Settings(call_timeout=7, timeout=8)
+    common: dict[str, Any] = {"generations": 1, "children": 1, "progress": False}
+    with pytest.raises(ValueError, match="two names of one option"):
+        evo.run("mmd", call_timeout=7, timeout=8, log=tmp_path / "a.jsonl", **common)
+    with pytest.raises(ValueError, match="call_timeout: expected seconds above 0"):
+        evo.sweep({"children": [1]}, task="mmd", call_timeout=-1)
+    with pytest.raises(TypeError, match="call_timeout: expected a number, got 'soon'"):
+        evo.run_many("mmd", seeds=[1], call_timeout="soon")  # type: ignore[arg-type]
+
+    def slow(messages: object) -> str:
+        time.sleep(1)
+        return "no program"
+
+    log = evo.run("mmd", model=slow, call_timeout=0.2, retries=0, log=tmp_path / "b", **common)
+    assert log.children[0].attempts[0].status == "timeout"
+
+
+def test_the_command_line_has_both_names(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--call-timeout", "--timeout"):
+        assert main(["run", "mmd", flag, "1e30"]) == 2
+        assert "call_timeout: expected seconds above 0" in capsys.readouterr().err
+    assert main(["run", "mmd", "--timeout", "5", "--call-timeout", "6"]) == 2
+    assert "specified multiple times" in capsys.readouterr().err
