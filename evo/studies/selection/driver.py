@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import textwrap
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -214,15 +215,30 @@ def prepare_selection(
                 configurations=tuple(found.values), logs=found.logs(races.standing.count[0]),
                 labels=tuple(map(labelled, varied)),
             )  # fmt: skip
-        if control.stopping.is_set() and made.end == "budget":
-            return dataclasses.replace(made, end="stopped")
-        return made
+        _warn_of_failures(made, rows=found.kind == "rows")
+        stopped = control.stopping.is_set() and made.end == "budget"
+        return dataclasses.replace(made, end="stopped") if stopped else made
 
     return Prepared([folder], work, many=True, runs=found.runs)
 
 
 select_best = verb("select_best", prepare_selection, in_foreground, Selection)
 start_selection = verb("start_selection", prepare_selection, in_background, Handle[Selection])
+
+
+def _warn_of_failures(made: Selection, *, rows: bool) -> None:
+    """Warns where no sample has an outcome, so that the winner is the first of equals."""
+    count = int(made.samples.sum())
+    if count and int(made.failures.sum()) == count:
+        why = (
+            "evaluate returned no score, see whether it ends in `return`"
+            if rows
+            else "none has a fitness, `evo show LOG` says why"
+        )
+        warnings.warn(
+            f"all {count} samples failed, so that nothing tells the choices apart: {why}",
+            stacklevel=2,
+        )
 
 
 def _of_model(

@@ -179,7 +179,8 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"bounds: expected \(low, high\), .*got 5"):
         evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=5)  # type: ignore[arg-type]
     assert not (tmp_path / "a").exists()
-    failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
+    with pytest.warns(UserWarning, match="all 4 samples failed.*none has a fitness, `evo show"):
+        failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
     assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
     assert failed.winner == 0  # equal, and it made fewer calls
     assert "4 failed" in repr(failed)
@@ -418,3 +419,12 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert main(wrong) == 2
         assert why in capsys.readouterr().err
+
+
+def test_an_agent_that_returns_nothing_is_warned_of(tmp_path: Path) -> None:
+    def forgetful(row: int, words: int) -> None:
+        return None
+
+    given: dict[str, Any] = {"evaluate": forgetful, "data": [1, 2, 3], "progress": False}
+    with pytest.warns(UserWarning, match="all 6 samples failed.*evaluate returned no score"):
+        evo.select_best({"words": [1, 5]}, **given, log_dir=tmp_path / "a")
