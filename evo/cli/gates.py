@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from evo.cli.options import Budget, Count, Seed
+from evo.cli.options import FLAGS, Budget, Count, Seed
+from evo.runs.options import CALL_SECONDS
 
 if TYPE_CHECKING:
     from evo.gate.gate import Gate
@@ -37,7 +38,7 @@ class GateOptions:
     tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None
     log: Path | None = None
     cache: str | None = None
-    timeout: float = 600.0
+    timeout: Annotated[float, Parameter(name=FLAGS["call_timeout"])] = CALL_SECONDS
     seed: Seed = None
 
     def gate(self, model: str | Model, **further: Any) -> Gate:

@@ -7,11 +7,14 @@ import functools
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from evo.cli.gates import NO_GATE, GateOptions
-from evo.cli.options import Flag, Port
+from evo.cli.options import FLAGS, Flag, Port
 from evo.cli.tables import FAILURE
+from evo.runs.options import CALL_SECONDS
 
 if TYPE_CHECKING:
     from evo.gate.server import Latency
@@ -87,7 +90,7 @@ def bench(
     endpoint: str | None = None,
     calls: int = 16,
     max_tokens: int = 256,
-    timeout: float = 600.0,
+    timeout: Annotated[float, Parameter(name=FLAGS["call_timeout"])] = CALL_SECONDS,
     compare: Flag = False,
     population: int = 30,
     problems: int = 50,

@@ -590,6 +590,7 @@ def test_streams_are_kept_as_they_were_sent() -> None:
         (["--budget", "seconds=5"], "calls, tokens, flops, dollars"),
         (["--rpm", "0"], "at least 1"),
         (["--budget", "calls=5", "--timeout", "0"], "timeout"),
+        (["--budget", "calls=5", "--call-timeout", "0"], "timeout"),
         (["--model", "qwen3-8b"], "no endpoint is known"),
         (["--model", "qwen3-8b", "--latency", "1,1"], "offline model alone"),
         (["--cache", "."], "response cache"),
