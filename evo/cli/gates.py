@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from evo.cli.options import FLAGS, Budget, Count, Seed
-from evo.runs.options import CALL_SECONDS
+from evo.runs.concurrency import CALL_SECONDS
 
 if TYPE_CHECKING:
     from evo.gate.gate import Gate

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from evo.cli.gates import NO_GATE, GateOptions
 from evo.cli.options import FLAGS, Flag, Port
 from evo.cli.tables import FAILURE
-from evo.runs.options import CALL_SECONDS
+from evo.runs.concurrency import CALL_SECONDS
 
 if TYPE_CHECKING:
     from evo.gate.server import Latency

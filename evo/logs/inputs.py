@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Annotated, Any, Literal, SupportsIndex
+from typing import Annotated, Any, Literal, SupportsIndex, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from evo.logs import literals
 from evo.logs.several import unpack
 from evo.logs.types import JsonObject
 from evo.plugins import MistakenType
+
+T = TypeVar("T")
 
 Isolation = literals.Isolation
 Evolves = literals.Evolves
@@ -367,3 +369,13 @@ class SearchRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields
 
 class FilterRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A filter as a header keeps it."""
+
+
+def one_of(name: str, value: T | None, alias: str, other: T | None) -> T | None:
+    """Returns the value of an option that has two names; raises ValueError where they differ."""
+    if value is not None and other is not None and value != other:
+        raise ValueError(
+            f"{name}, {alias}: two names of one option, expected one of them or equal values, got "
+            f"{name}={value!r:.60} and {alias}={other!r:.60}; give {name} alone"
+        )
+    return other if value is None else value

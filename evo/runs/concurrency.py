@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+CALL_SECONDS = 600.0
+"""How long a call may take unless something else is said."""
+
 
 class Preset(NamedTuple):
     """How hard a session goes at an endpoint; requests per minute count in any sliding minute."""

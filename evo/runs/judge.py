@@ -11,7 +11,7 @@ from typing import Literal, Unpack
 import msgspec
 
 from evo.logs.caps import with_seconds
-from evo.logs.inputs import limits_of
+from evo.logs.inputs import limits_of, one_of
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
 from evo.plugins import MistakenType
@@ -22,7 +22,7 @@ from evo.runs.here import Here, evaluate_here
 from evo.runs.options import EvaluateOptions
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
-from evo.runs.signatures import check_options, lists_options, one_of
+from evo.runs.signatures import check_options, lists_options
 from evo.runs.stages import Staged
 from evo.tasks.several import program_text
 from evo.tasks.stages import stage_task

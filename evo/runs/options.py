@@ -2,8 +2,8 @@
 
 The classes are typed dictionaries, so that editors and type checkers know the options behind
 `**options: Unpack[RunOptions]`. Signatures and docstrings (`evo.runs.signatures`) and the command
-line (`evo.cli.options`) are made from the same entries. Importing this module loads nothing else of
-the package, so that help is quick.
+line (`evo.cli.options`) are made from the same entries. Importing this module loads next to nothing
+else of the package, so that help is quick.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,16 +16,14 @@ from typing import (
     TypedDict,
 )
 
+from evo.runs.concurrency import CALL_SECONDS
+
 if TYPE_CHECKING:
     from evo.filters.registry import GivenFilter
     from evo.logs.records import AskedModel, CriticRecord, Limits, Model
     from evo.models.critics import Critic
     from evo.runs.settings import Event, Settings, StopRule
     from evo.searches import Search
-
-
-CALL_SECONDS = 600.0
-"""How long a call may take unless something else is said."""
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from evo.logs.inputs import MOST_INT, as_float, at_least
+from evo.logs.inputs import MOST_INT, as_float, at_least, one_of
 from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
 from evo.logs.servers import is_shared
 from evo.logs.types import as_absolute, as_path
 from evo.plugins import MistakenType
-from evo.runs.concurrency import find_preset
-from evo.runs.options import CALL_SECONDS
-from evo.runs.signatures import one_of
+from evo.runs.concurrency import CALL_SECONDS, find_preset
 
 if TYPE_CHECKING:
     from evo.runs.state import State

@@ -10,7 +10,6 @@ from typing import ForwardRef, NamedTuple, TypeVar, cast, get_args
 from evo.runs.options import Option
 
 Function = TypeVar("Function", bound=Callable[..., object])
-T = TypeVar("T")
 Options = TypeVar("Options", bound=Mapping[str, object])
 
 
@@ -83,16 +82,6 @@ def completed(kind: type[Options], options: Options) -> Options:
             value = at_least(name, value, option.least)
         values[name] = bool(value) if isinstance(option.default, bool) else value
     return cast(Options, values)
-
-
-def one_of(name: str, value: T | None, alias: str, other: T | None) -> T | None:
-    """Returns the value of an option that has two names; raises ValueError where they differ."""
-    if value is not None and other is not None and value != other:
-        raise ValueError(
-            f"{name}, {alias}: two names of one option, expected one of them or equal values, got "
-            f"{name}={value!r:.60} and {alias}={other!r:.60}; give {name} alone"
-        )
-    return other if value is None else value
 
 
 def check_options(
