@@ -2,8 +2,8 @@
 
 The classes are typed dictionaries, so that editors and type checkers know the options behind
 `**options: Unpack[RunOptions]`. Signatures and docstrings (`evo.runs.signatures`) and the command
-line (`evo.cli.options`) are made from the same entries. Importing this module loads next to nothing
-else of the package, so that help is quick.
+line (`evo.cli.options`) are made from the same entries. Importing this module loads nothing else of
+the package, so that help is quick.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,8 +15,6 @@ from typing import (
     Literal,
     TypedDict,
 )
-
-from evo.runs.concurrency import CALL_SECONDS
 
 if TYPE_CHECKING:
     from evo.filters.registry import GivenFilter
@@ -362,7 +360,7 @@ class TimeoutOptions(TypedDict, total=False):
 
     call_timeout: Annotated[
         float | None,
-        Option("Seconds that one call may take; each retry has as many.", CALL_SECONDS),
+        Option("Seconds that one call may take; each retry has as many (default: 600)."),
     ]
     timeout: Annotated[float | None, Option("Another name of call_timeout.")]
 
