@@ -34,6 +34,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.cpu_count = lambda: 1
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Tests start hundreds of processes that import the packages.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # What checks formats in notebooks parses 38 grammars where this can be imported, for 10 seconds.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ BLOCK = 64
 """Replicates that share a generator. Part of what a seed means: changing it changes results."""
 
 _AHEAD = 1 << 14
-"""Numbers that a generator makes at once; only speed depends on it."""
+"""Numbers that a generator makes at once, at most; only speed depends on it."""
 
 
 class Draws:
@@ -66,20 +66,26 @@ class Draws:
 
 
 class _Stream:
-    """Draws of one kind and width, made ahead for several rounds at once."""
+    """Draws of one kind and width, made ahead for several rounds at once.
+
+    The first is made alone, then twice as many each time: some streams are drawn from only once.
+    """
 
     def __init__(self, generators: list[np.random.Generator], kind: int, width: int) -> None:
         self._fill: list[Callable[..., Floats]] = [
             g.standard_normal if kind else g.random for g in generators
         ]
-        ahead = max(1, _AHEAD // (BLOCK * width))
-        self._buffer = np.empty((len(generators), ahead, BLOCK, width))
-        self._used = ahead
+        self._most = max(1, _AHEAD // (BLOCK * width))
+        self._buffer = np.empty((len(generators), 0, BLOCK, width))
+        self._used = 0
 
     def next(self) -> Floats:
         """The next draw, shape (replicates of whole blocks, width)."""
         blocks, ahead, _, width = self._buffer.shape
         if self._used == ahead:
+            ahead = min(max(1, 2 * ahead), self._most)
+            if ahead > self._buffer.shape[1]:
+                self._buffer = np.empty((blocks, ahead, BLOCK, width))
             for fill, part in zip(self._fill, self._buffer, strict=True):
                 fill(out=part)
             self._used = 0

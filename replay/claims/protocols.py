@@ -40,6 +40,8 @@ _RUN = (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
 
@@ -69,10 +71,16 @@ def protocol_runs(
         ['condition', 'run', 'seed']
     """
     protocol = loaded(protocol)
+    return _complete_runs(protocol, logs_of(protocol, folder), reach=reach)
+
+
+def _complete_runs(
+    protocol: Protocol, logs: Mapping[str, Sequence[Log]], *, reach: float | None = None
+) -> pd.DataFrame:
+    """`protocol_runs` of logs that were read."""
     wanted = dict.fromkeys(protocol.tasks, reach)
     if reach is None:
         wanted = {task: next(iter(load_task(task).references.values()), None) for task in wanted}
-    logs = logs_of(protocol, folder)
     rows = [
         {"condition": condition.name, **_measured(log, wanted[log.header.task.name])}
         for condition in protocol.conditions
@@ -113,12 +121,13 @@ def protocol_claims(
         ['undetermined', 'descriptive']
     """
     protocol = loaded(protocol)
-    runs = protocol_runs(protocol, folder, **settings)
+    logs = logs_of(protocol, folder)
+    runs = _complete_runs(protocol, logs, **settings)
     planned = {each.name: each.runs for each in protocol.conditions}
     follow = protocol.stop == "settled"
     rows = [_judged(claim, runs, planned, follow=follow) for claim in protocol.claims]
     _share_error(rows, follow=follow)
-    rows += policy_claim_rows(protocol, logs_of(protocol, folder), planned)
+    rows += policy_claim_rows(protocol, logs, planned)
     table = pd.DataFrame(rows)
     return table.drop(columns=["p_within", "e_within"], errors="ignore")
 

@@ -126,17 +126,34 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> ShownFigu
 
     if not isinstance(figure, Figure):
         figure = figure_of(figure if isinstance(figure, Axes) else figure[0])
-    arrange(figure)
     light, dark = io.BytesIO(), io.BytesIO()
-    figure.savefig(light, format="png", dpi=dpi)
-    if to_rgb(figure.get_facecolor()) == to_rgb(THEMES["light"].ground):
-        with in_dark(figure):
-            figure.savefig(dark, format="png", dpi=dpi)
+    with _laid_out(figure, dpi):
+        figure.savefig(light, format="png", dpi=dpi)
+        if to_rgb(figure.get_facecolor()) == to_rgb(THEMES["light"].ground):
+            with in_dark(figure):
+                figure.savefig(dark, format="png", dpi=dpi)
     titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
     titles.insert(0, figure.get_suptitle())
     text = "; ".join(title for title in titles if title) or _words_in(figure)
     width = round(100 * figure.get_figwidth())
     return ShownFigure(light.getvalue(), dark.getvalue() or None, width, text)
+
+
+@contextlib.contextmanager
+def _laid_out(figure: Figure, dpi: int) -> Iterator[None]:
+    """Lays a figure out once for several pictures; each would take as long again for it."""
+    import matplotlib as mpl
+
+    engine, before = figure.get_layout_engine(), figure.dpi
+    figure.dpi = dpi
+    arrange(figure)
+    with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)  # otherwise each picture begins with a draw for the engine
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+        figure.dpi = before
 
 
 def small_png(pixels: NDArray[np.uint8]) -> bytes:

@@ -54,6 +54,26 @@ def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
     assert repr(show(axes[1])) == repr(show(figure))
 
 
+@pytest.mark.parametrize("dpi", [72, 144])
+def test_what_is_shown_is_what_a_file_holds_and_the_layout_stays_open(tmp_path, dpi):
+    def drawn():
+        figure, axes = style.subplots(1, 2)
+        for ax, title in zip(axes, ("Left", "Right"), strict=True):
+            style.draw_heading(ax, "light", title, "a subtitle that is long enough to wrap " * 3)
+            ax.set_ylabel("fitness")
+        return figure
+
+    figure, other = drawn(), drawn()
+    engine, before = figure.get_layout_engine(), figure.dpi
+    assert engine is not None
+    shown = show(figure, dpi=dpi)
+    assert figure.get_layout_engine() is engine
+    assert figure.dpi == before
+    other.dpi = dpi
+    style.arrange(other)
+    assert save(other, tmp_path / "picture.png", dpi=dpi).read_bytes() == shown.png
+
+
 def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     figure, [ax] = style.subplots()
     style.prepare(ax, "light")
