@@ -43,6 +43,15 @@ if TYPE_CHECKING:
     from evo.studies.sweep.summary import Sweep
 
 
+ENDS: dict[str, str] = {
+    "target": "; the target is reached",
+    "patience": "; the patience has closed every run",
+    "stopped": "; stopped",
+    "over": "; no run has a next generation",
+}
+"""What is said of an allocation that ended before its rounds and its budget, by the reason."""
+
+
 @takes(
     *(TaskOptions, SizeOptions, AllocationOptions, SearchSetOptions, ShellOptions),
     shown=("model", "search", "quiet"),
@@ -127,7 +136,8 @@ def allocate(
     print(table(rows, ("arm", "model", "search", "N", "seed", "pulls", "best fitness", "log")))
     known = {unit: a[-1] for unit, a in allocation.spent.items() if not math.isnan(a[-1])}
     spent = ", ".join(f"{amount:.6g} {unit}" for unit, amount in known.items())
-    print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
+    end = ENDS.get(allocation.end, "")
+    print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}{end}; {allocation.path}")
     return 0
 
 

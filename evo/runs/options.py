@@ -39,14 +39,31 @@ class Option:
     least: int | None = None
 
 
-class GoalOptions(TypedDict, total=False):
-    """Options that end a run; none of them identifies the run."""
+class LengthOptions(TypedDict, total=False):
+    """How long a run goes on at most."""
 
     generations: Annotated[int, Option("Number of generations T.", 8)]
-    target: Annotated[float | None, Option("Stop once the best fitness reaches this value.")]
-    patience: Annotated[
-        int | None, Option("Stop after this many generations in a row without an improvement.")
+
+
+class EndOptions(TypedDict, total=False):
+    """What ends a run before that, and in an allocation all of it, or an arm."""
+
+    target: Annotated[
+        float | None,
+        Option("Stop once the best fitness reaches this value, in an allocation that of any arm."),
     ]
+    patience: Annotated[
+        int | None,
+        Option(
+            "Stop after this many generations in a row without an improvement; in an allocation, "
+            "close the arm."
+        ),
+    ]
+
+
+class GoalOptions(LengthOptions, EndOptions, total=False):
+    """Options that end a run; none of them identifies the run."""
+
     stops: Annotated[
         "Sequence[StopRule]",
         Option(
@@ -423,13 +440,5 @@ class SweepOptions(
     """The options that all runs of a sweep share; a sweep has events of its own."""
 
 
-class AllocationOptions(
-    ChangeOptions,
-    EvaluationOptions,
-    OrderOptions,
-    LimitOptions,
-    ProtocolOptions,
-    SessionOptions,
-    total=False,
-):
+class AllocationOptions(EndOptions, GridConfiguration, SessionOptions, total=False):
     """The options that all arms of an allocation share."""

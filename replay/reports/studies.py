@@ -95,6 +95,9 @@ def _allocation(path: Path) -> str:
     budget = ", ".join(f"{number(limit)} {unit}" for unit, limit in header.budget.items())
     words = f"{len(order)} of {header.rounds} rounds by {header.policy}, reward {header.reward}"
     words += f"; budget {budget}" if budget else ""
+    goal = journal.goals[-1] if journal.goals else None
+    words += f"; target {number(goal.target)}" if goal and goal.target is not None else ""
+    words += f"; patience {goal.patience}" if goal and goal.patience is not None else ""
     under_way = len(journal.asked) - len(order)
     words += f"; {under_way} under way" if under_way > 0 else ""
     charts_of = []

@@ -30,6 +30,7 @@ from evo.policies import (
 from evo.policies.base import Floats, Ints
 from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
+from evo.studies.allocation.goal import AllocationGoal, goal_of
 from evo.studies.allocation.loop import Allocations, InOrder, allocate
 from replay.logs.frames import Brief
 from replay.logs.given import check_loaded
@@ -89,6 +90,8 @@ def simulate(
     replace: bool = False,
     costs: Mapping[str, npt.ArrayLike] | None = None,
     budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
     lengths: npt.ArrayLike | None = None,
     earlier: Earlier | None = None,
     in_flight: int = 1,
@@ -127,6 +130,9 @@ def simulate(
         costs: By unit, (runs, generations + 1): what each generation cost; generation 0 is
             charged at an arm's first pull, and free where it is NaN.
         budget: By unit, where a replicate ends: no pull once what is spent has reached it.
+        target: Fitness at which a replicate ends, whichever arm reaches it.
+        patience: Generations in a row that do not raise the best fitness of an arm, after which it
+            is closed, as with `patience` of a live allocation.
         lengths: (runs,), last logged generation of each row, for rows without any number. Of a
             frame, how many generations of each run are used; None: all, but none from which a run
             took programs of others (column `mixed`), with a warning.
@@ -180,6 +186,9 @@ def simulate(
             f"expected missing to be 'close' or 'stop', or one of them for each of the "
             f"{len(logged.lengths)} runs, got {missing!r}"
         )
+    goals = [each for each in [goal_of(target, patience)] if each != AllocationGoal()]
+    if goals and isinstance(policy, str) and policy in HINDSIGHT:
+        raise ValueError(f"{policy} is a bound for all rounds: leave out target and patience")
     build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight, earlier)
     rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
 
@@ -192,7 +201,7 @@ def simulate(
             chosen = build(mine, first)
         return allocate(
             chosen, LoggedArms(logged, mine, missing=missing, cap=cap), rounds=rounds,
-            budget=budget, reward=reward, in_flight=in_flight, flights=InOrder(order),
+            budget=budget, reward=reward, goals=goals, in_flight=in_flight, flights=InOrder(order),
         )  # fmt: skip
 
     order, parts = tuple(completion_order) or tuple(told), []
@@ -207,7 +216,7 @@ def simulate(
         parts.append(done)
     made = _joined(parts, rows)
     if missing == "close":
-        used = int((made.pulls >= 0).sum(axis=1).max()) if budget else rounds
+        used = int((made.pulls >= 0).sum(axis=1).max()) if budget or goals else rounds
         warn_of_ends(logged, rows, used, cap)
     return made
 

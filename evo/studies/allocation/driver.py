@@ -34,12 +34,13 @@ from evo.runs.handle import (
     verb,
 )
 from evo.runs.identity import differences
-from evo.runs.options import AllocationOptions, ConfigurationOptions
+from evo.runs.options import AllocationOptions, ConfigurationOptions, EndOptions
 from evo.runs.places import Resume
 from evo.runs.resources import Resources
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.earlier import Earlier, taught
+from evo.studies.allocation.goal import AllocationEnd, AllocationGoal, goal_of
 from evo.studies.allocation.journal import (
     AllocationHeader,
     JournalWatcher,
@@ -48,7 +49,7 @@ from evo.studies.allocation.journal import (
     refuse_other_allocation,
     same_code,
 )
-from evo.studies.allocation.loop import allocate
+from evo.studies.allocation.loop import Allocations, allocate
 from evo.studies.allocation.sources import (
     ArmSource,
     Source,
@@ -81,6 +82,8 @@ class Allocation:
         best_fitness: (rounds,), best over the arms, the initial program included, after so many
             rounds were completed.
         spent: By unit, (rounds,), what was spent after so many rounds were completed.
+        end: Why it ended: completed (all rounds), target, patience (which closed the last arm),
+            budget, stopped, or over (no arm has a next generation).
         completion_order: Rounds in the order of completion: with several in flight, a replay
             repeats the allocation if it is given this order.
         arms: The arms' logs.
@@ -101,6 +104,7 @@ class Allocation:
     completion_order: NDArray[np.intp]
     arms: list[Log]
     path: Path
+    end: AllocationEnd = "completed"
 
     @property
     def told(self) -> NDArray[np.intp]:
@@ -136,8 +140,9 @@ def prepare_allocation(
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
     Called again with the same arguments, it goes on where it was killed, or is returned as it
-    ended: no logged call is made twice. Where a text is checked on instances held out, no arm is
-    tested at the end: `evo.resume(arm, generations=T)` with the one you choose tests it, once.
+    ended: no logged call is made twice. `target` and `patience` are no part of its identity, and
+    with others it goes on, too. Where a text is checked on instances held out, no arm is tested at
+    the end: `evo.resume(arm, generations=T)` with the one you choose tests it, once.
 
     Args:
         task: Name, alias, folder or Task.
@@ -192,7 +197,10 @@ def prepare_allocation(
     settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
-    common = {"children": children, **configuration}
+    common, goal = (
+        {"children": children, **configuration},
+        goal_of(**options_in(EndOptions, options)),
+    )
     sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
     headers = [header_of(source) for source in sources]
@@ -220,7 +228,7 @@ def prepare_allocation(
     def work(control: Control) -> Allocation:
         with Study(folder / ALLOCATION, settings, control, limits) as study:
             resources = study.enter(study.resources())
-            return play(study, header, chosen, sources, resources)
+            return play(study, header, chosen, sources, resources, goal)
 
     return Prepared([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
@@ -300,10 +308,11 @@ def play(
     policy: Policy,
     sources: Sequence[Source],
     resources: Resources,
+    goal: AllocationGoal,
 ) -> Allocation:
     """Opens the journal and the arms of a study, and lets the policy pull the arms."""
     folder = study.folder
-    writer, journal = open_journal(study, header)
+    writer, journal = open_journal(study, header, goal)
     header = journal.header
     live = LiveArms([], header.cap, header.initial, study.control)
     for source, record in zip(sources, header.arms, strict=True):
@@ -317,7 +326,7 @@ def play(
     flights = study.enter(open_threads(live, journal.told, header.in_flight))
     done = allocate(
         policy, live, rounds=header.rounds, budget=study.ledger,
-        cost_unit=next(iter(header.budget), None), reward=header.reward,
+        cost_unit=next(iter(header.budget), None), reward=header.reward, goals=journal.goals,
         in_flight=header.in_flight, flights=flights, watcher=watcher,
     )  # fmt: skip
     live.end()
@@ -329,4 +338,18 @@ def play(
         completion_order=done.told,
         arms=[read_log(folder / record.log) for record in header.arms],
         path=folder,
+        end=_end_of(done, live, study, goal),
     )
+
+
+def _end_of(done: Allocations, live: LiveArms, study: Study, goal: AllocationGoal) -> AllocationEnd:
+    """Returns why an allocation ended."""
+    if goal.target is not None and done.best_fitness[0, -1] >= goal.target:
+        return "target"
+    if len(done.told) == done.pulls.shape[1]:
+        return "completed"
+    if live.stopped:
+        return "stopped"
+    if study.ledger.limits and not study.ledger.open().all():
+        return "budget"
+    return "patience" if live.open_arms().any() else "over"

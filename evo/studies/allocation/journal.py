@@ -13,6 +13,7 @@ import msgspec
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
 from evo.policies import POLICIES, Policy
+from evo.studies.allocation.goal import AllocationGoal
 from evo.studies.allocation.loop import PullOutcome, state_digest
 from evo.studies.folders import refuse_other
 
@@ -95,7 +96,7 @@ class Closed(Record, frozen=True, kw_only=True, tag_field="kind", tag="closed"):
     arm: int
 
 
-AllocationLine = AllocationHeader | ArmAsked | ArmAdvanced | Closed
+AllocationLine = AllocationHeader | ArmAsked | ArmAdvanced | Closed | AllocationGoal
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 _WHAT = "journal of an allocation"
 
@@ -103,7 +104,8 @@ _WHAT = "journal of an allocation"
 class Journal:
     """What allocation.jsonl holds: its header, the arm asked and the completed pull, by round.
 
-    `closed` has the round from which on an arm is closed, by arm.
+    `closed` has the round from which on an arm is closed, by arm, and `goals` those of its sessions
+    that differ from the one before, where the first had none.
     """
 
     def __init__(self, records: Sequence[AllocationLine]) -> None:
@@ -113,6 +115,15 @@ class Journal:
         self.asked = {each.round: each.arm for each in records if isinstance(each, ArmAsked)}
         self.told = {each.round: each for each in records if isinstance(each, ArmAdvanced)}
         self.closed = {each.arm: each.round for each in records if isinstance(each, Closed)}
+        self.goals = [each for each in records if isinstance(each, AllocationGoal)]
+
+    def given(self, goal: AllocationGoal) -> list[AllocationGoal]:
+        """Returns what to write of the goal of a session that begins: nothing if it is the last."""
+        last = self.goals[-1] if self.goals else AllocationGoal()
+        if goal.pair == last.pair:
+            return []
+        now = {"asked": len(self.asked), "told": len(self.told)}
+        return [msgspec.structs.replace(goal, **now)]
 
 
 def read_journal(path: Path) -> Journal:
@@ -120,8 +131,10 @@ def read_journal(path: Path) -> Journal:
     return Journal(list(Reader(path, _decoder, first=AllocationHeader, what=_WHAT).follow()))
 
 
-def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journal]:
-    """Opens a new allocation.jsonl, or continues that of the same allocation."""
+def open_journal(
+    study: Study, header: AllocationHeader, goal: AllocationGoal
+) -> tuple[Writer, Journal]:
+    """Opens a new allocation.jsonl, or continues that of the same allocation, with a goal."""
     writer, records = study.open_journal(_decoder, what=_WHAT, first=header)
     journal = Journal(records)
     refuse_other_allocation(writer.path, journal.header, header)
@@ -131,6 +144,9 @@ def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journa
             "allocation: rounds from here on may go to other arms",
             stacklevel=2,
         )
+    for new in journal.given(goal):
+        writer.append(new)
+        journal.goals.append(new)
     return writer, journal
 
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from evo.policies.base import Bools, Floats, Ints, Policy
 from evo.policies.learned import reward_of
-from evo.policies.rewards import Pull, Reward, find_reward
+from evo.policies.rewards import Pull, Reward, find_reward, improved
 from evo.runs.budget import Ledger, check_budget
+from evo.studies.allocation.goal import AllocationGoal, goal_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +129,7 @@ def allocate(
     budget: Mapping[str, float] | Ledger | None = None,
     cost_unit: str | None = None,
     reward: str | Reward = "best_fitness",
+    goals: Sequence[AllocationGoal] = (),
     in_flight: int = 1,
     flights: InOrder | None = None,
     watcher: RoundWatcher | None = None,
@@ -135,7 +137,8 @@ def allocate(
     """Let a policy pull arms, one each round, until the rounds or the budget are used up.
 
     A replicate is over once all its arms are closed, once it asked for an arm that has no next
-    generation, or once what it spent has reached the budget. The policy is still asked for it, with
+    generation, once one of its arms reached the target, or once what it spent has reached the
+    budget; what is in flight then is completed. The policy is still asked for it, with
     all arms open, so that the draws of the others do not depend on it, and its answer is not used.
 
     An arm has one pull in flight at most: to the policy it is closed meanwhile. Where all open
@@ -151,6 +154,8 @@ def allocate(
         cost_unit: Unit of the cost that the policy receives. None: the first one of the limits; for
             a ledger, or without limits, a pull costs 1.
         reward: Name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
+        goals: Target and patience, in the order in which they come into force; several only for
+            one replicate.
         in_flight: Rounds asked and not yet completed at most; with 1 a round ends before the next.
         flights: What carries them; None: each takes as long as any other.
         watcher: Receives every round.
@@ -161,8 +166,9 @@ def allocate(
         cost_unit = cost_unit or next(iter(budget or ()), None)
         budget = Ledger(check_budget(budget, more=tuple(budget or ())), arms.shape[0])
     game = _Game(
-        policy, arms, find_reward(reward_of(policy, reward)), watcher, budget, rounds, cost_unit
-    )
+        policy, arms, find_reward(reward_of(policy, reward)), watcher, budget, rounds, cost_unit,
+        goals,
+    )  # fmt: skip
     flights = flights or InOrder()
     while True:
         if len(game.flying) < in_flight and (arm := _ask(game)) is not None:
@@ -202,6 +208,7 @@ class _Game:
     ledger: Ledger
     rounds: int
     unit: str | None
+    goals: Sequence[AllocationGoal]
     asked: int = 0
     flying: dict[int, tuple[Ints, Bools]] = field(default_factory=dict)
     told: list[int] = field(default_factory=list)
@@ -219,7 +226,18 @@ class _Game:
         self.pulls = np.full((self.rounds, replicates), -1, dtype=np.intp)
         self.rewards = np.full(self.pulls.shape, np.nan)
         self.bests = np.empty(self.pulls.shape)
+        self.barren = np.zeros(n_arms * replicates, dtype=np.intp)  # generations, as in a run
         self.tell = _tell_of(self.policy)
+
+    def within_goal(self, open_arms: Bools) -> tuple[Bools, Bools]:
+        """The open arms that the patience leaves open, and the replicates that go on."""
+        goal = goal_at(self.goals, self.asked, len(self.told))
+        if goal.patience is not None:
+            open_arms = open_arms & (self.barren < goal.patience).reshape(open_arms.shape)
+        going: Bools = np.asarray(open_arms.any(axis=1))
+        if goal.target is not None:
+            going &= ~np.asarray(self.best >= goal.target)
+        return open_arms, going
 
 
 def _ask(game: _Game) -> Ints | None:
@@ -227,6 +245,11 @@ def _ask(game: _Game) -> Ints | None:
     if game.asked == game.rounds:
         return None
     open_arms = game.arms.open_arms()
+    if game.goals:
+        open_arms, going = game.within_goal(open_arms)
+        if not (going & game.alive).any():
+            return None  # with `alive` as it is, since another goal may come into force
+        game.alive &= going
     if not open_arms.all():
         game.alive &= open_arms.any(axis=1)
     if game.ledger.limits:
@@ -288,6 +311,10 @@ def _tell(game: _Game, index: int) -> None:
         game.lowest = np.where(made & ~seen[at], lowest, game.lowest)
         seen[at] |= made
         game.seen = None if seen.all() else game.seen
+    if game.goals:
+        at = game.at + arm
+        barren = np.where(improved(outcome) > 0, 0, game.barren[at] + 1)
+        game.barren[at] = np.where(made, barren, game.barren[at])
     pull = Pull(arm, outcome.before, outcome.after, outcome.known, game.lowest)
     value = game.reward(pull)
     game.ledger.settle(outcome.costs, None if everyone else made)

@@ -21,7 +21,7 @@ from evo.gate.server import Latency, OfflineServer
 from evo.logs.cost import Cost
 from evo.logs.journal import LogBusyError, LogError
 from evo.policies import POLICIES
-from evo.studies.sweep import driver
+from evo.studies.sweep import work
 from evo.studies.sweep.design import make_design, read_design
 from evo.studies.sweep.events import EventLog, SweepEvent
 from evo.studies.sweep.fields import known_fields
@@ -55,14 +55,14 @@ def test_runs_that_end_at_the_same_moment_are_counted_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of them counted before either was written, so that a count came twice and one never."""
-    counts = driver._Sweeping._counts
+    counts = work.Sweeping._counts
 
     def count_slowly(self: Any, event: str, run: Any) -> dict[str, int]:
         counted = counts(self, event, run)
         time.sleep(0.2 if event == "run_completed" else 0)
         return counted
 
-    monkeypatch.setattr(driver._Sweeping, "_counts", count_slowly)
+    monkeypatch.setattr(work.Sweeping, "_counts", count_slowly)
     evo.sweep(
         {"temperature": [0.1, 0.2, 0.3, 0.4, 0.5]}, generations=1, log_dir=tmp_path / "s", **ONE
     )
