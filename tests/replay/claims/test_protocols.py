@@ -288,7 +288,7 @@ def judged(made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch):
 
     def judge(ends: np.ndarray, shift: float, *changes: dict) -> pd.DataFrame:
         found = runs.assign(final_fitness=np.tile(ends, 2) + np.repeat([shift, 0.0], 5))
-        monkeypatch.setattr("replay.claims.protocols.protocol_runs", lambda *_, **__: found)
+        monkeypatch.setattr("replay.claims.protocols._complete_runs", lambda *_, **__: found)
         claims = tuple(msgspec.structs.replace(claim, **change) for change in changes)
         return protocol_claims(msgspec.structs.replace(made[0], claims=claims))
 
@@ -394,7 +394,7 @@ def test_evidence_of_a_sequence_is_shared_among_claims(judged, made) -> None:
     def claimed(count: int) -> pd.DataFrame:
         own = msgspec.structs.replace(protocol, claims=(claim,) * count)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("replay.claims.protocols.protocol_runs", lambda *_: pd.DataFrame(rows))
+            patch.setattr("replay.claims.protocols._complete_runs", lambda *_: pd.DataFrame(rows))
             return protocol_claims(own)
 
     one = claimed(1).iloc[0]
