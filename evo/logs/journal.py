@@ -136,7 +136,8 @@ class Reader(Generic[R]):
             yield from self._take(piece)
         self.torn = size > self.length
         if self._first is not None and not self.lines:
-            raise self.fault(f"not a {self._what}: expected a header line", line=1)
+            why = "a header line" if size else "a header line, but the file is empty"
+            raise self.fault(f"not a {self._what}: expected {why}", line=1)
 
     def _take(self, data: bytes) -> Iterator[R]:
         """Yields the records of the next lines; a torn end is left."""

@@ -230,6 +230,14 @@ def program_of(
             f"initial_program: expected a function, a class, a text or a Path, got {given!r:.80}"
         )
     captured = capture(given, advice="build it inside the function")
+    if all(
+        isinstance(node, ast.Import | ast.ImportFrom)
+        for node in _parse(captured.text, "initial_program").body
+    ):
+        raise ValueError(
+            f"initial_program: {captured.name!r} is imported from elsewhere, so it has no text "
+            "that could evolve; write a function that calls it, or give its source as a text"
+        )
     docstring = inspect.cleandoc(given.__doc__ or "")
     return Program(captured.text, entries or (captured.name,), "python", docstring)
 

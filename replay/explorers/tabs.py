@@ -74,6 +74,8 @@ class Tabs:
 
     def open(self, title: str) -> Any:
         """Open a tab, and return its explorer."""
+        if title not in self._makers:
+            raise ValueError(f"expected a tab among {[*self._makers]}, got {title!r}")
         made = self[title]
         self.tabs.selected_index = list(self._makers).index(title)
         return made

@@ -22,6 +22,7 @@ from replay.logs.frames import (
     one_family,
     run_lengths,
 )
+from replay.statistics.numbers import as_numbers
 
 Missing = Literal["close", "stop"]
 
@@ -198,7 +199,7 @@ def checked(
     fitness: npt.ArrayLike, lengths: npt.ArrayLike | None, costs: Mapping[str, npt.ArrayLike]
 ) -> Logged:
     """The matrices checked, and where each run ends; arguments as of `replay.simulate`."""
-    matrix = np.asarray(fitness, dtype=np.float64)
+    matrix = as_numbers("fitness", fitness)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
             f"expected fitness of shape (runs, generations + 1), got shape {matrix.shape!r}; "
@@ -229,7 +230,7 @@ def checked(
                 f"at most {last} in a row without any, got {lengths!r}"
             )
         end = given.astype(np.intp)
-    tables = {unit: np.asarray(cost, dtype=np.float64) for unit, cost in costs.items()}
+    tables = {unit: as_numbers(f"costs[{unit!r}]", cost) for unit, cost in costs.items()}
     for unit, table in tables.items():
         if table.shape != matrix.shape:
             raise ValueError(

@@ -16,6 +16,7 @@ from replay.logs.columns import FAMILY
 from replay.logs.frames import one_family
 from replay.logs.tables import load
 from replay.simulation.arms import Logged, pool_of
+from replay.statistics.numbers import as_numbers
 
 OTHERS = "others"
 """Each replicate learns from the runs that are not its arms."""
@@ -48,7 +49,7 @@ def earlier_runs(earlier: Earlier | None, judged: object) -> Floats | str | None
     if earlier is None or (isinstance(earlier, str) and earlier == OTHERS):
         return earlier
     if isinstance(earlier, np.ndarray) or _is_matrix(earlier):
-        return np.asarray(earlier, dtype=np.float64)
+        return as_numbers("earlier", earlier)
     if isinstance(earlier, pd.DataFrame):
         frame = earlier
     else:

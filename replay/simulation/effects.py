@@ -40,6 +40,7 @@ from replay.statistics.intervals import (
 )
 from replay.statistics.jackknife import Jackknife, jackknife
 from replay.statistics.levels import check_level
+from replay.statistics.numbers import as_numbers
 from replay.statistics.resampling import weights
 
 PoolKind = Literal["pool", "effect"]
@@ -95,7 +96,7 @@ def pool_interval(
         6
     """
     check_level(level)
-    array = np.asarray(values, dtype=np.float64)
+    array = as_numbers("values", values)
     columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
     if chosen.ndim != 2 or len(chosen) != len(columns):
         raise ValueError(

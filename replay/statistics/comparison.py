@@ -21,6 +21,7 @@ from replay.statistics.intervals import (
     scaled,
     too_few,
 )
+from replay.statistics.numbers import as_numbers
 from replay.statistics.welch import welch_half
 
 
@@ -49,7 +50,7 @@ def compare(
         of the paired differences; the probability by its t over runs (DeLong et al. 1988), or by
         Clopper and Pearson over pairs. Neither has an interval below five runs a side.
     """
-    left, right = (np.asarray(side, dtype=np.float64) for side in (a, b))
+    left, right = as_numbers("a", a), as_numbers("b", b)
     if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
         raise ValueError(
             f"expected two vectors{' of equal length' if paired else ''}, "

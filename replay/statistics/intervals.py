@@ -41,6 +41,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replay.statistics.levels import check_level
+from replay.statistics.numbers import as_numbers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -167,7 +168,7 @@ def interval(
         >>> found.n, round(found.value, 2)
         (6, 0.35)
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = as_numbers("values", values)
     if array.ndim not in {1, 2}:
         raise ValueError(f"expected values of shape (n,) or (n, m), got {array.shape!r}")
     columns = array[:, None] if array.ndim == 1 else array
@@ -373,7 +374,7 @@ def curve_band(
     One row per column, from `first` on: value, low, high, n (the runs that have a value there) and
     coverage (of each point; the band as a whole covers less).
     """
-    array = np.asarray(matrix, dtype=np.float64)
+    array = as_numbers("matrix", matrix)
     if array.ndim != 2:
         raise ValueError(f"expected a matrix of shape (runs, columns), got {array.shape!r}")
     found = interval(array, statistic, level, missing="omit", bounds=bounds)

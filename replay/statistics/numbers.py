@@ -1,9 +1,15 @@
-"""Numbers as texts and figures show them."""
+"""Numbers as they are given, and as texts and figures show them."""
 
 from __future__ import annotations
 
 import math
 import re
+import reprlib
+
+import numpy as np
+import numpy.typing as npt
+
+from evo.plugins import MistakenType
 
 
 def number(value: float, _: object = None) -> str:
@@ -15,3 +21,17 @@ def number(value: float, _: object = None) -> str:
         if size >= 0.9995 * unit:
             return f"{float(f'{value / unit:.3g}'):g}{letter}"
     return f"{float(f'{value:.3g}'):g}"
+
+
+def as_numbers(name: str, values: object) -> npt.NDArray[np.float64]:
+    """Returns what a caller gave as an array of numbers; raises MistakenType if it holds others.
+
+    Args:
+        name: Of the argument.
+        values: Numbers, lists of them, an array or a column of a frame.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        what = f"{name}: expected numbers, in lists of equal length or an array"
+        raise MistakenType(f"{what}, got {reprlib.repr(values)}") from None

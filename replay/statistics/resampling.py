@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.numbers import as_numbers
+
 FloatArray = NDArray[np.float64]
 
 LARGEST = 1e150
@@ -62,7 +64,7 @@ def holm(p: ArrayLike) -> FloatArray:
         >>> replay.claims.holm([0.01, 0.04, 0.03]).round(2).tolist()
         [0.03, 0.06, 0.06]
     """
-    values = np.asarray(p, dtype=np.float64)
+    values = as_numbers("p", p)
     adjusted = np.full(len(values), np.nan)
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.argsort(values[known], kind="stable")]

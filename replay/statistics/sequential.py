@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.numbers import as_numbers
 from replay.statistics.resampling import check_size
 
 FloatArray = NDArray[np.float64]
@@ -74,7 +75,7 @@ def sequence(
     Raises:
         ValueError: There is no difference, or one lies outside its range.
     """
-    d = np.asarray(differences, dtype=np.float64)
+    d = as_numbers("differences", differences)
     if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
         raise ValueError(f"expected at least one finite difference per pair, got {differences!r}")
     check_size(d)
@@ -153,7 +154,7 @@ def e_holm(e: ArrayLike) -> FloatArray:
     A claim whose adjusted e-value reaches 1 / alpha may be called; the probability that any claim
     is called falsely is at most alpha.
     """
-    values = np.asarray(e, dtype=np.float64)
+    values = as_numbers("e", e)
     adjusted = np.full(len(values), np.nan)
     known = np.flatnonzero(~np.isnan(values))
     ordered = np.sort(values[known])

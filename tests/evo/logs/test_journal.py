@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from samples import sample_header
 
+import evo
 from evo.logs import journal
 from evo.logs.journal import LogError, Writer, check_folder
 from evo.logs.records import Tick
@@ -39,6 +40,12 @@ def test_a_file_that_was_cut_is_found_even_if_lines_follow(tmp_path: Path) -> No
         writer.append(Tick(generation=1, seconds=2.0))
         with pytest.raises(LogError, match="was cut by another program"):
             writer.check_in_place()
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (path := tmp_path / "run.jsonl").touch()
+    with pytest.raises(LogError, match="expected a header line, but the file is empty"):
+        evo.read_log(path)
 
 
 def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:

@@ -358,6 +358,8 @@ WRONG = {
     "rows that are gone": (
         {"instances": Path("gone.csv"), "evaluate": distance}, "instances: cannot read 'gone.csv'"
     ),
+    "what is built in": ({"initial_program": len}, "'len' is imported from elsewhere"),
+    "what is installed": ({"initial_program": json.loads}, "'loads' is imported from elsewhere"),
     "no program": ({"initial_program": " "}, "expected a program or a text, got nothing"),
     "a client": ({"evaluate": lambda value: 1 + CLIENT.ask(value)}, "uses 'CLIENT', a Client"),
     "rows without input": (

@@ -64,5 +64,7 @@ def test_runs_that_do_not_meet_a_condition_are_hidden(frame):
 def test_curves_are_a_tab(frame):
     with contextlib.closing(replay.explore(frame)) as tabs:
         assert drawn(tabs.open("Curves"))
+        with pytest.raises(ValueError, match=r"expected a tab among .*'Curves'.*, got 'Curvs'"):
+            tabs.open("Curvs")
     with pytest.raises(ValueError, match="by: expected a value out of"):
         explore_curves(frame, by="colour")

@@ -1,6 +1,26 @@
+import numpy as np
 import pytest
 
-from replay.statistics.numbers import number
+import replay
+from evo.plugins import MistakenType
+from replay.statistics.numbers import as_numbers, number
+
+
+@pytest.mark.parametrize("given", [["a"], {}, [[1, 2], [3]], [1, object()], "0.5 or so"])
+def test_what_is_no_number_is_named_with_its_argument(given):
+    with pytest.raises(MistakenType, match=r"values: expected numbers, .*, got "):
+        as_numbers("values", given)
+    with pytest.raises(MistakenType, match="values: expected numbers"):
+        replay.interval(given)
+    with pytest.raises(TypeError, match=r"fitness: expected numbers|simulate\(replay.load"):
+        replay.simulate(given, "ucb1", rounds=2)
+
+
+@pytest.mark.parametrize("given", [[1, None], (0.5, 2), np.arange(2), [[1], [2]]])
+def test_numbers_are_taken_in_every_form(given):
+    found = as_numbers("values", given)
+    assert found.dtype == np.float64
+    assert found.shape == np.shape(given)
 
 
 @pytest.mark.parametrize(
