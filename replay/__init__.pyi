@@ -48,13 +48,13 @@ from .logs.frames import (
 from .logs.gates import gate_calls as gate_calls
 from .logs.lineage import lineage as lineage
 from .logs.samples import notebooks as notebooks
+from .logs.sweeps import load_sweep as load_sweep
 from .planning.bilinear import fit_bilinear as fit_bilinear
 from .planning.depth import depth_breadth as depth_breadth
 from .planning.depth import envelope as envelope
 from .planning.diagnosis import diagnose as diagnose
 from .planning.kernel import fit_kernel as fit_kernel
 from .planning.planner import plan as plan
-from .planning.sweeps import load_sweep as load_sweep
 from .planning.sweeps import select as select
 from .plots.output import show as show
 from .reports.sentences import say as say

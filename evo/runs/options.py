@@ -282,9 +282,10 @@ class ChangeOptions(ModelOptions, PromptOptions, FilterOptions, DraftOptions, to
 
 
 class VariedOptions(
-    ChangeOptions, EvaluationOptions, LimitOptions, OrderOptions, SizeOptions, total=False
-):
-    """What identifies a run and may differ between the runs of a study."""
+    EndOptions, ChangeOptions, EvaluationOptions, LimitOptions, OrderOptions, SizeOptions,
+    total=False,
+):  # fmt: skip
+    """What may differ between the runs of a study: what identifies them, and what ends them."""
 
 
 class GridConfiguration(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -16,6 +16,7 @@ from evo.plugins import MistakenType
 from evo.runs.concurrency import CALL_SECONDS, find_preset
 
 if TYPE_CHECKING:
+    from evo.logs.log import Log
     from evo.runs.state import State
 
 MOST_CONCURRENT, MOST_WORKERS, MOST_RETRIES = 10_000, 1_000, 1_000
@@ -203,19 +204,71 @@ class Goal:
 
     def reached(self, state: State) -> EndReason | None:
         """Returns why a run ends where it is; None: it goes on."""
-        best = state.best_fitness
-        if self.target is not None and best is not None and best >= self.target:
+        best = math.nan if state.best_fitness is None else state.best_fitness
+        why = self._why(state.generation, best, state.barren)
+        return "rule" if why in (None, "patience") and self.rule(state) is not None else why
+
+    def end_of(
+        self, trajectory: Iterable[float], improved: Collection[int]
+    ) -> tuple[int, EndReason] | None:
+        """Returns where a run first reaches it, and why; None: it has not yet.
+
+        A log may go on from there, for another goal. Rules of one's own are not asked.
+
+        Args:
+            trajectory: Best fitness by generation, NaN while there is none.
+            improved: The generations that replaced the best program.
+        """
+        last = 0
+        for generation, best in enumerate(trajectory):
+            last = generation if generation in improved else last
+            if (why := self._why(generation, best, generation - last)) is not None:
+                return generation, why
+        return None
+
+    def end_in(self, log: Log) -> int | None:
+        """Returns the generation in which a log first reaches it; None: it has not yet."""
+        end = self.end_of(log.trajectory, {g.generation for g in log.generations if g.improved})
+        return None if end is None else end[0]
+
+    def _why(self, generation: int, best: float, barren: int) -> EndReason | None:
+        if self.target is not None and best >= self.target:
             return "target"
-        if state.generation >= self.generations:
+        if generation >= self.generations:
             return "completed"
-        if self.rule(state) is not None:
-            return "rule"
-        patient = self.patience is None or state.barren < self.patience
-        return None if patient else "patience"
+        return "patience" if self.patience is not None and barren >= self.patience else None
 
     def rule(self, state: State) -> str | None:
         """Returns the name of the first rule of one's own that is reached; None: none is."""
         return next((each.name for each in self.stops if each.reached(state)), None)
+
+
+@dataclass(frozen=True)
+class EveryGoal(Goal):
+    """Ends a run once it has reached each of several goals, be it in different generations.
+
+    Attributes:
+        every: The goals, without rules of one's own.
+    """
+
+    every: Sequence[Goal] = ()
+
+    def reached(self, state: State) -> EndReason | None:
+        """Returns why the last goal to be reached was; None: one is left."""
+        ends = [goal.end_of(state.trajectory, state.improved) for goal in self.every]
+        known = [end for end in ends if end is not None]
+        return max(known)[1] if len(known) == len(ends) else None
+
+
+def every_goal(goals: Sequence[Goal]) -> EveryGoal:
+    """Returns the goal of a run that serves several; a log states what they have in common."""
+    targets, patiences = {each.target for each in goals}, {each.patience for each in goals}
+    return EveryGoal(
+        max(each.generations for each in goals),
+        targets.pop() if len(targets) == 1 else None,
+        patiences.pop() if len(patiences) == 1 else None,
+        every=tuple(goals),
+    )
 
 
 def _is_rule(value: object) -> bool:

@@ -79,7 +79,7 @@ class State:
             once: those of each complete generation from 0 on; without a barrier every single one.
         best: The best program of the archive. Its fitness is that of its latest confirmation, if
             any.
-        improved: The generation that last replaced the best program; 0 while none has.
+        improved: The generations that replaced the best program, in order.
         trajectory: Best fitness by generation from 0 on; NaN while nothing is ok.
         costs: What each generation cost by unit, from 0 on; NaN where unknown.
         limit: The time limit of evaluations that the run fixed, seconds; None: it fixed none.
@@ -104,7 +104,8 @@ class State:
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.generation = self.improved = self.checks = 0
+        self.generation = self.checks = 0
+        self.improved: list[int] = []
         self.archive: list[list[ArchiveEntry]] = []
         self.trajectory: list[float] = []
         self.costs: list[dict[str, float]] = []
@@ -229,7 +230,8 @@ class State:
         if line.best_fitness is not None and fitness not in (None, line.best_fitness):  # confirmed
             evaluation = msgspec.structs.replace(self.best.evaluation, fitness=line.best_fitness)
             self.best = replace(self.best, evaluation=evaluation)
-        self.improved = number if line.improved else self.improved
+        if line.improved:
+            self.improved.append(number)
         self.trajectory.append(_number(line.best_fitness))
         if self.header.asynchronous:
             done = {child.reply_key(self.header.children)[:2] for child in children}
@@ -307,7 +309,7 @@ class State:
     @property
     def barren(self) -> int:
         """Generations since the best program was last replaced."""
-        return self.generation - self.improved
+        return self.generation - (self.improved[-1] if self.improved else 0)
 
     @property
     def members(self) -> list[list[Member]]:

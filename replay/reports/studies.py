@@ -16,8 +16,9 @@ from evo.studies.allocation.journal import Journal, read_journal
 from evo.studies.folders import ALLOCATION, EVENTS, SELECTION
 from evo.studies.sweep.design import DESIGN
 from replay.logs.allocations import load_allocation
+from replay.logs.sweeps import load_sweep
 from replay.markup import clean
-from replay.planning.sweeps import load_sweep, main_effects
+from replay.planning.sweeps import main_effects
 from replay.plots import charts
 from replay.plots.chart import Chart, pack
 from replay.plots.runs import pulled

@@ -89,11 +89,11 @@ def prepare_selection(
 ) -> Prepared[Selection]:
     """Finds which choice does best on average, in few samples.
 
-    A sample is one run: the best fitness after its last generation. Sample i of every
-    configuration has the same seed. Configurations that differ in `generations` alone share their
-    logs. If a task evolves a system prompt on a data set, a sample may instead be one problem,
-    and its outcome the score of the reply, which takes far fewer calls than a whole run. With
-    `evaluate`, a sample is whatever that makes of a row of `data`.
+    A sample is one run: the best fitness after its last generation, be that T or where `target` or
+    `patience` ends it. Sample i of every configuration has the same seed. Configurations that
+    differ in these three alone share their logs. If a task evolves a system prompt on a data set, a
+    sample may instead be one problem, and its outcome the score of the reply, which takes far fewer
+    calls than a whole run. With `evaluate`, a sample is whatever that makes of a row of `data`.
 
     All samples of a round are in flight at once; `max_concurrent` limits their calls. Called again
     with the same arguments, a selection goes on where it was killed, or is returned as it ended: no

@@ -27,9 +27,10 @@ from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
+from evo.runs.options import EndOptions
 from evo.runs.resources import listening
 from evo.runs.session import RunJob, open_log, run_jobs, session_line
-from evo.runs.settings import Goal
+from evo.runs.settings import Goal, every_goal
 from evo.runs.state import costs_of_log
 from evo.runs.waves import Payer, Waves
 from evo.studies.selection.base import AGENT
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class RunSamples(Choices):
-    """A sample is a run, and its outcome the best fitness after the last generation."""
+    """A sample is a run, and its outcome the best fitness where it ends."""
 
     kind, unit = "seeds", "run"
 
@@ -90,32 +91,34 @@ class RunSamples(Choices):
 
     def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Brings the logs of these samples to their goals, all at once."""
-        jobs: dict[Path, RunJob] = {}
+        goals: dict[Path, list[Goal]] = {}
+        headers: dict[Path, Header] = {}
         for k, i in wanted:
             configuration, path = self.configurations[k], self._path(k, i)
-            header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
-            before = jobs[path].goal.generations if path in jobs else 0
-            jobs[path] = RunJob(path, header, Goal(max(before, configuration.generations)))
+            headers[path] = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
+            goals.setdefault(path, []).append(configuration.goal)
+        jobs = [RunJob(path, headers[path], every_goal(each)) for path, each in goals.items()]
         done = run_jobs(
-            list(jobs.values()), self._resources, ledger=self.study.ledger, whole=True,
+            jobs, self._resources, ledger=self.study.ledger, whole=True,
             label="select",
         )  # fmt: skip
         logs = {each.job.path: each.log for each in done}
         made = []
         for k, i in wanted:
-            goal, log = self.configurations[k].generations, logs[self._path(k, i)]
-            if log is None or len(log.generations) < goal:
+            log = logs[self._path(k, i)]
+            end = None if log is None else self.configurations[k].goal.end_in(log)
+            if log is None or end is None:
                 break
-            costs, paid = costs_of_log(log)[: goal + 1], self._paid.get(log.path, 0)
-            self._paid[log.path] = max(paid, goal + 1)
+            costs, paid = costs_of_log(log)[: end + 1], self._paid.get(log.path, 0)
+            self._paid[log.path] = max(paid, end + 1)
             self._logs[k, i] = log
             new = {unit: sum(each[unit] for each in costs[paid:]) for unit in UNITS}
             price = sum(each["calls"] for each in costs)
-            made.append(Sample(float(log.trajectory[goal]), new, price))
+            made.append(Sample(float(log.trajectory[end]), new, price))
         return made
 
     def _path(self, k: int, i: int) -> Path:
-        """Returns where a run's log lies; configurations that differ in T alone share it."""
+        """Returns where a run's log lies; configurations that differ in their goal share it."""
         run = self.configurations[k].run
         owner = [each.run for each in self.configurations].index(run)
         return self.study.folder / f"{owner:03}-{run}-s{self.sampled[i]}.jsonl"
@@ -147,7 +150,7 @@ class ProblemSamples(Choices):
             choices = [{**each, "text": text} for text in texts for each in grid]
         values = [{**shared, **each} for each in choices]
         texts = [_text_of(each.pop("text", None)) for each in values]
-        for name in ("generations", "children"):
+        for name in ("generations", "children", *EndOptions.__annotations__):
             if any(name in each for each in values):
                 raise ValueError(f"{name}: nothing evolves where samples are problems; omit it")
         plain = configured(values, task)
@@ -380,7 +383,7 @@ def _with_text(header: Header, text: str | None) -> Configuration:
     if text is not None and text.strip() != task.files[task.program_file].strip():
         task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
         task = msgspec.structs.replace(task, hash=hash_of_task(task))
-    return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
+    return configuration_of(msgspec.structs.replace(header, task=task, children=1), Goal(0))
 
 
 def _text_of(text: object) -> object:

@@ -10,7 +10,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
-from evo.logs.inputs import at_least, limits_of
+from evo.logs.inputs import as_float, at_least, limits_of
 from evo.logs.records import Header, Limits, Model
 from evo.logs.types import Fields, JsonObject
 from evo.models.registry import find_model
@@ -19,6 +19,7 @@ from evo.policies.rewards import find_reward
 from evo.runs.configuration import make_header
 from evo.runs.identity import identity
 from evo.runs.options import VariedOptions
+from evo.runs.settings import Goal
 from evo.runs.signatures import entries
 from evo.tasks.task import Task, load_task
 
@@ -82,15 +83,20 @@ def dotted(table: Fields) -> JsonObject:
 class Configuration:
     """The configuration of one set of values.
 
-    `run` is the hash of what identifies its runs but the seed: configurations that differ in T
-    alone share it, and by the prefix property their logs.
+    `run` is the hash of what identifies its runs but the seed: configurations that differ in their
+    goal alone share it, and by the prefix property their logs.
     """
 
     header: Header  # of its runs, with seed 0
-    generations: int  # T; of an allocation its rounds
+    goal: Goal  # of each run; of an allocation T is its rounds
     run: str
     id: str  # hash of all
     pool: Fields = field(default_factory=dict)  # of an allocation: the fields of POOL
+
+    @property
+    def generations(self) -> int:
+        """T; of an allocation its rounds."""
+        return self.goal.generations
 
     def arms(self, seed: int) -> list[Header]:
         """Returns the runs of an allocation: seeds that no other one of as many arms has."""
@@ -104,12 +110,15 @@ class Configuration:
         return find_policy(parameters.pop("name", ""), **parameters)
 
 
-def configuration_of(header: Header, generations: int, pool: Fields | None = None) -> Configuration:
-    """Returns the configuration of a header and T, or of an allocation."""
+def configuration_of(header: Header, goal: Goal, pool: Fields | None = None) -> Configuration:
+    """Returns the configuration of a header and a goal, or of an allocation."""
     run = short_hash(_as_first_hashed(identity(header)))
+    ends = {"target": goal.target, "patience": goal.patience}
+    given = {name: value for name, value in ends.items() if value is not None}
+    id_ = short_hash([run, pool or goal.generations, *([given] if given else [])])
     if not pool:
-        return Configuration(header, generations, run, short_hash([run, generations]))
-    made = Configuration(header, generations, run, short_hash([run, pool]), pool)
+        return Configuration(header, goal, run, id_)
+    made = Configuration(header, goal, run, id_, pool)
     made.find_policy()  # raises where there is none
     if pool["reward"] is not None:
         find_reward(pool["reward"])
@@ -149,7 +158,7 @@ def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = Non
             n: at_least(n, pool.get(n, most), 1) for n, most in (("arms", ARMS), ("rounds", ROUNDS))
         }
         plain["generations"] = pool["rounds"]
-    generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)
+    goal = _goal(plain)
     if isinstance(models := plain.get("models"), list | tuple):
         if part := next((name for name in plain if name.startswith("model.")), None):
             raise ValueError(f"{part}: reaches into `model`; give it within each of `models`")
@@ -161,7 +170,17 @@ def configure(values: Fields, tasks: Mapping[str, Task], here: Here | None = Non
     limits = limits_of(plain.pop("limits", limited), task.limits)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
-    return configuration_of(header, generations, pool if pool.get("policy") else None)
+    return configuration_of(header, goal, pool if pool.get("policy") else None)
+
+
+def _goal(values: JsonObject) -> Goal:
+    """Takes the goal out of values by name."""
+    patience, target = values.pop("patience", None), values.pop("target", None)
+    return Goal(
+        at_least("generations (T)", values.pop("generations", GENERATIONS), 1),
+        None if target is None else as_float(target),
+        None if patience is None else at_least("patience", patience, 1),
+    )
 
 
 def _model(model: object, here: Here) -> Model:

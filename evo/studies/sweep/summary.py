@@ -164,11 +164,12 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
     part, cost = log.generations[:generations], cost_of_log(log, generations)
     spent = cost.by_unit(None)
     amounts = {unit: None if math.isnan(cost) else cost for unit, cost in spent.items()}
+    initial = log.initial.evaluation.fitness if log.initial else None
     known = [each.seconds for each in part if each.seconds is not None]
     outcomes = [each for each in log.outcomes if each.generation <= generations]
     return {
-        "fitness": part[-1].best_fitness if part else None,
-        "initial_fitness": log.initial.evaluation.fitness if log.initial else None,
+        "fitness": part[-1].best_fitness if part else initial,
+        "initial_fitness": initial,
         "n_calls": float(cost.calls),
         "n_ok": float(sum(each.evaluation.status == "ok" for each in outcomes)),
         "prompt_tokens": cost.prompt_tokens,
@@ -180,7 +181,8 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
 
 def measure_pool(arms: Sequence[Log]) -> dict[str, float | None]:
     """Returns the same for an allocation: the best fitness of its arms, and sums of costs."""
-    parts = [measure(log, len(log.generations)) for log in arms if log.generations]
+    pulled = [log for log in arms if log.generations] or arms
+    parts = [measure(log, len(log.generations)) for log in pulled]
 
     def total(name: str) -> float | None:
         known = [value for part in parts if (value := part[name]) is not None]

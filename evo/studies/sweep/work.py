@@ -18,9 +18,9 @@ from evo.runs.arm import Arm
 from evo.runs.concurrency import find_preset
 from evo.runs.resources import Resources
 from evo.runs.session import RunJob, run_jobs
-from evo.runs.settings import Goal
+from evo.runs.settings import Goal, every_goal
 from evo.studies.allocation.driver import describe, play
-from evo.studies.allocation.goal import AllocationGoal
+from evo.studies.allocation.goal import goal_of
 from evo.studies.folders import ALLOCATION
 from evo.studies.study import Study
 from evo.studies.sweep.design import RUNS, Design, keep_trials
@@ -37,7 +37,7 @@ class Sweeping:
         self._folder, self._control, self._ledger = study.folder, study.control, study.ledger
         self._strategy = design.build_strategy()
         self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
-        self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
+        self._goals: dict[Path, dict[str, Goal]] = {}  # by configuration
         self._answered: set[str] = set()  # endpoints of runs that were brought to their goals
         self._down: dict[str, EndpointDown] = {}  # endpoints that no longer answer
         self._unheard: BaseException | None = None  # what a listener raised
@@ -136,15 +136,15 @@ class Sweeping:
         """Returns the logs to extend to their goals.
 
         By the prefix property a run with T = 64 holds every run with less, so configurations that
-        differ in T alone share one log per seed.
+        differ in T, target or patience alone share one log per seed.
         """
         jobs = dict[Path, RunJob]()
         for (hash_, seed), known in ((run, each) for run, each in left if not each.pool):
             path = self._folder / log_name(known, seed)
             goals = self._goals.setdefault(path, {})
-            goals[hash_] = known.generations
+            goals[hash_] = known.goal
             header = msgspec.structs.replace(known.header, seed=seed)
-            jobs[path] = RunJob(path, header, Goal(max(goals.values())))
+            jobs[path] = RunJob(path, header, every_goal([*goals.values()]))
         return list(jobs.values())
 
     def _propose(self) -> bool:
@@ -164,15 +164,18 @@ class Sweeping:
         for run in self._served(job):
             if run not in self._events.state.logs:
                 self._append("run_started", run, log=self._place(job.path))
-        if arm.generation in self._goals[job.path].values():
+        state, completed = arm.state, self._events.state.completed
+        goals = {run: self._goals[job.path][run[0]] for run in self._served(job)}
+        left = [goal for run, goal in goals.items() if run not in completed]
+        if any(goal.end_of(state.trajectory, state.improved) is not None for goal in left):
             self._report(job, read_log(arm.path))
 
     def _report(self, job: RunJob, log: Log) -> None:
         """Records which configurations a log completes."""
         for run in self._served(job):
-            T = self._goals[job.path][run[0]]
-            if len(log.generations) >= T and run not in self._events.state.completed:
-                data, place = measure(log, T), self._place(job.path)
+            end = self._goals[job.path][run[0]].end_in(log)
+            if end is not None and run not in self._events.state.completed:
+                data, place = measure(log, end), self._place(job.path)
                 self._append("run_completed", run, log=place, data=data)
 
     def _allocate(
@@ -181,6 +184,7 @@ class Sweeping:
         """Makes or continues an allocation within the budget; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
         place, arms = self._place(folder), known.arms(run[1])
+        goal = goal_of(known.goal.target, known.goal.patience)
         if (made := self._events.state.completed.get(run)) is not None:
             self._ledger.settle(cost_of_pool(made.data))
             return None
@@ -193,12 +197,12 @@ class Sweeping:
             )  # fmt: skip
             marker, settings = folder / ALLOCATION, self._study.settings
             with Study(marker, settings, self._control, self._ledger) as study:
-                done = play(study, header, policy, arms, resources, AllocationGoal())
+                done = play(study, header, policy, arms, resources, goal)
         except (EndpointDown, EndpointRefused, LogError) as error:
             if resources.is_fatal(error):
                 raise
             return error
-        if len(done.told) == known.generations:
+        if done.end in ("completed", "target", "patience"):
             self._append("run_completed", run, log=place, data=measure_pool(done.arms))
         return None
 

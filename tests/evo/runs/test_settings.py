@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import replace
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from samples import sample_child, sample_header
 
 import evo
@@ -17,7 +20,7 @@ from evo.logs.records import Evaluation, Generation, Initial
 from evo.plugins import MistakenType
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import settings_of
-from evo.runs.settings import MOST_CONCURRENT, MOST_SECONDS, Event, Goal, Settings
+from evo.runs.settings import MOST_CONCURRENT, MOST_SECONDS, Event, Goal, Settings, every_goal
 from evo.runs.state import State
 
 
@@ -154,12 +157,12 @@ def test_an_event_says_in_a_line_how_far_a_run_is() -> None:
 
 
 def test_the_time_limit_of_a_call_has_two_names(tmp_path: Path) -> None:
-    for given in ({}, {"call_timeout": None}, {"timeout": None}):
-        assert Settings(**given).call_timeout == 600.0
-    for given in ({"call_timeout": 7}, {"timeout": 7}, {"call_timeout": 7, "timeout": 7.0}):
-        made = Settings(**given)
+    for names in ({}, {"call_timeout": None}, {"timeout": None}):
+        assert Settings(**names).call_timeout == 600.0
+    for names in ({"call_timeout": 7}, {"timeout": 7}, {"call_timeout": 7, "timeout": 7.0}):
+        made = Settings(**names)
         assert made.call_timeout == made.timeout == 7
-        assert settings_of(given) == made == replace(made, progress=True)
+        assert settings_of(names) == made == replace(made, progress=True)
     with pytest.raises(ValueError, match=r"two names of one option.*call_timeout=7 and timeout=8"):
         Settings(call_timeout=7, timeout=8)
     common: dict[str, Any] = {"generations": 1, "children": 1, "progress": False}
@@ -184,3 +187,47 @@ def test_the_command_line_has_both_names(capsys: pytest.CaptureFixture[str]) -> 
         assert "call_timeout: expected seconds above 0" in capsys.readouterr().err
     assert main(["run", "mmd", "--timeout", "5", "--call-timeout", "6"]) == 2
     assert "specified multiple times" in capsys.readouterr().err
+
+
+@given(
+    rises=st.lists(st.sampled_from([0.0, 0.0, 0.125]), max_size=12),
+    goals=st.lists(
+        st.builds(
+            Goal,
+            st.integers(1, 12),
+            st.sampled_from([None, 0.5, 0.75]),
+            st.sampled_from([None, 1, 2, 4]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_a_run_of_several_goals_ends_where_the_last_of_them_would(
+    rises: list[float], goals: list[Goal]
+) -> None:
+    trajectory = [0.25, *(0.25 + total for total in itertools.accumulate(rises))]
+    improved = [generation for generation, rise in enumerate(rises, start=1) if rise]
+    every, first = every_goal(goals), None
+    for generation in range(len(trajectory)):
+        known = [each for each in improved if each <= generation]
+        state = State(sample_header())
+        state.trajectory, state.improved = trajectory[: generation + 1], known
+        state.generation = generation
+        ends = [each.end_of(trajectory[: generation + 1], known) for each in goals]
+        if every.reached(state) is not None and first is None:
+            first = generation
+        assert (first is not None) == all(end is not None for end in ends)
+    ends = [each.end_of(trajectory, improved) for each in goals]
+    assert first == (None if None in ends else max(end[0] for end in ends if end is not None))
+
+
+@pytest.mark.parametrize("goal", [Goal(5, patience=2), Goal(5, target=0.3), Goal(3), Goal(9)])
+def test_a_log_says_where_it_first_reaches_a_goal_however_far_it_goes(
+    goal: Goal, tmp_path: Path
+) -> None:
+    whole = evo.run("mmd", generations=5, children=1, log=tmp_path / "whole", progress=False)
+    run = evo.run(
+        "mmd", generations=goal.generations if goal.generations < 9 else 5, children=1,
+        target=goal.target, patience=goal.patience, log=tmp_path / "run", progress=False,
+    )  # fmt: skip
+    assert goal.end_in(whole) == (None if goal.generations == 9 else len(run.generations))

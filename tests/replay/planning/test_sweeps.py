@@ -1,11 +1,8 @@
 """Frames and figures of sweeps."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
-from evo_runs import write_task
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 from synthetic_runs import sweep_runs as made
@@ -13,7 +10,6 @@ from synthetic_runs import sweep_runs as made
 import evo
 import replay
 from evo.logs.journal import LogError
-from evo.models.client import EndpointDown
 from replay import plots as figures
 from replay.planning.sweeps import by_configuration, main_effects, pareto_front, swept_fields
 from replay.plots.output import save
@@ -53,24 +49,6 @@ def test_one_row_per_configuration_and_seed(swept: evo.Sweep) -> None:
         run = logs[(logs["seed"] == row["seed"]) & (logs["children"] == row["children"])]
         at = run[run["generation"] == row["generations"]]
         assert at["best_fitness"].item() == row["fitness"]
-
-
-def test_a_frame_needs_neither_the_models_nor_the_task_of_its_sweep(tmp_path, monkeypatch) -> None:
-    judge = "def evaluate(path):\n    return {'combined_score': 0.5}\n"
-    task = write_task(tmp_path / "toy", "def solve():\n    return [0.5]\n", judge)
-    models = tmp_path / "models.toml"
-    models.write_text('["mine"]\nid = "offline"\nbase_url = "http://127.0.0.1:9/v1"\n')
-    monkeypatch.setenv("EVO_MODELS", str(models))
-    with pytest.raises(EndpointDown):
-        evo.sweep(
-            {"children": [1, 2]}, task=task, model="mine", generations=1, seeds=[1], retries=0,
-            log_dir=tmp_path / "s", progress=False,
-        )  # fmt: skip
-    monkeypatch.delenv("EVO_MODELS")
-    shutil.rmtree(task)
-    frame = replay.load_sweep(tmp_path / "s")
-    assert frame["status"].tolist() == ["pending", "pending"]
-    assert frame["model"].tolist() == ["mine", "mine"]
 
 
 def test_what_is_no_sweep_is_said(tmp_path) -> None:

@@ -428,3 +428,48 @@ def test_an_agent_that_returns_nothing_is_warned_of(tmp_path: Path) -> None:
     given: dict[str, Any] = {"evaluate": forgetful, "data": [1, 2, 3], "progress": False}
     with pytest.warns(UserWarning, match="all 6 samples failed.*evaluate returned no score"):
         evo.select_best({"words": [1, 5]}, **given, log_dir=tmp_path / "a")
+
+
+@pytest.mark.parametrize("selector", ["brute_force", "successive_halving"])
+def test_a_run_that_a_target_or_the_patience_ends_is_a_sample_as_any(
+    selector: str, tmp_path: Path
+) -> None:
+    ends: list[dict[str, Any]] = [
+        {"patience": 2}, {"target": 0.3}, {"patience": 1}, {}, {"generations": 2}
+    ]  # fmt: skip
+    given: dict[str, Any] = {"task": "mmd", "generations": 6, "children": 1, "progress": False}
+    made = evo.select_best(
+        ends, seeds=range(40, 43), selector=selector, log_dir=tmp_path / "s", **given
+    )
+    before = {path: path.read_bytes() for path in made.path.iterdir()}
+    for k, goal in enumerate(ends):
+        for i in range(int(made.samples[k])):
+            log = tmp_path / f"{k}-{i}"
+            run = evo.run(seed=40 + i, log=log, **{**given, **goal})
+            assert made.outcomes[k, i] == run.trajectory[-1]
+    assert len({log.path for logs in made.logs for log in logs}) == max(made.samples)
+    assert made.spent["calls"].sum() == calls_in(made.path)
+    again = evo.select_best(
+        ends, seeds=range(40, 43), selector=selector, log_dir=tmp_path / "s", **given
+    )
+    assert {path: path.read_bytes() for path in made.path.iterdir()} == before
+    assert repr(again) == repr(made)
+
+
+def test_target_and_patience_hold_for_all_choices_and_not_where_nothing_evolves(
+    tmp_path: Path,
+) -> None:
+    made = evo.select_best(
+        PAIR[::2], **{**FOUR, "generations": 5}, patience=1, log_dir=tmp_path / "s"
+    )
+    for logs in made.logs:
+        for log in logs:
+            assert len(log.generations) == 5 or log.ends[-1].reason == "patience"
+    for name, value in (("target", 0.5), ("patience", 2)):
+        with pytest.raises(ValueError, match=f"{name}: nothing evolves where samples are problems"):
+            evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "p", **{name: value})
+        with pytest.raises(TypeError, match=f"{name}: evaluate and data take choices alone"):
+            evo.select_best([{}], evaluate=len, data=[1], **{name: value})
+    command = ["select", "mmd", "--vary", "children=1,2", "--seeds", "40:42", "-T", "4", "-q"]
+    assert main([*command, "--target", "0.0", "--log-dir", str(tmp_path / "c")]) == 0
+    assert calls_in(tmp_path / "c") == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from killing import seen_by, serve_as_model
 
@@ -559,3 +560,109 @@ def test_a_clock_that_is_set_forward_adds_no_seconds(
     for _ in range(2):
         evo.sweep({"generations": [1, 2]}, log_dir=tmp_path / "s", **ONE)
     assert 0 < EventLog(tmp_path / "s").state.seconds < time.monotonic() - began
+
+
+ENDS: list[dict[str, Any]] = [
+    {"patience": 1}, {"patience": 3}, {"target": 0.3}, {"target": 0.2, "patience": 2}, {},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], evo.Log]:
+    """Runs with each of `ENDS`, by its number and the seed."""
+    folder = tmp_path_factory.mktemp("alone")
+    return {
+        (k, seed): evo.run(
+            "mmd", generations=6, children=1, seed=seed, log=folder / f"{k}-{seed}",
+            progress=False, **goal,
+        )
+        for k, goal in enumerate(ENDS) for seed in (1, 2)
+    }  # fmt: skip
+
+
+SHORT: dict[str, Any] = {
+    "task": "mmd", "seeds": [1, 2], "children": 1, "generations": 6, "progress": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(ENDS)))
+def test_a_run_that_a_target_or_the_patience_ends_is_complete(
+    k: int, alone: dict[tuple[int, int], evo.Log], tmp_path: Path
+) -> None:
+    given = {**SHORT, **ENDS[k], "log_dir": tmp_path / "s"}
+    done = evo.sweep({"temperature": [None]}, **given)
+    assert (done.completed_runs, done.total_runs, done.stopped_reason) == (2, 2, "completed")
+    frame = replay.load_sweep(done).set_index("seed")
+    for seed in (1, 2):
+        run, row = alone[k, seed], frame.loc[seed]
+        assert (row["status"], row["done"]) == ("completed", len(run.generations))
+        assert row["fitness"] == run.trajectory[-1]
+        assert row["n_calls"] == len(run.calls)
+        assert evo.read_log(row["log"]).trajectory.tolist() == run.trajectory.tolist()
+    before = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").iterdir()}
+    assert evo.sweep({"temperature": [None]}, **given).completed_runs == 2
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_configurations_that_differ_in_what_ends_them_share_logs_that_go_as_far_as_any(
+    alone: dict[tuple[int, int], evo.Log], tmp_path: Path
+) -> None:
+    space = {"patience": [1, 3, None], "target": [None, 0.3]}
+    done = evo.sweep(space, log_dir=tmp_path / "s", **SHORT)
+    frame = replay.load_sweep(done)
+    assert set(frame["status"]) == {"completed"}
+    assert frame["log"].nunique() == 2  # one of each seed
+    places = {(1, None): 0, (3, None): 1, (None, 0.3): 2, (None, None): 4}
+    seen = set()
+    for _, row in frame.iterrows():
+        pair = tuple(None if pd.isna(each) else each for each in (row["patience"], row["target"]))
+        if pair not in places:
+            continue
+        seen.add(pair)
+        run = alone[places[pair], row["seed"]]
+        assert (row["done"], row["fitness"]) == (len(run.generations), run.trajectory[-1])
+    assert seen == {*places}
+    assert fitnesses(tmp_path / "s") == {
+        (row["configuration"], row["seed"]): row["fitness"] for _, row in frame.iterrows()
+    }
+
+
+def test_a_shared_log_goes_no_farther_than_its_goals_need(tmp_path: Path) -> None:
+    space = {
+        "patience": [1, None],
+        "generations": {"values": [2], "when": {"patience": None}},
+    }
+    done = evo.sweep(space, log_dir=tmp_path / "s", **{**SHORT, "generations": 40})
+    frame = replay.load_sweep(done)
+    for path, rows in frame.groupby("log"):
+        assert len(evo.read_log(path).generations) == max(rows["done"])
+    assert set(frame["status"]) == {"completed"}
+
+
+def test_an_allocation_of_a_sweep_ends_at_its_target_and_its_patience(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"task": "mmd", "seeds": [1], "children": 1, "progress": False}
+    for name, goal in (("p", {"patience": 1}), ("t", {"target": 0.0})):
+        made = evo.sweep(
+            {"policy": ["round_robin"]}, arms=2, rounds=20, log_dir=tmp_path / name, **goal, **given
+        )
+        assert made.completed_runs == 1
+        live = evo.allocate_live(
+            "mmd", "round_robin", arms=[2, 3], rounds=20, children=1, seed=1, progress=False,
+            log_dir=tmp_path / f"{name}-live", **goal,
+        )  # fmt: skip
+        (row,) = replay.load_sweep(made).to_dict("records")
+        assert (row["status"], row["done"]) == ("completed", len(live.told))
+        assert row["fitness"] == live.best_fitness[-1]
+        assert live.end == next(iter(goal))
+
+
+def test_the_command_and_the_file_take_both(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    text = 'task = "mmd"\nseeds = [1]\n[base]\nchildren = 1\ngenerations = 6\npatience = 1\n'
+    file.write_text(text + "[space]\ntemperature = [0.5]\n")
+    assert main(["sweep", str(file), "-q", "--log-dir", str(tmp_path / "a")]) == 0
+    command = ["sweep", str(file), "-q", "--log-dir", str(tmp_path / "b"), "--target", "0.0"]
+    assert main(command) == 0
+    assert replay.load_sweep(tmp_path / "a")["done"].item() >= 1
+    assert replay.load_sweep(tmp_path / "b")["done"].item() == 0
+    assert main([*command, "--patience", "0"]) == 2

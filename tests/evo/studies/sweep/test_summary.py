@@ -58,7 +58,7 @@ def test_a_shorter_part_of_a_run_costs_what_its_generations_cost(log: Log) -> No
     assert parts[3] == measure(log, 99)
     assert [each["seconds"] for each in parts] == [0, 1.5, 3.0, 4.5]
     assert [each["fitness"] for each in parts[1:]] == [*log.trajectory[1:]]
-    assert parts[0]["fitness"] is None
+    assert parts[0]["fitness"] == log.trajectory[0]
     assert {each["initial_fitness"] for each in parts} == {0.1}
     ok = [
         sum(c.evaluation.status == "ok" for c in log.children if c.generation <= t)
