@@ -136,8 +136,8 @@ class Reader(Generic[R]):
             yield from self._take(piece)
         self.torn = size > self.length
         if self._first is not None and not self.lines:
-            why = "a header line" if size else "a header line, but the file is empty"
-            raise self.fault(f"not a {self._what}: expected {why}", line=1)
+            empty = "" if size else "empty, "
+            raise self.fault(f"{empty}not a {self._what}: expected a header line")
 
     def _take(self, data: bytes) -> Iterator[R]:
         """Yields the records of the next lines; a torn end is left."""
@@ -165,9 +165,9 @@ class Reader(Generic[R]):
             self.lines += 1
             yield record
 
-    def fault(self, words: str, *, line: int | None = None) -> LogError:
-        """The error of a line, by default of the next one."""
-        return LogError(f"{self.path}:{line or self.lines + 1}: {words}")
+    def fault(self, words: str) -> LogError:
+        """The error of the next line."""
+        return LogError(f"{self.path}:{self.lines + 1}: {words}")
 
     def _check_schema(self, line: bytes) -> None:
         """Refuses a first line of another kind of file, or of a version that is unknown."""
@@ -443,8 +443,7 @@ def go_on(
         return stack.enter_context(Writer.create(path, begin)), [begin]
     with ExitStack() as undo:
         writer = undo.enter_context(Writer.claim(path, wait=wait))
-        first = None if begin is None else type(begin)
-        reader = Reader(path, decoder, first=first, what=what)
+        reader = Reader(path, decoder, first=None if begin is None else type(begin), what=what)
         records = list(reader.follow())
         writer.cut(reader.length)
         stack.push(undo.pop_all())

@@ -22,6 +22,7 @@ from evo.logs.stopping import Wish
 from evo.logs.types import absolute_paths, as_given
 from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
+from evo.tasks.task import Task
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 LAST = 0.5  # seconds that what was ended then has to be logged
@@ -365,22 +366,31 @@ def verb(
         act: `in_foreground`, or `in_background`.
         returns: The type that the function returns, for its signature.
     """
-    known = inspect.signature(prepare).parameters.values()
-    placed = [each.name for each in known if each.kind is each.POSITIONAL_OR_KEYWORD]
-    others = [each.name for each in known if each.kind is each.KEYWORD_ONLY]
+    signature = inspect.signature(prepare).replace(return_annotation=returns)
+    parameters = signature.parameters.values()
+    placed = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    others = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(prepare)
     def called(*arguments: P.args, **options: P.kwargs) -> Returned:
+        if "task" in others and any(isinstance(each, Task) for each in arguments):
+            raise MistakenType(
+                f"{name}: a task is given by name; write {name}({', '.join(placed)}, task=...)"
+            )
         if others and len(arguments) > len(placed):
             raise MistakenType(
                 f"{name}: expected {', '.join(placed)} and all else by name, such as "
                 f"{name}({', '.join(placed)}, {others[0]}=...), but value "
                 f"{len(placed) + 1}, {arguments[len(placed)]!r:.60}, has no name"
             )
+        try:
+            known = {each: options[each] for each in signature.parameters if each in options}
+            signature.bind(*arguments, **known)  # a misspelt name is answered with what is like it
+        except TypeError as error:
+            raise MistakenType(f"{name}: {error}; write {name}({', '.join(placed)}, ...)") from None
         return act(functools.partial(prepare, *arguments, **options))
 
     called.__name__ = called.__qualname__ = name
-    signature = inspect.signature(prepare).replace(return_annotation=returns)
     called.__signature__ = signature  # type: ignore[attr-defined]
     called.__annotations__ = {**prepare.__annotations__, "return": returns}
     return called

@@ -44,7 +44,7 @@ def test_a_file_that_was_cut_is_found_even_if_lines_follow(tmp_path: Path) -> No
 
 def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     (path := tmp_path / "run.jsonl").touch()
-    with pytest.raises(LogError, match="expected a header line, but the file is empty"):
+    with pytest.raises(LogError, match=": empty, not a log of evo: expected a header line"):
         evo.read_log(path)
 
 

@@ -3,9 +3,37 @@
 import pytest
 
 import evo
+from evo.plugins import MistakenType
 
 
 @pytest.mark.parametrize("verb", [evo.sweep, evo.start_sweep, evo.allocate_live])
 def test_more_values_than_a_verb_takes_by_place_are_answered_with_the_call(verb):
     with pytest.raises(TypeError, match=rf"{verb.__name__}: expected .* by name, .* has no name"):
         verb("mmd", "ucb1", 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: evo.sweep(evo.load_task("mmd")), "sweep: a task is given by name; write sweep"),
+        (
+            lambda: evo.select_best(evo.load_task("mmd"), choices=[{"children": 1}]),
+            r"select_best: a task is given by name; write select_best\(choices, task=",
+        ),
+        (
+            lambda: evo.start_allocation("mmd"),
+            r"start_allocation: missing .* 'policy'; write start_allocation\(task, policy, ",
+        ),
+        (
+            lambda: evo.sweep({"children": [1]}, space={"children": [1]}),
+            r"sweep: multiple values for argument 'space'; write sweep\(space, ",
+        ),
+        (
+            lambda: evo.sweep({"children": [1]}, task="mmd", sedes=[1]),
+            "'sedes'; did you mean 'seeds'",
+        ),
+    ],
+)
+def test_a_call_that_does_not_fit_is_answered_with_one_that_does(call, words):
+    with pytest.raises(MistakenType, match=words):
+        call()
