@@ -52,8 +52,10 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
     """Returns the split of slots between arms and the children of one of them.
 
     As many children work at once as a batch has, and as many such batches as fit: 20 slots and
-    batches of 11 make 1 x 11, and 9 slots stay empty. Nothing in this package splits its slots so:
-    each goes to whichever call is next.
+    batches of 11 make 1 x 11. `evo.select_best(evaluate=agent, data=rows)` begins its calls so: the
+    rows of a round go to one configuration, then to the next. There no slot stays empty: what is
+    left over, here 9, and each slot that falls free goes to the next row in this order. The calls
+    of runs go to whichever slot is free.
 
     Args:
         max_concurrent: Slots, at least 1.

@@ -319,7 +319,12 @@ class RowSamples(Choices):
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
-        """Calls the agent, under a budget as many times at once as can be paid."""
+        """Calls the agent, under a budget as many times at once as can be paid.
+
+        Calls begin row by row of one configuration, then of the next: as many rows of as many
+        configurations are in flight as `plan_concurrency` states, and a slot that falls free goes
+        to the next row in this order.
+        """
         payers = [Payer(sample, kind=sample[0], generations=0) for sample in wanted]
         waves = Waves(self.study.ledger, payers, whole=True)
         stopped = self.study.control.stopping.is_set
@@ -336,7 +341,7 @@ class RowSamples(Choices):
         with contextlib.closing(waves):
             while not stopped() and (wave := waves.next()):
                 jobs = min(len(wave), self.study.settings.max_concurrent)
-                parallel.map(one, [*wave], max_workers=jobs)
+                parallel.map(one, sorted(wave, key=wanted.__getitem__), max_workers=jobs)
         return [found[k] for k in itertools.takewhile(found.__contains__, range(len(wanted)))]
 
     def _sample(self, k: int, i: int) -> Sample:

@@ -473,3 +473,38 @@ def test_target_and_patience_hold_for_all_choices_and_not_where_nothing_evolves(
     command = ["select", "mmd", "--vary", "children=1,2", "--seeds", "40:42", "-T", "4", "-q"]
     assert main([*command, "--target", "0.0", "--log-dir", str(tmp_path / "c")]) == 0
     assert calls_in(tmp_path / "c") == 0
+
+
+@pytest.mark.parametrize(
+    ("slots", "batch", "choices"), [(20, 5, 8), (20, 100, 2), (20, 1, 40), (10, 10, 3)]
+)
+def test_rows_of_a_configuration_run_at_once_and_then_as_many_configurations_as_fit(
+    slots: int, batch: int, choices: int, tmp_path: Path
+) -> None:
+    """All calls in flight wait for one another, so that what is in flight together is seen."""
+    together: list[tuple[int, int]] = []
+    seen: list[list[tuple[int, int]]] = [[]]
+    lock, plan = threading.Lock(), evo.plan_concurrency(slots, batch)
+
+    def leave() -> None:
+        calls = seen.pop()
+        rows = {k: sum(each == k for each, _ in calls) for k, _ in calls}
+        together.extend((len(rows), count) for count in set(rows.values()))
+        seen.append([])
+
+    barrier = threading.Barrier(plan.arms * plan.children, action=leave)
+
+    def agent(row: int, k: int) -> float:
+        with lock:
+            seen[0].append((k, row))
+        barrier.wait(30)
+        return 0.5
+
+    made = evo.select_best(
+        {"k": list(range(choices))}, evaluate=agent, data=list(range(batch)), batch=batch,
+        selector="brute_force", log_dir=tmp_path / "s", progress=False,
+        **({} if slots == 20 else {"max_concurrent": slots}),
+    )  # fmt: skip
+    assert set(together) == {tuple(plan)}
+    assert int(made.samples.sum()) == choices * batch
+    assert len(together) == choices * batch // (plan.arms * plan.children)
