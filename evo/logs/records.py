@@ -157,6 +157,13 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
                 return msgspec.structs.replace(self, model=each.model, sampling=each.sampling)
         return self
 
+    def at_temperature(self, temperature: float | None) -> Header:
+        """Returns this with the sampling temperature of a request; None: its own."""
+        if temperature is None:
+            return self
+        sampling = msgspec.structs.replace(self.sampling, temperature=temperature)
+        return msgspec.structs.replace(self, sampling=sampling)
+
     def asked_of(self, call: object) -> Header | CriticRecord | AskedModel:
         """Returns this with the model that a call of the run asked, or what else was asked.
 
@@ -224,12 +231,16 @@ class Initial(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
 
 
 class Planned(Record, frozen=True, kw_only=True):
-    """What one child is asked to be: programs to rewrite, and others to show, by place."""
+    """What one child is asked to be: programs to rewrite, and others to show, by place.
+
+    `temperature` is that of its calls; None: the header's.
+    """
 
     parents: tuple[tuple[Int, Int], ...]
     operator: str = "rewrite"
     inspirations: tuple[tuple[Int, Int], ...] = ()
     model: str = ""
+    temperature: float | None = None
 
 
 class Plan(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="plan"):

@@ -98,7 +98,8 @@ class OneCall:
         if (known := state.replies.get((generation, index, draft))) is not None:
             reason = known.attempts[-1].finish_reason if known.attempts else None
             return Call(known.attempts, known.reply, known.reasoning, reason, draft=draft)
-        header = self.header.with_model(prompt.planned.model)
+        planned = prompt.planned
+        header = self.header.with_model(planned.model).at_temperature(planned.temperature)
         seed = child_seed(header.seed, header.children, generation, index, draft)
         try:
             call: Call = yield items.CallItem(prompt, draft, seed, header)

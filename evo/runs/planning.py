@@ -5,9 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
+
+import msgspec
 
 from evo.filters.registry import rules_of
 from evo.keyed import KeyedStream
+from evo.logs.inputs import as_float
 from evo.logs.journal import LogError
 from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
@@ -29,13 +33,10 @@ from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
 from evo.runs.state import ArchiveEntry, State, state_of
 from evo.searches import base as searches
-from evo.searches.base import Place, Search
+from evo.searches.base import Place, Request, Search
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
-
-Requests = Sequence[tuple[tuple[Place, ...], str]]
-"""Parents and operator of each child."""
 
 
 @dataclass
@@ -124,7 +125,7 @@ class Planner:
         header = state.header
         waiting = [plan.requests[0] for _, plan in sorted(state.requested.items())]
         if header.search is None:  # greedy
-            asked: Requests = [((state.best.place,), "rewrite")]
+            asked = [Planned(parents=(state.best.place,))]
         else:
             search = self._search(header)
             if search is None:
@@ -133,7 +134,7 @@ class Planner:
             known = state.searched(search, header.min_improvement)
             parents = [each.parents for each in waiting]
             found = searches.plan_one(search, known, number, header.children, parents, rng)
-            asked = [(tuple(found.parents), found.operator)]
+            asked = [_plain(found, header)]
         planned = _inspired(state, header, asked)
         if header.models:
             models = [each.model for each in waiting]
@@ -161,7 +162,7 @@ class Planner:
     def _planned(self, state: State, header: Header) -> tuple[Planned, ...] | None:
         """Returns what the search plans; None where a played log's search is not known."""
         if header.search is None:  # greedy
-            asked: Requests = [((state.best.place,), "rewrite")] * header.children
+            asked = [Planned(parents=(state.best.place,))] * header.children
         else:
             search = self._search(header)
             if search is None:
@@ -169,17 +170,29 @@ class Planner:
             rng = KeyedStream("search", header.seed, header.children, state.generation + 1)
             known = state.searched(search, header.min_improvement)
             requests = searches.plan(search, known, header.children, rng)
-            asked = [(tuple(each.parents), each.operator) for each in requests]
+            asked = [_plain(each, header) for each in requests]
         planned = _inspired(state, header, asked)
         if header.models:
             return with_models(planned, header, state.generation + 1, state.returns)
         return planned
 
 
-def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, ...]:
+def _plain(request: Request, header: Header) -> Planned:
+    """Returns a request of a search as it is logged."""
+    given = getattr(request, "temperature", None)
+    if given is not None and not (isinstance(given, Real) and 0 <= as_float(given) <= 2):
+        raise ValueError(
+            f"search {_search_name(header)!r}: expected a temperature in [0, 2] or None for each "
+            f"request, got {given!r:.60}"
+        )
+    parents, temperature = tuple(request.parents), None if given is None else as_float(given)
+    return Planned(parents=parents, operator=request.operator, temperature=temperature)
+
+
+def _inspired(state: State, header: Header, asked: Sequence[Planned]) -> tuple[Planned, ...]:
     """Returns the requests, each with the best programs besides its parents if these are wanted."""
     if not header.inspirations:
-        return tuple(Planned(parents=parents, operator=done) for parents, done in asked)
+        return tuple(asked)
     entries = [entry for generation in state.archive for entry in generation]
     if header.prompt_version >= EXACT_VERSION:  # the best one counts as it was confirmed last
         entries = [state.best if each.place == state.best.place else each for each in entries]
@@ -190,10 +203,10 @@ def _inspired(state: State, header: Header, asked: Requests) -> tuple[Planned, .
     ]
     ranked = sorted(able, key=lambda each: each.rank)
     planned = []
-    for parents, operator in asked:
-        texts = [_parent(state, place).program or "" for place in parents]
+    for request in asked:
+        texts = [_parent(state, place).program or "" for place in request.parents]
         chosen = tuple(each.place for each in inspire(ranked, texts, header.inspirations))
-        planned.append(Planned(parents=parents, operator=operator, inspirations=chosen))
+        planned.append(msgspec.structs.replace(request, inspirations=chosen))
     return tuple(planned)
 
 

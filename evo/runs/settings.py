@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -194,7 +195,8 @@ class Goal:
         at_least("generations (T)", self.generations, 0)
         if self.patience is not None:
             at_least("patience", self.patience, 1)
-        if self.target is not None and not math.isfinite(as_float(self.target)):
+        number = self.target is None or isinstance(self.target, Real)
+        if not number or (self.target is not None and not math.isfinite(as_float(self.target))):
             raise ValueError(f"target: expected a finite fitness, got {self.target!r:.60}")
         if not isinstance(self.stops, Sequence) or not all(map(_is_rule, self.stops)):
             raise MistakenType(

@@ -62,6 +62,7 @@ class Request:
         parents: Generation and index of the program to rewrite, and those of a second one to
             combine it with, if any.
         operator: What the prompt asks for: "rewrite", "mutate" or "cross".
+        temperature: Sampling temperature of this child's calls, in [0, 2]; None: the run's.
 
     Example:
         >>> evo.searches.Request(((0, 0),)).operator
@@ -70,6 +71,7 @@ class Request:
 
     parents: tuple[Place, ...]
     operator: str = "rewrite"
+    temperature: float | None = None
 
 
 class Search(Protocol):

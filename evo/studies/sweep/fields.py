@@ -6,6 +6,7 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypeVar, get_args
 
 import msgspec
@@ -178,7 +179,7 @@ def _goal(values: JsonObject) -> Goal:
     patience, target = values.pop("patience", None), values.pop("target", None)
     return Goal(
         at_least("generations (T)", values.pop("generations", GENERATIONS), 1),
-        None if target is None else as_float(target),
+        as_float(target) if isinstance(target, Real) else target,
         None if patience is None else at_least("patience", patience, 1),
     )
 

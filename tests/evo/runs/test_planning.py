@@ -20,9 +20,10 @@ from evo.logs.records import Evaluation, Generation, Header, Initial, Plan, Plan
 from evo.models.client import prompt_hash
 from evo.runs.configuration import make_header
 from evo.runs.planning import Planner, replies_under
-from evo.runs.state import State
+from evo.runs.state import State, state_of
 from evo.searches import SEARCHES, Member, Request
 from evo.searches.base import Place
+from evo.searches.registry import record_of
 
 HALF: tuple[float | None, ...] = (0.5, None, 0.25)
 
@@ -253,3 +254,110 @@ def test_a_plan_that_differs_is_counted_by_generation_and_without_a_barrier_too(
         assert differing(log) == (1, 2)
     finally:
         del SEARCHES["stubborn"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Greedy, at temperatures of its own."""
+
+    by_index: tuple[float | None, ...] = (0.2, None, 1.4)
+    fall: float = 0.1
+    name = "schedule"
+
+    def start(self, initial: Any, min_improvement: float) -> Any:
+        return 0, initial
+
+    def plan(self, state: Any, children: int, rng: Any) -> list[Request]:
+        number, best = state
+        given = [self.by_index[i % len(self.by_index)] for i in range(children)]
+        if number and self.fall:
+            given = [
+                None if each is None else max(0.0, each - number * self.fall) for each in given
+            ]
+        return [Request((best.place,), temperature=each) for each in given]
+
+    def fold(self, state: Any, generation: Any) -> Any:
+        number, best = state
+        for member in generation:
+            if member.fitness is not None and member.fitness > best.fitness + 1e-9:
+                best = member
+        return number + 1, best
+
+
+def warm(messages: Any, *, temperature: float) -> str:
+    """A model whose program is the temperature at which it is asked."""
+    return f"```python\ndef solve():\n    return [{temperature!r}]\n```"
+
+
+def as_fitness(value: Any) -> float:
+    return float(value[0])
+
+
+def warmth(tmp_path: Path) -> evo.Task:
+    return evo.task("warmth", initial_program="def solve():\n    return [0.0]\n",
+                    evaluate=as_fitness, statement="Be warm.")  # fmt: skip
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_each_call_is_made_at_the_temperature_of_its_request_and_a_rerun_keeps_to_it(
+    asynchronous: bool, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {
+        "model": warm, "temperature": 0.7, "children": 3, "search": Schedule(), "progress": False,
+        "log": tmp_path / "a", "asynchronous": asynchronous,
+    }  # fmt: skip
+    log = evo.run(warmth(tmp_path), generations=1, **given)
+    log = evo.run(warmth(tmp_path), generations=3, **given)  # goes on
+    plans = log.requests.values() if asynchronous else log.plans.values()
+    for plan in plans:
+        for request in plan.requests:
+            assert request.temperature is None or 0.0 <= request.temperature <= 1.4
+    for child in log.children:
+        if asynchronous:
+            (request,) = log.requests[child.request or 0].requests
+        else:
+            request = log.plans[child.generation].requests[child.index]
+        asked = 0.7 if request.temperature is None else request.temperature
+        assert child.evaluation.fitness == pytest.approx(asked)
+    assert len({child.evaluation.fitness for child in log.children}) > (1 if asynchronous else 3)
+    assert evo.rerun(log.path, search=Schedule()).same
+    assert not evo.verify(log.path).faults
+
+
+def test_a_constant_schedule_is_the_temperature_of_the_run(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"generations": 3, "children": 2, "seed": 3, "progress": False}
+    own = evo.run("mmd", search=Schedule((0.3,), 0.0), log=tmp_path / "own", **given)
+    run = evo.run("mmd", temperature=0.3, log=tmp_path / "run", **given)
+    other = evo.run("mmd", temperature=1.5, log=tmp_path / "other", **given)
+    replies = [[child.reply for child in log.children] for log in (own, run, other)]
+    assert replies[0] == replies[1]
+    assert own.trajectory.tolist() == run.trajectory.tolist()
+    assert {each.temperature for plan in own.plans.values() for each in plan.requests} == {0.3}
+
+
+def test_another_schedule_than_the_one_that_was_logged_is_reported(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"generations": 2, "children": 2, "progress": False}
+    log = evo.run("mmd", search=Schedule((0.3,), 0.0), log=tmp_path / "own", **given)
+    planner = Planner(played=True, logged=log.plans)
+    state = state_of(log, through=0)
+    state.header = msgspec.structs.replace(state.header, search=record_of(Schedule((0.9,), 0.0)))
+    prompts = planner(state)
+    assert planner.differing == [1]
+    assert [each.planned.temperature for each in prompts] == [0.3, 0.3]
+
+
+def test_a_prompt_that_is_asked_by_hand_states_its_temperature(tmp_path: Path) -> None:
+    searcher = evo.Searcher(
+        "mmd", children=3, temperature=0.7, search=Schedule(), log=tmp_path / "a"
+    )
+    assert [prompt.sampling.temperature for prompt in searcher.ask()] == [0.2, 0.7, 1.4]
+    searcher.close()
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 2.5, float("nan"), "warm"])
+def test_a_temperature_that_cannot_be_is_refused_by_the_name_of_the_search(
+    wrong: Any, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"generations": 1, "children": 1, "progress": False}
+    with pytest.raises((ValueError, TypeError), match="temperature"):
+        evo.run("mmd", search=Schedule((wrong,), 0.0), log=tmp_path / "a", **given)

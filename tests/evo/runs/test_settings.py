@@ -139,6 +139,7 @@ def test_patience_ends_with_as_many_generations_in_a_row_without_an_improvement(
         ({"patience": 0}, "patience"),
         ({"target": math.nan}, "target: expected a finite fitness"),
         ({"target": math.inf}, "target: expected a finite fitness"),
+        ({"target": "high"}, "target: expected a finite fitness, got 'high'"),
     ],
 )
 def test_goals_that_cannot_be_are_refused(wrong: dict[str, Any], message: str) -> None:
