@@ -99,6 +99,13 @@ def test_failures_on_instances_are_told_with_expected_and_got() -> None:
     )
     said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried], instances)
     assert '- instance 2: score 0, expected 4.25, got "so it is\\n 3.14159265"\n' in said
+    for length in (160, 161):  # of a longer one 80 characters at either end
+        reply = ("ab" * 200)[:length]
+        told = feedback(
+            task, tried.evaluation, [TriedProgram(tried.evaluation, {"2": reply})], instances
+        )
+        shown = reply if length == 160 else f"{reply[:80]} [...] {reply[-80:]}"
+        assert f"expected 4.25, got {shown}\n" in told
     held = [{**each, "check": True} for each in instances]
     assert feedback(task, Evaluation(status="ok", fitness=0.5), [tried], held) == ""
     long = feedback(
