@@ -6,9 +6,13 @@ import evo
 from evo.plugins import MistakenType
 
 
-@pytest.mark.parametrize("verb", [evo.sweep, evo.start_sweep, evo.allocate_live])
-def test_more_values_than_a_verb_takes_by_place_are_answered_with_the_call(verb):
-    with pytest.raises(TypeError, match=rf"{verb.__name__}: expected .* by name, .* has no name"):
+@pytest.mark.parametrize(
+    ("verb", "first"),
+    [(evo.sweep, "2, 'ucb1',"), (evo.start_sweep, "2, 'ucb1',"), (evo.allocate_live, "3, 3,")],
+)
+def test_more_values_than_a_verb_takes_by_place_are_answered_with_the_call(verb, first):
+    words = rf"{verb.__name__}: expected .* by name, .* value {first} has no name"
+    with pytest.raises(TypeError, match=words):
         verb("mmd", "ucb1", 3)
 
 

@@ -254,6 +254,9 @@ def test_a_sequential_verdict_is_the_confidence_sequences():
     assert found.e_value >= 20
     assert found.interval.low > 0
     assert "after every pair; 20 settles the question" in found.paragraph
+    other = replay.judge(two(0.1, 20), OLD, NEW, sequential=True)
+    assert (found.p_greater, found.p_less) == (other.p_less, other.p_greater)
+    assert found.p_greater < 0.05 < found.p_less <= 1
     fixed = replay.judge(two(0.1, 20), NEW, OLD)
     assert np.isnan(fixed.e_value)
     assert found.interval.low < fixed.interval.low  # the price of looking

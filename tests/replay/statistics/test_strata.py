@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from replay.statistics.strata import Stratified, Stratum, Together, compare_strata
+from replay.statistics.strata import (
+    Stratified,
+    Stratum,
+    Together,
+    compare_strata,
+    further_tasks,
+)
 
 RNG = np.random.default_rng(7)
 TASKS = [
@@ -77,3 +83,11 @@ def test_a_scale_is_a_unit_and_no_more() -> None:
 def test_runs_that_do_not_vary_leave_one_degree_of_freedom() -> None:
     same = [Stratum(np.full(5, value), np.full(6, value)) for value in (0.25, 0.5)]
     assert Stratified(same, 0).freedom == 1
+
+
+@pytest.mark.parametrize("error", [0.05, 0.3, 2.0])
+def test_of_equally_sure_tasks_the_spread_is_what_their_errors_do_not_explain(error: float) -> None:
+    values = np.array([0.1, 0.5, -0.2, 0.9, 0.3])
+    found = further_tasks(values, np.full(5, error))
+    assert found.spread**2 == pytest.approx(max(0.0, values.var(ddof=1) - error**2))
+    assert found.value == pytest.approx(values.mean())
