@@ -30,6 +30,10 @@ if (!window.replayPage) {
     .replay-explorer .widget-select-multiple > select { width: 100%; flex: 0 0 auto; }
     .replay-explorer:has(.replay-view).jupyter-widgets-disconnected::before,
     .replay-explorer:has(.replay-view) .jupyter-widgets-disconnected::before { display: none; }
+    body[data-jp-theme-light="false"]
+      :is(.replay-explorer, .replay-chosen, .replay-picker) .widget-dropdown > select {
+      background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' \
+viewBox='0 0 18 18'%3E%3Cpath fill='%23bbb' d='M4 6.5h10L9 12z'/%3E%3C/svg%3E"); }
     .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
@@ -38,6 +42,10 @@ if (!window.replayPage) {
       max-width: 230px; overflow: hidden; text-overflow: ellipsis;
       direction: rtl; unicode-bidi: plaintext; text-align: left; }
     .replay-runs .dt-scroll-body { scrollbar-width: thin; }
+    .jupyter-widget-tab:has(.replay-runs, .replay-explorer) > .lm-TabBar .lm-TabBar-content {
+      flex-wrap: wrap; }
+    .jupyter-widget-tab:has(.replay-runs, .replay-explorer) > .lm-TabBar .lm-TabBar-tab {
+      flex: 0 0 auto !important; max-width: 100%; }
     .jupyter-widget-tab:has(.replay-runs, .replay-explorer) > .lm-TabBar .lm-TabBar-tabLabel,
     :is(.replay-explorer, .run-browser) :is(.lm-TabBar-tabLabel, .jupyter-widget-Collapse-header) {
       color: var(--jp-ui-font-color1); }`;

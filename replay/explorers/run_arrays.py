@@ -109,7 +109,7 @@ def parents_of(log: Log) -> dict[Place, Place]:
 def drawing_arrays(drawing: Drawing) -> JsonObject:
     """The construction of a program as lists of coordinates, or the reason why there is none."""
     if drawing.value is None:
-        return {"reason": drawing.reason}
+        return {"reason": drawing.reason, "pictured": drawing.pictured}
     try:
         made = construct(drawing.picture, drawing.value)
     except ValueError as error:  # a stranger's log may hold anything

@@ -69,7 +69,7 @@ def film_parts(view: Callable[[], object]) -> tuple[Widget, Widget]:
 
     from replay.explorers.film import Film
 
-    place = ipywidgets.HTML(layout={"width": "100%"})
+    place = ipywidgets.HTML(layout={"margin": "2px 0"})  # no wider than what stands around it
 
     def press() -> None:
         seen, shown = view(), place.value

@@ -230,6 +230,7 @@ class Drawing:
     picture: str = ""  # how it is drawn, see `replay.plots.construction`
     value: object = None  # as nested lists, out of the log; None: nothing to draw
     reason: str = ""  # why not
+    pictured: bool = True  # whether the task has a picture of any program
 
 
 def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: object) -> Drawing:
@@ -237,7 +238,8 @@ def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: obj
     task = log.header.task
     if not task.picture:
         whose = "an imported log" if log.header.source != "evo" else task.name
-        return Drawing(reason=f"{whose} has no picture of what a program returns")
+        reason = f"{whose} has no picture of what a program returns"
+        return Drawing(reason=reason, pictured=False)
     if evaluation.status != "ok":
         return Drawing(reason=f"{evaluation.status}: no construction to draw")
     if value is None and program is not None:

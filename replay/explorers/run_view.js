@@ -86,6 +86,9 @@ const RUN_STYLE = `
 .replay-run .old svg {
   opacity: 0.3;
 }
+.replay-run .beside.never {
+  flex: 1 0 100%;
+}
 .replay-run .beside p {
   margin: 0;
   font-size: 12px;
@@ -190,6 +193,8 @@ export function mount(el, given, before, tell = () => {}) {
     stage.querySelector(".message")?.remove();
     keys.replaceChildren();
     beside.style.display = state.drawing?.title || state.drawing?.reason ? "" : "none";
+    // The chart has the whole width where no program of the task has a picture.
+    beside.classList.toggle("never", state.drawing?.pictured === false);
     plan = null;
     if (run.message !== undefined || !numbers.size) {
       stage.prepend(

@@ -145,8 +145,14 @@ const STYLE = `
   display: flex;
   gap: 8px;
   align-items: baseline;
+  flex-wrap: wrap;
+}
+.replay-view .code button:disabled {
+  opacity: 0.5;
 }
 .replay-view .code code {
+  flex: 1 1 320px;
+  min-width: 0;
   font-size: 12px;
   overflow-wrap: anywhere;
 }

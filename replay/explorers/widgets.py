@@ -89,7 +89,7 @@ def toggles(label: str, options: Sequence[str], *, most: int) -> Widget:
         for name in options
     ]
     head = ipywidgets.Label(f"{label} (up to {most})")
-    layout = {"flex_flow": "row wrap", "width": "100%"}
+    layout = {"flex_flow": "row wrap", "align_items": "center", "width": "100%"}
     made = Toggles([head, *buttons], layout=layout)
     made.observe(made.take, names="value")
     for each in buttons:

@@ -1673,7 +1673,9 @@ export default {
   render({ model, el }) {
     el.style.cssText += ";width:100%;min-width:0";
     const unwatch = watchKernel(model, el);
-    const parsed = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
+    // Nothing is there yet where what makes the first chart has failed.
+    const parsed = (bytes) =>
+      bytes.byteLength ? JSON.parse(new TextDecoder().decode(bytes)) : { panels: [], message: "" };
     const read = () => {
       const pages = model.get("pages"),
         at = model.get("at");

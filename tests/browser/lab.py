@@ -477,7 +477,7 @@ def click(page, text: str) -> str:
 
 
 def fits(page) -> None:
-    """Nothing of what is shown is cropped on the right."""
+    """Nothing of what is shown is cropped on the right, no tab is cut, no part scrolls sideways."""
     outside = page.evaluate(
         """(pictures) => {
           const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
@@ -488,6 +488,13 @@ def fits(page) -> None:
         PICTURES,
     )
     assert not outside
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('.lm-TabBar-tabLabel, .widget-box')]
+            .filter((e) => e.closest('.jp-OutputArea'))
+            .filter((e) => e.offsetParent && e.scrollWidth > e.clientWidth + 1)
+            .map((e) => `${e.className}: ${e.textContent.slice(0, 60)}`)"""
+    )
+    assert not cut
 
 
 def pages(*cells: str, dark: tuple[bool, ...] = (False, True)):

@@ -130,6 +130,26 @@ def test_budgets_need_no_kernel(opened, screenshots):
     page.screenshot(path=screenshots / "budget-without-kernel.png")
 
 
+PANELS = """
+def broken(frame, *, k=3):
+    raise KeyError("nothing")
+for number in range(3):
+    explorers.register(f"A panel of mine, number {number}", broken)
+import replay
+t = replay.explore(frame, child_table=children)
+t
+"""
+
+
+@lab.pages(DATA, PANELS, dark=(True,))
+def test_every_tab_is_readable_and_a_panel_that_fails_says_so(opened, screenshots):
+    page = opened
+    lab.fits(page)
+    page.get_by_role("tab", name="A panel of mine, number 1").click()
+    lab.expect(page.get_by_text("the function of the panel")).to_be_visible()
+    page.screenshot(path=screenshots / "panels-of-mine.png")
+
+
 def test_picker(notebooks, screenshots):
     url, folder, log = notebooks
     logs = Path(tempfile.mkdtemp(prefix="logs-", dir=folder)) / "runs"

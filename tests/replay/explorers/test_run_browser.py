@@ -326,6 +326,7 @@ def test_an_imported_log_says_what_it_lacks(tmp_path):
     assert "imported" in browser._pages["Diff"].value
     assert "program" in browser._pages["Program"].value
     assert "imported" in browser._view.drawing.reason
+    assert browser._screen.drawing["pictured"] is False  # so that the chart has the whole width
     browser.close()
 
 
