@@ -31,6 +31,8 @@ MOST_GROUPS = 40
 """Values of a column by which runs are grouped at most."""
 USUAL = "usual"
 """Groups of the task, model and N that vary."""
+ALL = "all tasks"
+"""The choice of every task, whose values have little in common."""
 
 
 class CurvesView(PanelView):
@@ -101,10 +103,10 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
     Args:
         frame: Rows of `replay.load`.
         theme: Inks; `neutral` suits light and dark pages alike.
-        **begins: Where its controls begin: by (a column that groups and colours runs, or "usual"),
-            where (a condition on columns that runs must meet in some row, as `DataFrame.query`
-            takes it), x (see `replay.plots.trajectories`), scale (of fitness), together (all groups
-            in one panel).
+        **begins: Where its controls begin: task (of several; the first, or "all tasks"), by (a
+            column that groups and colours runs, or "usual"), where (a condition on columns that
+            runs must meet in some row, as `DataFrame.query` takes it), x (see
+            `replay.plots.trajectories`), scale (of fitness), together (all groups in one panel).
 
     Raises:
         ValueError: No such setting or value, or no run meets the condition.
@@ -119,6 +121,10 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
     if frame.empty:
         return notice("curves", "there are no runs", theme)
     named = naming(frame)
+    tasks = [str(each) for each in frame["task"].unique()]
+
+    def of_task(task: str) -> pd.DataFrame:
+        return frame if task == ALL or len(tasks) == 1 else frame[frame["task"] == task]
 
     def given(settings: Settings) -> dict[str, Any]:
         """The arguments of `trajectories`."""
@@ -129,17 +135,20 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
 
     @functools.lru_cache(maxsize=KEPT)
     def view(**settings: Any) -> CurvesView:
-        return CurvesView(trajectories(shown_rows(frame, settings["where"]), **given(settings)))
+        rows = shown_rows(of_task(settings["task"]), settings["where"])
+        return CurvesView(trajectories(rows, **given(settings)))
 
     def code(settings: Settings) -> str:
         arguments = "".join(f", {name}={value!r}" for name, value in given(settings).items())
-        where = settings["where"].strip()
+        where, task = settings["where"].strip(), settings.get("task", ALL)
         kept = f".loc[lambda f: f['run'].isin(f.query({where!r})['run'])]" if where else ""
-        return f"replay.plots.trajectories({named()}{kept}{arguments})"
+        of = "" if task == ALL else f".loc[lambda f: f['task'] == {task!r}]"
+        return f"replay.plots.trajectories({named()}{of}{kept}{arguments})"
 
     unlike = frame["children"].nunique() > 1
     costs = known_costs(frame)
     controls = {
+        "task": choice("Task", [*tasks, *([ALL] if len(tasks) > 1 else [])], tip="Whose runs"),
         "by": choice("Group by", [USUAL, *grouping_columns(frame)], tip="A colour per value"),
         "where": words("Runs where", "children >= 4", tip="A condition on columns of the table"),
         "x": choice("Against", [(COSTS[name][0], name) for name in costs], tip="Horizontal axis"),
@@ -153,6 +162,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
         figure=lambda view, theme: view.figure(theme),
         chart=lambda view: view.chart,
         code=code,
+        hidden=lambda settings: {"task"} if len(tasks) == 1 else set(),
     )
     start = {"x": "calls" if unlike and "calls" in costs else "generation", **begins}
     return ChartExplorer(spec, controls, help=HELP, begins=start)

@@ -18,7 +18,7 @@ from replay.plots.chart import Chart
 from replay.plots.constructions import PlottedConstruction, construct
 from replay.plots.marks import Area, Discs, End, Line, Mark, Points, Rule, Segments
 from replay.plots.panel import Axis, Panel
-from replay.plots.strips import Strips, strips_for
+from replay.plots.strips import Elsewhere, Strips, strips_for
 from replay.plots.style import PALETTE, FloatArray, look, ranged
 from replay.statistics.intervals import curve_band
 from replay.statistics.numbers import number
@@ -67,8 +67,8 @@ def trajectories(
     """Draws best fitness so far: median and interval over runs, and every run as a thin line.
 
     Each group of several runs is drawn in a strip of its own, one below the other over the same
-    range, where grey lines show the medians of the others; with `together`, in one panel, where
-    bands may hide each other and the thin lines of more than six groups are left out.
+    range, where grey lines show the medians of the others of its task; with `together`, in one
+    panel, where bands may hide each other and the thin lines of more than six groups are left out.
 
     The median is solid where all runs of a group have a value and dashed where half or more do,
     because the others have ended or nothing of theirs is ok yet.
@@ -174,13 +174,14 @@ def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool, gap: b
 
     Without `thin`, single runs are left out, since their lines would hide everything.
     """
-    behind: list[Mark] = strips.rules()
-    marks: list[Mark] = []
+    seen = [
+        Elsewhere(each.band["at"].to_numpy(np.float64), each.band["value"], each.task)
+        for each in groups
+    ]
+    marks: list[Mark] = [*strips.rules(), *strips.elsewhere(seen, step=True)]
     same = len({len(each.curves) for each in groups}) == 1
     for order, group in enumerate(groups):
         color, dash = style.look_of(group.name, order)
-        at = group.band["at"].to_numpy(np.float64)
-        behind += strips.elsewhere(order, at, group.band["value"], step=True)
         faint = f"{color}73"
         for position, fitness in group.curves if thin else ():
             marks.append(
@@ -201,7 +202,7 @@ def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool, gap: b
         text = group.name + (f" ({', '.join(notes)})" if notes else "")
         if text:
             marks.append(End(y=strips.end(order, group.end), text=text, color=color))
-    return [*behind, *marks]
+    return marks
 
 
 def _last(position: FloatArray, fitness: FloatArray) -> tuple[float, float]:
@@ -308,6 +309,7 @@ class _Group:
     """Runs that are drawn alike: their curves, and the band of all, whose column `at` is x."""
 
     name: str
+    task: str
     curves: Sequence[tuple[FloatArray, FloatArray]]
     band: pd.DataFrame
 
@@ -338,7 +340,8 @@ def _group(name: str, runs: pd.DataFrame, columns: Sequence[str]) -> _Group:
     few = 2 * band["n"] < len(curves)  # the median of those that go on would mislead
     if not few[band["n"] > 0].all():
         band.loc[few, ["value", "low", "high"]] = np.nan
-    return _Group(name, curves, band.assign(at=grid))
+    task = str(runs["task"].iloc[0]) if "task" in runs else ""
+    return _Group(name, task, curves, band.assign(at=grid))
 
 
 def _median(
@@ -399,7 +402,9 @@ def _about(groups: Sequence[_Group], *, split: bool) -> str:
     about = style.intervals(pd.concat([each.band for each in groups]), "Median")
     if not all(each.everyone for each in groups):
         about += ", dashed where only some have a value"
-    about += "; grey: the other medians" if split else ""
+    if split:
+        tasks = len({each.task for each in groups}) > 1
+        about += f"; grey: the other medians{' of the same task' if tasks else ''}"
     about += "; thin: every run" if split or len(groups) <= len(PALETTE) else ""
     each = " each" if len(counts) > 1 else ""
     same = f"n = {counts[0]}{each}" if len(set(counts)) == 1 else "n beside each line"

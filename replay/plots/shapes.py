@@ -16,7 +16,7 @@ from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
 from replay.plots.medium import one_look
 from replay.plots.panel import Axis, ColorBar, Panel
-from replay.plots.strips import strips_for
+from replay.plots.strips import Elsewhere, strips_for
 from replay.plots.style import FloatArray, ranged
 from replay.statistics.numbers import number
 
@@ -136,7 +136,7 @@ def lines(
     banded = int((table["high"] > table["low"]).groupby(table[by]).any().sum())
     split = limits == "band" and banded > 1 and not together
     strips = strips_for(len(parts) if split else 1, [table[["value", "low", "high"]]])
-    behind: list[Mark] = strips.rules()
+    seen: list[Elsewhere] = []
     marks: list[Mark] = []
     ends: list[Mark] = []
     for order, (name, rows) in enumerate(parts):
@@ -147,7 +147,7 @@ def lines(
         move = apart * (order - (len(parts) - 1) / 2)
         place = place * 2**move if scale == "doublings" else place + move
         texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
-        behind += strips.elsewhere(order, place, band[0], step=False)
+        seen.append(Elsewhere(place, band[0]))
         few = len(place) <= MOST_MARKERS
         stated = dict(zip(("x", "y", "low", "high"), columns, strict=True))
         if limits == "bars":
@@ -172,6 +172,7 @@ def lines(
         if name:
             ends.append(End(y=strips.end(order, float(band[0][-1])), text=str(name), color=color))
     ticks = style.doublings(table[at].max()) if scale == "doublings" else None
+    behind = [*strips.rules(), *strips.elsewhere(seen, step=False)]
     panel = Panel(
         title=title,
         about=f"{about.removesuffix('.')}; grey: the others" if split else about,

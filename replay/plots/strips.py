@@ -7,7 +7,7 @@ and the range of the vertical one, each band stands alone, and grey lines show t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,29 @@ from replay.plots.style import FloatArray
 HEIGHT, LEAST = 85.0, 260.0
 """Pixels of a strip, and of the lowest panel."""
 
+SCREEN, LOWEST = 600.0, 46.0
+"""Pixels of a panel above which strips are lower than `HEIGHT`, and of the lowest strip."""
+
 MOST_TICKS = 4
 """Of a strip."""
 
 TALL = 13.0
 """Pixels of a line of text."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The line of a group as others see it.
+
+    Attributes:
+        x: Places.
+        values: Its values.
+        kind: Groups of another kind, whose values mean something else, do not see it.
+    """
+
+    x: FloatArray
+    values: ArrayLike
+    kind: object = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +64,7 @@ class Strips:
     @property
     def height(self) -> float:
         """Pixels of a panel with these strips."""
-        return max(LEAST, HEIGHT * self.count)
+        return _height(self.count)
 
     def place(self, group: int, values: ArrayLike) -> FloatArray:
         """Heights, in the coordinates of the panel, of values of a group."""
@@ -61,22 +79,30 @@ class Strips:
         foot = self.low if self.count > 1 and math.isnan(value) else value
         return float(self.place(group, foot))
 
-    def elsewhere(self, group: int, x: FloatArray, values: ArrayLike, *, step: bool) -> list[Mark]:
-        """The line of a group in grey in the strips of the others."""
-        others = range(self.count if self.count > 1 else 0)
-        return [
-            Line(
-                x=x,
-                y=self.place(other, values),
-                color="faint",
-                width=1.2,
-                step=step,
-                hover=False,
-                stated={},
-            )
-            for other in others
-            if other != group
-        ]
+    def elsewhere(self, lines: Sequence[Elsewhere], *, step: bool) -> list[Mark]:
+        """The lines of other groups in grey, in each strip as one mark.
+
+        One mark does not get darker where its lines lie over each other.
+
+        Args:
+            lines: One of each group, in their order.
+            step: Whether they stay level until the next place.
+        """
+        made: list[Mark] = []
+        for group in range(self.count if self.count > 1 else 0):
+            own = lines[group].kind
+            others = [e for k, e in enumerate(lines) if k != group and e.kind == own and len(e.x)]
+            if not others:
+                continue
+            x = np.concatenate([part for each in others for part in (each.x, each.x[-1:])])
+            y = [p for each in others for p in (self.place(group, each.values), [math.nan])]
+            made.append(
+                Line(
+                    x=x, y=np.concatenate(y), color="faint", width=1.2, step=step, hover=False,
+                    stated={},
+                )
+            )  # fmt: skip
+        return made
 
     def rules(self) -> list[Mark]:
         """Lines between the strips."""
@@ -109,6 +135,11 @@ class Strips:
         return [(tick, f"{round(tick, digits):g}") for tick in ticks.tolist()]
 
 
+def _height(count: int) -> float:
+    """Pixels of a panel with so many strips."""
+    return max(LEAST, count * min(HEIGHT, max(LOWEST, SCREEN / count)))
+
+
 def strips_for(count: int, values: Iterable[ArrayLike]) -> Strips:
     """Strips for so many groups, over the range of all values; one for fewer than two.
 
@@ -123,7 +154,7 @@ def strips_for(count: int, values: Iterable[ArrayLike]) -> Strips:
         low, high = around(low)
     # A tick at an end of a strip keeps clear of the next strip's.
     count = max(1, count)
-    margin = min(0.25, max(0.08, 0.65 * TALL * count / max(LEAST, HEIGHT * count)))
+    margin = min(0.25, max(0.08, 0.65 * TALL * count / _height(count)))
     return Strips(count, low, high, margin)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 
+import pandas as pd
 import pytest
 from synthetic_runs import chain_runs
 
@@ -68,3 +69,15 @@ def test_curves_are_a_tab(frame):
             tabs.open("Curvs")
     with pytest.raises(ValueError, match="by: expected a value out of"):
         explore_curves(frame, by="colour")
+
+
+def test_of_several_tasks_one_is_shown_until_all_are_asked_for(frame):
+    both = pd.concat([frame, frame.assign(task="other", run="other-" + frame["run"])])
+    with contextlib.closing(explore_curves(both)) as shown:
+        assert drawn(shown) == panels_of(charts.trajectories(frame, x="calls"))
+        assert eval(shown.code, {"replay": replay, "frame": both}).lines
+        shown.controls["task"].value = "all tasks"
+        assert drawn(shown) == panels_of(charts.trajectories(both, x="calls"))
+        assert "task" not in shown.code
+    with contextlib.closing(explore_curves(frame)) as shown:
+        assert shown.controls["task"].layout.display == "none"

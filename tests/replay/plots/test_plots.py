@@ -350,18 +350,30 @@ def test_every_strip_has_the_same_range_its_ticks_its_name_and_the_other_medians
     low, high = float(ticks[0]), float(ticks[len(ticks) // 4 - 1])
     unit = (heights[0, -1] - heights[0, 0]) / (high - low)
     wide = [line for line in ax.lines if line.get_lw() > 2]
+    faint = [each for each in ax.lines if each.get_color() == THEMES["light"].faint]
+    grey = [each.get_ydata() for each in faint if len(each.get_ydata()) > 2]
+    assert len(grey) == 4  # one mark for each strip: where its lines cross it gets no darker
     for k, line in enumerate(wide):
         runs = frame[frame["model"] == f"m{k}"]
         median = runs.groupby("generation")["best_fitness"].median().to_numpy()
         assert np.allclose(line.get_ydata(), heights[k, 0] + unit * (median - low))
-        faint = [each for each in ax.lines if each.get_color() == THEMES["light"].faint]
-        grey = [each.get_ydata() for each in faint if len(each.get_ydata()) > 2]
-        moved = [line.get_ydata() + k - strip for strip in range(4)]
-        assert sum(np.allclose(each, other) for each in grey for other in moved) == 3
+        others = [each.get_ydata() - (k - order) for order, each in enumerate(wide) if order != k]
+        assert np.allclose(grey[k], np.hstack([[*each, np.nan] for each in others]), equal_nan=True)
     names = {text.get_text(): text.xy[1] for text in ax.texts if text.get_text()}
     assert [math.floor(names[f"m{k}"]) for k in range(4)] == [3, 2, 1, 0]
     assert math.floor(names["known"]) == 3
     assert not complaints(ax.figure)
+
+
+def test_the_medians_of_other_tasks_are_not_shown_and_many_strips_fit_a_screen():
+    tasks = [made_runs(2, task=task, seed=k) for k, task in enumerate(("circle_packing", "other"))]
+    few = charts.trajectories(pd.concat(tasks))
+    assert not [
+        mark for mark in few.panels[0].marks if mark.kind == "line" and mark.color == "faint"
+    ]
+    sizes = [made_runs(2, children=2**k, seed=k) for k in range(10)]
+    assert charts.trajectories(pd.concat(sizes)).panels[0].height == 600
+    assert charts.trajectories(pd.concat(sizes[:4])).panels[0].height == 4 * 85
 
 
 @pytest.mark.parametrize("level", [0.0, 0.7])
