@@ -101,7 +101,7 @@ def _estimated(
     claim: PolicyClaim, fitness: FloatArray, replayed: Callable[..., Replay], planned: int
 ) -> JsonObject:
     """The row of one claim, tested as if it stood alone."""
-    from scipy.special import stdtr
+    from scipy.special import nctdtr, stdtr
 
     n, level = len(fitness), 1 - claim.alpha * (2 if claim.alternative == "greater" else 1)
     row: JsonObject = {
@@ -133,12 +133,17 @@ def _estimated(
     error, freedom = math.sqrt(variance), float(n - 1)
     greater = float(stdtr(freedom, -effect / error))
     p = greater if claim.alternative == "greater" else 2 * min(greater, 1 - greater)
-    half, finds = float(student(level, freedom)) * error, detectable(error, freedom, level)
+    limit, finds = float(student(level, freedom)), detectable(error, freedom, level)
+    half = limit * error
     verdict = row["verdict"]
     if verdict != "descriptive" and p < claim.alpha:
         verdict = "greater" if effect > 0 else "less"
     coverage = measured(pool_kind("effect", n, claim.arms), n, level)
     needed = still_needed(n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater")
+    seen = power(effect, error, freedom, level)
+    if claim.alternative == "greater" and effect <= 0:  # more runs of it would accept nothing
+        needed = math.inf
+        seen = float(np.nan_to_num(1 - nctdtr(freedom, effect / error, limit)))
     if needed:
         band = power_band(effect, error, freedom, 1 + needed / n, level)
         row |= {"power_low": band[0], "power_high": band[1]}
@@ -146,6 +151,5 @@ def _estimated(
         "low": effect - half, "high": effect + half, "p": p, "verdict": verdict,
         "interval": f"{100 * level:g} % interval by the stated formula ({name_of(coverage, level)} "
         "as measured)" if math.isfinite(coverage) else f"{100 * level:g} % interval",
-        "detectable": finds, "power": power(effect, error, freedom, level),
-        "runs_needed": needed,
+        "detectable": finds, "power": seen, "runs_needed": needed,
     }  # fmt: skip

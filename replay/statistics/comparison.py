@@ -48,7 +48,8 @@ def compare(
     Returns:
         The difference as `judge` has it, by the exchange of runs and Welch's t, or by the interval
         of the paired differences; the probability by its t over runs (DeLong et al. 1988), or by
-        Clopper and Pearson over pairs. Neither has an interval below five runs a side.
+        Clopper and Pearson over pairs and where every run of one side beats every run of the other.
+        Below five runs a side only Clopper and Pearson's interval exists.
     """
     left, right = as_numbers("a", a), as_numbers("b", b)
     if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
@@ -56,7 +57,8 @@ def compare(
             f"expected two vectors{' of equal length' if paired else ''}, "
             f"got shapes {left.shape!r} and {right.shape!r}"
         )
-    check_columns(np.concatenate([left, right])[:, None], level, "raise", ordered=False)
+    for side in (left, right):
+        check_columns(side[:, None], level, "raise", ordered=False)
     wins = (right > left[:, None]) + 0.5 * (right == left[:, None])
     name = "probability of improvement"
     if paired:
@@ -111,12 +113,12 @@ def _separated(value: float, n: int, m: int, level: float, name: str) -> Interva
 
 
 def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
-    """Difference of the means of two groups of runs."""
+    """Difference of the means of two groups of placements, which are separated or vary or tie."""
     least, value, half = min(len(left), len(right)), float(right.mean() - left.mean()), np.nan
     note = too_few(least, LEAST) if least < LEAST else ""
     if not note:
         half = float(welch_half(left, right, level))
-        half, note = (half, "") if half > 0 else (np.nan, EQUAL if value == 0 else WITHIN)
+        half, note = (half, "") if half > 0 else (np.nan, EQUAL)  # no win varies: no run does
     coverage = np.nan if note else measured("difference", least, level)
     return Interval(
         value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,

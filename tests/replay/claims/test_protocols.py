@@ -1,6 +1,5 @@
 """What a protocol's runs say: measures, claims judged, and best of n."""
 
-import copy
 import itertools
 import math
 import shutil
@@ -11,12 +10,11 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, t
+from scipy.stats import binom
 
 import evo
 from evo.studies.protocol import Protocol, load_protocol, run_protocol
 from replay.claims.judging import shares_apart
-from replay.claims.policies import policy_claim_rows
 from replay.claims.protocols import (
     _expected_best,
     _measured,
@@ -27,8 +25,6 @@ from replay.claims.protocols import (
 )
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
-from replay.simulation.sizes import pool_kind
-from replay.statistics.intervals import measured
 from replay.statistics.sequential import e_holm
 
 STATED = """
@@ -401,58 +397,3 @@ def test_evidence_of_a_sequence_is_shared_among_claims(judged, made) -> None:
     assert one["e_value"] > 20
     assert one["verdict"] == "greater"
     assert one["p_holm"] == pytest.approx(1 / one["e_value"])
-
-
-def of_old_runs(replicates, count=24):
-    """Protocol local-tsp-policies, with the runs of local-tsp in place of its own."""
-    stated = load_protocol("local-tsp-policies")
-    replace = msgspec.structs.replace
-    claims = tuple(replace(each, replicates=replicates) for each in stated.policy_claims)
-    deep = replace(stated.conditions[0], seeds=f"1000:{1000 + count}")
-    return replace(stated, policy_claims=claims, conditions=(deep,))
-
-
-def test_claims_about_policies_follow_the_stated_formula_and_sequence() -> None:
-    folder = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
-    logs = {"deep": [evo.read_log(path) for path in sorted(folder.glob("deep-s*"))]}
-    stated = of_old_runs(6_000)
-    rows = {row["claim"]: row for row in policy_claim_rows(stated, logs, {"deep": 48})}
-    first = rows["thompson-over-random"]
-    assert first["effect"] == pytest.approx(0.026, abs=0.003)
-    assert (first["high"] - first["low"]) / 2 == pytest.approx(0.018, rel=0.15)
-    error = (first["high"] - first["low"]) / 2 / t.ppf(0.975, 23)
-    assert first["p"] == pytest.approx(t.sf(first["effect"] / error, 23))  # one-sided
-    assert (first["n_a"], first["planned_a"], first["level"]) == (24, 48, 0.95)
-    verdicts = [row["verdict"] for row in rows.values()]
-    assert verdicts == ["greater", "undetermined", "undetermined", "descriptive"]
-    assert rows["ucb1-over-random"]["why"] == ""
-    assert "before it was not accepted" in rows["exp3p-over-random"]["why"]
-    few = policy_claim_rows(stated, {"deep": logs["deep"][:4]}, {"deep": 48})
-    assert all("pools of 4 need more" in row["why"] for row in few)
-
-
-def test_claims_about_policies_rest_on_the_first_complete_runs_in_the_written_order() -> None:
-    """A run after a gap, a partial run and one of another seed change nothing but the note."""
-    folder = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
-    logs = [evo.read_log(path) for path in sorted(folder.glob("deep-s*"))][:12]
-    stated = of_old_runs(400, count=12)
-    first = policy_claim_rows(stated, {"deep": logs[:8]}, {"deep": 12})
-    partial = copy.copy(logs[8])
-    partial.generations = partial.generations[:23]
-    other = copy.copy(logs[9])
-    other.header = msgspec.structs.replace(other.header, seed=7)
-    late = [logs[10], other, partial, *reversed(logs[:8])]
-    found = policy_claim_rows(stated, {"deep": late}, {"deep": 12})
-    assert [row["n_a"] for row in found] == [8, 8, 8, 8]
-    for claim, row in zip(stated.policy_claims, first, strict=True):
-        known = measured(pool_kind("effect", 8, claim.arms), 8, row["level"])
-        assert ("as measured" in row["interval"]) == math.isfinite(known)
-        limits = "" if "not positive" in row["why"] else f"{100 * row['level']:g} % interval"
-        assert row["interval"].startswith(limits)
-    assert all("2 complete runs do not enter" in row["why"] for row in found)
-    for one, again in zip(first, found, strict=True):
-        assert repr({**one, "why": ""}) == repr({**again, "why": ""})
-    whole = policy_claim_rows(stated, {"deep": logs[::-1]}, {"deep": 12})
-    assert [row["n_a"] for row in whole] == [12, 12, 12, 12]
-    none = policy_claim_rows(stated, {"deep": logs[1:]}, {"deep": 12})
-    assert all(row["n_a"] == 0 and "need more" in row["why"] for row in none)

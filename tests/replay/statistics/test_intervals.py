@@ -14,7 +14,6 @@ from synthetic_runs import chain_runs
 import replay
 import replay.statistics.intervals
 from replay.statistics.comparison import compare
-from replay.statistics.exchange import exchange
 from replay.statistics.intervals import Interval, curve_band, interval
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -222,39 +221,6 @@ def test_bands_keep_to_the_bounds_and_have_gaps_where_runs_are_few():
     np.testing.assert_allclose(mirrored["low"], -band["high"])
 
 
-def test_ties_count_half_in_the_probability_of_improvement():
-    a, b = [0.0, 0.0, 1.0, 1.0, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0, 2.0]
-    wins = scipy.stats.mannwhitneyu(b, a).statistic
-    assert compare(a, b).probability.value == pytest.approx(wins / 30)
-    assert compare(a[:5], b, paired=True).probability.value == pytest.approx((3 + 1) / 5)
-
-
-def test_comparisons_are_welchs_and_mirror():
-    a, b = RUNS[:6], RUNS[6:] + 0.5
-    found, reverse = compare(a, b), compare(b, a)
-    welch = scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval()
-    np.testing.assert_allclose([found.difference.low, found.difference.high], welch)
-    assert reverse.difference.value == pytest.approx(-found.difference.value)
-    assert reverse.probability.value == pytest.approx(1 - found.probability.value)
-    assert 0 <= found.probability.low <= found.probability.value <= found.probability.high <= 1
-    few = compare(a[:4], b)
-    assert np.isnan(few.difference.low)
-    assert "needs 5" in few.difference.note
-
-
-@pytest.mark.parametrize(("n", "m"), [(5, 12), (12, 5), (6, 40)])
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_interval_of_two_groups_is_the_wider_of_welchs_and_the_exchanges(n, m, level):
-    rng = np.random.default_rng(n)
-    a, b = rng.normal(size=n), 1 + 5 * rng.normal(size=m)
-    found = compare(a, b, level=level).difference
-    welch = scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval(level)
-    free = exchange(b, a, level=level)
-    wider = [min(welch.low, free.low), max(welch.high, free.high)]
-    np.testing.assert_allclose([found.low, found.high], wider)
-    assert found.n == n + m
-
-
 @pytest.mark.parametrize("power", [-1000, -300, 300, 990])
 def test_no_power_of_two_changes_an_interval(power):
     """Fitness of 1e300 or of 1e-300 neither overflows nor vanishes in squares."""
@@ -316,18 +282,6 @@ def test_betting_knows_at_each_run_only_those_before():
     assert found.high == pytest.approx(held[-1] + 0.001)
 
 
-def test_pairs_take_out_what_runs_share():
-    rng = np.random.default_rng(0)
-    base = rng.normal(size=12)
-    better = base + 0.1 + 0.01 * rng.normal(size=12)
-    paired, apart = compare(base, better, paired=True), compare(base, better)
-    assert paired.difference.low > 0 > apart.difference.low
-    assert paired.probability.value == 1
-    assert paired.probability.low == pytest.approx(0.025 ** (1 / 12))
-    with pytest.raises(ValueError, match="equal length"):
-        compare(base, better[1:], paired=True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -347,22 +301,6 @@ def test_no_runs_are_told():
     for nothing in ([], np.empty((0, 2))):
         with pytest.raises(ValueError, match="at least one run"):
             interval(nothing)
-
-
-def test_separated_groups_have_limits_from_as_many_pairs():
-    low, high = np.arange(5.0), np.arange(11.0, 18.0)
-    found = compare(low, high)
-    welch = scipy.stats.ttest_ind(high, low, equal_var=False).confidence_interval()
-    assert found.difference.low <= welch.low
-    assert found.difference.high >= welch.high
-    sure = scipy.stats.binomtest(5, 5).proportion_ci()
-    np.testing.assert_allclose([found.probability.low, found.probability.high], sure)
-    turned = compare(high, low).probability
-    assert (turned.value, turned.low, turned.high) == (0, 0, pytest.approx(1 - sure.low))
-    assert found.probability.note == ""
-    flat = compare([1.0] * 5, [2.0] * 5)
-    assert "all values of a group are equal" in flat.difference.note
-    assert flat.probability.low > 0.4
 
 
 @pytest.mark.parametrize("q", [0.1, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
