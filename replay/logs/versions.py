@@ -151,16 +151,16 @@ def told_apart(column: str, values: pd.Series[Any]) -> pd.Series[str]:
         value: ", ".join(each for each in of if each not in shared) or "all else as by default"
         for value, of in parts.items()
     }
-    return values.map(words).fillna("settings unknown").astype(str)
+    return values.map(words).astype(object).fillna("settings unknown").astype(str)
 
 
 def what_differs(frame: pd.DataFrame) -> str:
     """Says of runs of several versions of a task what differs, and what to do."""
     known = frame[frame["task_version"].fillna("").astype(bool)]
     first = known.drop_duplicates("task_version")
+    runs = known.groupby("task_version")["run"].nunique()
     found = ", ".join(
-        f"{version!r} ({known.loc[known['task_version'] == version, 'run'].nunique()} runs, "
-        f"such as {name})"
+        f"{version!r} ({runs[version]} run{'s' if runs[version] > 1 else ''}, such as {name})"
         for version, name in zip(first["task_version"], first["run"], strict=True)
     )
     tasks = [_task_of(path) for path in first["source"]] if "source" in first else []

@@ -9,16 +9,12 @@ import pytest
 from samples import sample_lines
 from synthetic_runs import as_frame, chain_runs
 
-import evo
 import replay
-from evo.filters.registry import records_of
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import encode_line
 from evo.logs.records import Header
-from evo.searches.registry import record_of
 from replay.logs.columns import settings_that_vary
 from replay.logs.frames import ReplayWarning
-from replay.logs.versions import settings_text, version_of
 from replay.plots import charts
 from replay.reports.decision import decision_section
 from replay.reports.tables import FORMATS
@@ -196,39 +192,9 @@ def test_a_report_decides_within_a_version_and_names_each(folder):
     assert sum("task version" in line for line in asked) == 2
 
 
-def test_a_version_changes_with_what_scores_or_with_what_is_given_alone():
-    header = sample_lines()[0]
-    assert isinstance(header, Header)
-    base = version_of(header.task)
-    scored = version_of(edited(header).task)
-    begun = version_of(edited(header, name=header.task.program_file).task)
-    assert scored.split(".")[1] == base.split(".")[1] != begun.split(".")[1]
-    assert begun.split(".")[0] == base.split(".")[0] != scored.split(".")[0]
-    assert version_of(msgspec.structs.replace(header.task, files={})) == ""
-
-
 def test_runs_of_an_unknown_version_contradict_none():
     both = pd.concat([runs_of(), runs_of("")], ignore_index=True)
     assert replay.diagnose(both).runs == 16
-
-
-def test_settings_name_what_is_not_the_default():
-    header = sample_lines()[0]
-    replaced = msgspec.structs.replace
-    plain = replaced(header, sampling=replaced(header.sampling, max_tokens=8192))
-    assert settings_text(plain) == ""
-    filters = records_of([evo.filters.NearDuplicates(ratio=0.9)])
-    changed = replaced(
-        plain, feedback=True, draws=3, filters=filters, statement="Try.",
-        sampling=replaced(plain.sampling, temperature=1.0),
-        search=record_of(evo.searches.Population(size=7)),
-    )  # fmt: skip
-    text = settings_text(changed)
-    for part in ("feedback", "draws 3", "ratio=0.9", "statement ", "temperature 1.0", "size=7"):
-        assert part in text
-    assert settings_text(replaced(plain, search=record_of("population"))) == ""
-    other = records_of([evo.filters.NearDuplicates(ratio=0.8)])
-    assert settings_text(replaced(changed, filters=other)) != text
 
 
 def test_settings_that_follow_from_the_search_are_no_field_of_their_own():

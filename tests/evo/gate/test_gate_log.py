@@ -10,8 +10,7 @@ from gates import KEY, Upstream, posting
 import replay
 from evo.cli.entry import main
 from evo.gate.gate import Gate
-from evo.gate.log import Kept, Opened, Sent, is_gate_log, read_gate_log
-from evo.logs.journal import encode_line
+from evo.gate.log import is_gate_log, read_gate_log
 
 
 @pytest.fixture(autouse=True)
@@ -63,16 +62,3 @@ def test_a_kill_leaves_a_call_that_is_not_settled(capsys: pytest.CaptureFixture[
     [row] = replay.gate_calls(path).to_dict("records")
     assert (row["client"], row["status"]) == ("a", "not settled")
     assert row["completion_tokens"] != row["completion_tokens"]
-
-
-def test_requests_stand_in_the_order_of_their_time_those_of_the_cache_among_them() -> None:
-    path = Path("g.jsonl")
-    sent = [Sent(number=k, at=10.0 + 2 * k, client="a", body="b", worst={}) for k in range(3)]
-    kept = [Kept(at=at, client="a", body="b") for at in (11.0, 13.0)]
-    with Upstream() as upstream:
-        opened = Opened(model=upstream.model, began=9.0)
-    path.write_bytes(b"".join(map(encode_line, [opened, *kept, *sent])))
-    table = replay.gate_calls(path)
-    assert table["at"].tolist() == [10.0, 11.0, 12.0, 13.0, 14.0]
-    assert table["number"].tolist() == [0, -1, 1, -1, 2]
-    assert table.loc[table["number"] < 0, "completion_tokens"].eq(0).all()

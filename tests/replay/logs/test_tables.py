@@ -34,8 +34,6 @@ from evo.logs.records import (
     RunEnd,
     SearchRecord,
 )
-from evo.studies.allocation.journal import AllocationHeader, ArmRecord
-from replay.logs.decode import find_logs, name_runs
 from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
@@ -250,94 +248,7 @@ def test_a_progress_bar_comes_where_reading_takes_a_moment(tmp_path, monkeypatch
     assert not file.getvalue()  # which is no screen
 
 
-def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):
-    a = write_sample(tmp_path / "x" / "a.jsonl")
-    b = write_sample(tmp_path / "y" / "deep" / "b.jsonl")
-    (tmp_path / "y" / "events.jsonl").write_text("{}\n")  # of a sweep: no log
-    (tmp_path / "y" / "agent.jsonl").touch()  # of a selection, just begun
-    expected = {a.resolve(), b.resolve()}
-    monkeypatch.chdir(tmp_path)
-    for sources in (
-        (tmp_path,),
-        (str(tmp_path / "**" / "*.jsonl"),),
-        ([a, b],),
-        (a, read_log(b), "x", "x/a.jsonl", tmp_path / "x" / ".." / "x" / "a.jsonl"),
-    ):
-        found = find_logs(*sources)
-        assert {path.resolve() for path in found} == expected
-        assert len(found) == 2
-
-
-@pytest.mark.parametrize("source", ["missing.jsonl", "no*.jsonl", "empty"])
-def test_sources_without_logs_are_errors(tmp_path, source):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(LogError, match=r"no log|no such file"):
-        replay.load(tmp_path / source)
-    with pytest.raises(LogError, match="at least one log"):
-        replay.load([])
-
-
-def test_an_allocation_stands_for_its_arms_in_order_wherever_they_lie(tmp_path):
-    outside = write_sample(tmp_path / "before.jsonl", seed=3)
-    folder = tmp_path / "allocation"
-    inside = [write_sample(folder / f"arm-{k:02}.jsonl", seed=k) for k in range(2)]
-    arms = tuple(
-        ArmRecord(log=log, seed=seed)
-        for log, seed in (("arm-01.jsonl", 1), ("../before.jsonl", 3), ("arm-00.jsonl", 0))
-    )
-    header = AllocationHeader(policy="ucb1", reward="rank", rounds=3, seed=0, arms=arms)
-    journal = write_lines(folder / "allocation.jsonl", [header])
-    for source in (folder, journal):
-        assert find_logs(source) == [inside[1], outside, inside[0]]
-    packed = folder / "arm-01.jsonl.gz"
-    compact(inside[1], packed)
-    inside[1].unlink()
-    assert find_logs(journal) == [packed, outside, inside[0]]
-    journal.write_text("{}\n")
-    with pytest.raises(LogError, match=r"allocation\.jsonl:1: not the header"):
-        replay.load(folder)
-
-
-def test_runs_of_the_same_name_stay_apart(tmp_path):
-    for place in ("x/a.jsonl", "y/a.jsonl"):
-        write_sample(tmp_path / place)
-    compact(tmp_path / "x" / "a.jsonl", tmp_path / "x" / "a.jsonl.gz")
-    names = name_runs(find_logs(tmp_path))
-    assert set(names.values()) == {"x/a.jsonl", "x/a.jsonl.gz", "y/a.jsonl"}
-    assert replay.fitness_matrix(replay.load(tmp_path), repeats=True).shape == (3, 4)
-    assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
-
-
 # Damage
-
-
-def test_a_flipped_byte_names_file_and_line(tmp_path):
-    data = make_log_bytes()
-    lines = data.split(b"\n")
-    lines[4] = lines[4].replace(b"error", b"errer", 1).replace(b'"ok"', b'"OK"', 1)
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\n".join(lines))
-    with pytest.raises(LogError, match=r"a\.jsonl:5: the checksum"):
-        replay.load(path)
-
-
-@pytest.mark.parametrize(
-    "contradict",
-    [
-        lambda lines: changed(lines, Child, generation=99),
-        lambda lines: changed(lines, Child, generation=-1),
-        lambda lines: changed(lines, Child, index=3),
-        lambda lines: changed(lines, Child, generation=2**63),
-        lambda lines: [*lines, next(line for line in lines if isinstance(line, Child))],
-        lambda lines: changed(lines, Generation, generation=2),
-        lambda lines: [*lines, lines[0]],
-        lambda lines: changed(lines, Header, schema=9),
-    ],
-)
-def test_lines_that_contradict_each_other_name_file_and_line(tmp_path, contradict):
-    path = write_lines(tmp_path / "a.jsonl", contradict(sample_lines()))
-    with pytest.raises(LogError, match=r"a\.jsonl:\d+: "):
-        replay.load(path)
 
 
 def crafted(line, old, new):
