@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
 import pytest
 from evo_runs import same_run, write_task
 from filter_samples import JUDGE, PIECES, PROGRAM, QUIET, archive
@@ -15,13 +14,13 @@ from hypothesis import given
 
 import evo
 import replay
-from evo.filters import FILTERS, Filter, NearDuplicates, SameProgram
+from evo.filters import Filter, NearDuplicates, SameProgram
 from evo.filters.base import exclusion, refusal
 from evo.filters.near_duplicates import _common, _similarity
-from evo.filters.registry import filters_of, records_of
+from evo.filters.registry import filters_of
 from evo.filters.same_program import _alike
-from evo.runs.configuration import find_run, make_header, make_header_again
-from evo.runs.identity import as_begun, differences
+from evo.runs.configuration import find_run, make_header
+from evo.runs.identity import differences
 from evo.runs.resources import SCREENED
 from evo.runs.state import costs_of_log
 from evo.searches import Member
@@ -54,15 +53,6 @@ class Sized:
         if len(archive) < self.least:
             return f"{len(archive)} programs are known"
         return f"{len(program)} characters" if len(program) > self.most else None
-
-
-@dataclass(frozen=True)
-class Nameless:
-    """Lacks a name."""
-
-    def check(self, program: str, archive: Sequence[Member]) -> str | None:
-        """Lets everything pass."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -99,32 +89,6 @@ def test_only_near_duplicates_mind_a_changed_digit() -> None:
     assert NearDuplicates(ratio=1.0).check(nearly, archive(PROGRAM)) is None
     with pytest.raises(ValueError, match="ratio: expected a number above 0"):
         NearDuplicates(ratio=0)
-
-
-def test_a_log_goes_on_with_the_filters_that_it_was_begun_with(task: Path, tmp_path: Path) -> None:
-    names = ["same_program", "near_duplicates"]
-    new = make_header(task, filters=names, seed=4, children=2)
-    old = msgspec.structs.replace(
-        new, filters=tuple(msgspec.structs.replace(each, version=1) for each in new.filters)
-    )
-    assert [each.version for each in new.filters] == [3, 2]
-    blank = 'a = """x\n\ny"""\n'
-    other = blank.replace("\n\n", "\n")
-    assert refusal(other, filters=filters_of(new)[:1], archive=archive(blank)) is None
-    assert refusal(other, filters=filters_of(old)[:1], archive=archive(blank))
-    again = make_header_again(old)
-    assert [each.version for each in again.filters] == [1, 1]
-    assert differences(old, new) == []
-    log = evo.run(task, filters=names, seed=4, children=2, generations=1,
-                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
-    begun = as_begun(old, log)
-    assert [each.version for each in begun.filters] == [3, 2]
-    tokens = msgspec.structs.replace(
-        new, filters=tuple(msgspec.structs.replace(each, version=2) for each in new.filters)
-    )
-    whole, broken = "x = 1 \\\n\ny = 2\n", "x = 1 \\\ny = 2\n"
-    assert refusal(whole, filters=filters_of(tokens)[:1], archive=archive(broken))
-    assert refusal(whole, filters=filters_of(new)[:1], archive=archive(broken)) is None
 
 
 @given(PIECES, PIECES, PIECES, PIECES)
@@ -231,36 +195,6 @@ def test_filters_are_part_of_what_identifies_a_run(task: Path, tmp_path: Path) -
     assert find_run(again, tmp_path) == log.path
     forked = evo.fork(log, at=1, generations=2, log_dir=tmp_path / "forks", **QUIET)[0]
     assert filters_of(forked.header) == (SameProgram(),)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error", "message"),
-    [
-        ("near_duplicate", ValueError, "unknown filter .* did you mean 'near_duplicates'"),
-        ({"name": "near_duplicates", "ratoi": 1}, ValueError, "unknown field 'ratoi'"),
-        ([NearDuplicates], TypeError, r"give an instance of the class, NearDuplicates\(\.\.\.\)"),
-        (NearDuplicates, TypeError, r"give an instance of the class, NearDuplicates\(\.\.\.\)"),
-        (Nameless(), TypeError, "expected the name of a filter.*; it has no attribute `name`"),
-        ([3], TypeError, "expected the name of a filter"),
-    ],
-)
-def test_mistakes_are_named(wrong: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        records_of(wrong)
-
-
-def test_a_filter_of_ones_own_resumes_once_it_is_registered(task: Path, tmp_path: Path) -> None:
-    log = evo.run(
-        task, filters=[Sized(most=62)], generations=1, children=3, log=tmp_path / "a.jsonl", **QUIET
-    )
-    assert log.header.filters[0].source
-    with pytest.raises(ValueError, match=r"unknown filter 'sized'.*evo\.FILTERS\['sized'\]"):
-        evo.resume(log.path, generations=2, **QUIET)
-    FILTERS["sized"] = Sized
-    try:
-        assert len(evo.resume(log.path, generations=2, **QUIET).generations) == 2
-    finally:
-        del FILTERS["sized"]
 
 
 def test_repeats_are_counted_in_tables_and_reports() -> None:

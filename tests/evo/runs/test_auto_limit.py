@@ -15,9 +15,7 @@ from evo.cli.entry import main
 from evo.logs.inputs import limits_of
 from evo.logs.journal import encode_line
 from evo.logs.log import read_log
-from evo.logs.records import Evaluation
 from evo.logs.timeouts import timeouts_of
-from evo.runs.evaluate import fixed_limit
 from evo.runs.fork import fork
 from evo.studies.sweep.fields import configure
 from replay.logs.tables import load_tables
@@ -110,22 +108,6 @@ def test_a_run_that_goes_on_keeps_its_limit_and_one_without_measures_anew(
         assert [c.evaluation.status for c in log.children] == [
             c.evaluation.status for c in run.children[:4]
         ]
-
-
-def test_the_factor_the_least_and_the_most() -> None:
-    def limit(*seconds: float, draws: int = 1, most: float = 60.0) -> float | None:
-        made = [Evaluation(status="ok", fitness=0.0, seconds=s, draws=draws) for s in seconds]
-        return fixed_limit(evo.Limits(seconds=most, auto=True), *made, None)
-
-    assert limit(0.01) == 2.0
-    assert limit(0.1) == 5.0
-    assert limit(0.4, 0.1) == 5.0
-    assert limit(0.4, draws=4) == 5.0
-    assert limit(9.0) == 60.0
-    assert limit(0.01, most=0.5) == 0.5
-    failed = Evaluation(status="error", error="boom", seconds=0.001)
-    assert fixed_limit(AUTO, failed) == 60.0
-    assert fixed_limit(evo.Limits(), Evaluation(status="ok", fitness=0.0, seconds=0.1)) is None
 
 
 def test_it_is_given_in_every_place_where_a_limit_is(tmp_path: Path) -> None:

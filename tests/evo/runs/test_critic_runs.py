@@ -3,7 +3,6 @@
 import json
 import shutil
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,14 +12,11 @@ from evo_runs import same_run, timeless
 import evo
 import replay
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import CriticCall, Planned
-from evo.models.client import Call, ModelClient
-from evo.models.critics import ALIKE, Triple
-from evo.runs.ask import Drafts, OneCall, child_seed, reply_line, score_of
+from evo.models.client import ModelClient
+from evo.models.critics import ALIKE
+from evo.runs.ask import child_seed
 from evo.runs.bounds import cost_bound
 from evo.runs.configuration import make_header
-from evo.runs.items import Prompt, ScoreItem, complete
-from evo.runs.state import State
 from evo.tasks.task import SHIPPED, TaskError, load_task
 
 QUIET = {"progress": False}
@@ -56,44 +52,6 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
     task = unscored_task(folder / "unscored")
     return evo.run(task, generations=3, children=4, search="population", model="offline-2",
                    seed=2, log=folder / "scored.jsonl", **QUIET)  # fmt: skip
-
-
-class Says:
-    """A scorer of texts by what they say; it keeps what it is asked for."""
-
-    def __init__(self, **scores: float | None) -> None:
-        self.scores, self.places = scores, list[tuple[int, int]]()
-
-    def score(self, triple: Triple, *, generation: int, index: int) -> CriticCall:
-        self.places.append((generation, index))
-        return CriticCall(
-            generation=generation, program="", index=index, attempts=(),
-            score=self.scores[triple.reply],
-        )  # fmt: skip
-
-
-def test_of_the_drafts_of_a_child_the_one_with_the_highest_score_is_taken() -> None:
-    header = make_header("mmd", children=4, drafts=3, critic="offline-2")
-    prompt = Prompt(
-        (2, 3), Planned(parents=((0, 0),)),
-        [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}], "", "x = 0\n",
-    )  # fmt: skip
-    texts = [f"```python\nx = {name!r}\n```" for name in "abc"]
-    calls = [Call((), text, draft=number) for number, text in enumerate(texts)]
-    scorer = Says(**dict(zip(texts, (0.2, 0.7, None), strict=True)))
-
-    def perform(item: object) -> object:
-        assert isinstance(item, ScoreItem)
-        return score_of(scorer, item)
-
-    drafts = Drafts(OneCall(header, lambda _: None), scored=True)
-    state = State(header)
-    state.replies.update({(2, 3, k): reply_line(prompt, call) for k, call in enumerate(calls)})
-    assert complete(drafts(prompt, state), perform).draft == 1
-    # The critic's calls are told apart from those of a data set by places behind the children's.
-    assert scorer.places == [(2, 4 + 3)] * 3
-    unknown = replace(drafts, scored=False)
-    assert complete(unknown(prompt, state), perform).draft == 0
 
 
 def test_the_best_draft_is_evaluated_and_all_are_paid(drafted: evo.Log) -> None:

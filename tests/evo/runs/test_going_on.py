@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,15 +23,11 @@ from evo.logs.constructions import kept_value
 from evo.logs.journal import LogBusyError, LogError, Writer, encode_line, write_new
 from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
-from evo.logs.stopping import StopRequests, stop_file
+from evo.logs.stopping import stop_file
 from evo.models.client import Call, EndpointMissing, ModelClient
 from evo.runs.configuration import default_path, find_run, make_header
-from evo.runs.evaluate import DrawEvaluator, Evaluate, plain
-from evo.runs.handle import Control, Prepared, begin
 from evo.runs.identity import differences
-from evo.runs.items import complete
 from evo.runs.playback import keep_best_value
-from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
 
@@ -85,21 +78,6 @@ def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
     assert keep_best_value(old).name == "old.jsonl.value.json"
     assert read_log(old).best.value == log.best.value
     assert kept_value(old, "another program") is None
-
-
-def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
-    task = evo.load_task("mmd")
-    with evo.sandbox.Evaluator(1) as evaluator:
-        header = make_header(task)
-        draws = DrawEvaluator(header, evaluator.evaluate)
-        evaluate, state = Evaluate(draws), State(header)
-        first = complete(evaluate(task.initial_program, state), draws.perform)
-        assert first.value is not None
-        assert complete(evaluate(task.initial_program, state), draws.perform) is first
-        state.take(Initial(evaluation=plain(first), value=first.value))
-        evaluate.known.clear()
-        again = complete(evaluate(task.initial_program, state), draws.perform)
-    assert again == msgspec.structs.replace(first, value=None)
 
 
 def test_the_best_child_and_the_parent_are_told_apart(tmp_path: Path) -> None:
@@ -162,29 +140,6 @@ def test_what_a_model_is_asked_identifies_a_run() -> None:
         assert differences(plain, other) == (["model"] if differ else [])
 
 
-def test_a_wish_of_before_is_heeded_at_once() -> None:
-    heard, control = list[str](), Control()
-    control.heed(control.ended, lambda: heard.append("first"))
-    control.end()
-    control.heed(control.stopping, lambda: heard.append("later"))
-    assert heard == ["first", "later"]
-
-
-def test_a_request_to_stop_is_heeded(tmp_path: Path) -> None:
-    log = tmp_path / "a.jsonl"
-    write_new(log, encode_line(make_header("mmd")))
-    evo.stop(log)  # meant for an earlier session
-    heard = threading.Event()
-    with StopRequests(heard.set) as requests:
-        requests.watch(tmp_path / "other.jsonl")
-        requests.watch(log)
-        time.sleep(0.5)
-        assert not heard.is_set()
-        evo.stop(log)
-        assert heard.wait(60)
-    assert not stop_file(log).exists()
-
-
 def test_a_request_beside_a_busy_log_is_left_to_the_session_that_writes_it(tmp_path: Path) -> None:
     log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
     with Writer.claim(log.path):
@@ -235,22 +190,6 @@ def test_the_journal_is_checked_against_the_arms_logs(tmp_path: Path) -> None:
     first = min(k for k, told in rounds.told.items() if told.arm == 1)
     with pytest.raises(ValueError, match=rf"round {first} \(arm 1, arm-01\.jsonl\): states"):
         allocate()
-
-
-def test_work_in_the_background_keeps_the_context_that_it_began_in() -> None:
-    """A notebook names the cell there, under which progress is shown."""
-    cell = contextvars.ContextVar("cell", default="none")
-    cell.set("first")
-    gate = threading.Event()
-
-    def work(control: Control) -> str:
-        gate.wait(30)
-        return cell.get()
-
-    handle = begin(Prepared([], work))
-    cell.set("second")
-    gate.set()
-    assert handle.wait(30) == "first"
 
 
 def test_a_resumed_run_works_as_it_did_unless_told_otherwise(tmp_path: Path) -> None:

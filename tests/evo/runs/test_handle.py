@@ -1,9 +1,15 @@
 """The verbs: one function that prepares work, called at once or in the background."""
 
+from __future__ import annotations
+
+import contextvars
+import threading
+
 import pytest
 
 import evo
 from evo.plugins import MistakenType
+from evo.runs.handle import Control, Prepared, begin
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,27 @@ def test_more_values_than_a_verb_takes_by_place_are_answered_with_the_call(verb,
 def test_a_call_that_does_not_fit_is_answered_with_one_that_does(call, words):
     with pytest.raises(MistakenType, match=words):
         call()
+
+
+def test_a_wish_of_before_is_heeded_at_once() -> None:
+    heard, control = list[str](), Control()
+    control.heed(control.ended, lambda: heard.append("first"))
+    control.end()
+    control.heed(control.stopping, lambda: heard.append("later"))
+    assert heard == ["first", "later"]
+
+
+def test_work_in_the_background_keeps_the_context_that_it_began_in() -> None:
+    """A notebook names the cell there, under which progress is shown."""
+    cell = contextvars.ContextVar("cell", default="none")
+    cell.set("first")
+    gate = threading.Event()
+
+    def work(control: Control) -> str:
+        gate.wait(30)
+        return cell.get()
+
+    handle = begin(Prepared([], work))
+    cell.set("second")
+    gate.set()
+    assert handle.wait(30) == "first"

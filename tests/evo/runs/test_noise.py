@@ -10,10 +10,10 @@ import pytest
 from evo_runs import write_task
 
 import evo
-from evo.logs.records import Evaluation, Instance
+from evo.logs.records import Evaluation
 from evo.runs.accept import confirm, lower_bound
 from evo.runs.configuration import make_header
-from evo.runs.evaluate import FINAL, DrawEvaluator, final_report, mean_of
+from evo.runs.evaluate import FINAL, DrawEvaluator, final_report
 
 PROGRAM = """import random
 
@@ -96,36 +96,6 @@ def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
     used.append(set(lottery.seen))
     assert sum(map(len, used)) == len(set.union(*used))
     assert min(used[-1]) == FINAL
-
-
-def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:
-    class Fails(Lottery):
-        def evaluate(self, task, program, limits, *, draw=0, seed=0) -> Evaluation:
-            if draw == 2:
-                return Evaluation(status="timeout", error="too slow")
-            return super().evaluate(task, program, limits, draw=draw, seed=seed)
-
-    header = make_header(noisy, draws=4, confirm=2)
-    failed = DrawEvaluator(header, Fails().evaluate).mean("0/a")
-    assert (failed.status, failed.fitness, failed.error) == ("timeout", None, "in draw 2: too slow")
-
-
-def test_the_mean_of_draws() -> None:
-    def draw(fitness: float, *scores: float | None) -> Evaluation:
-        instances = tuple(
-            Instance(id=str(i), status="error" if score is None else "ok", score=score)
-            for i, score in enumerate(scores)
-        )
-        metrics = {"objective": 2 * fitness}
-        return Evaluation(
-            status="ok", fitness=fitness, metrics=metrics, seconds=1.0, instances=instances
-        )
-
-    mean = mean_of([draw(0.2, 0.1, 0.3), draw(0.4, 0.5, None)])
-    assert mean.fitness == pytest.approx(0.3)
-    assert mean.fitness_sd == pytest.approx(statistics.stdev([0.2, 0.4]))
-    assert (mean.draws, mean.seconds, mean.metrics) == (2, 2.0, {"objective": pytest.approx(0.6)})
-    assert [each.score for each in mean.instances] == pytest.approx([0.3, 0.15])
 
 
 def test_programs_meet_the_same_luck_from_draw_1_on(noisy: Path) -> None:

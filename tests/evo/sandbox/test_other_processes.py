@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from toy import LIMITS, make_task
 
-from evo.sandbox import Evaluator, landlock
+from evo.sandbox import Evaluator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
 
@@ -47,16 +47,6 @@ def construct():
     os.kill(child, 9)
     return [[key, done[key]] for key in done]
 """
-SIGNAL = """
-import os
-
-def construct():
-    try:
-        os.kill(os.getppid(), 0)
-        return "reached"
-    except PermissionError:
-        return "refused"
-"""
 
 
 @pytest.mark.parametrize("without", [(), NAMESPACES])
@@ -73,21 +63,3 @@ def test_settings_of_other_processes_are_refused_and_its_own_are_not(
     assert len(done) == 11
     expected = {name: "works" if name.endswith("itself") else "refused" for name in done}
     assert done == expected
-
-
-def test_signals_stop_at_the_wall_of_landlock() -> None:
-    if landlock.version() < landlock.SIGNALS:
-        pytest.skip("this kernel's Landlock has no scope for signals")
-    with Evaluator(1, without=(*NAMESPACES, "user")) as evaluator:
-        assert "signals" in evaluator.protections
-        seen = evaluator.evaluate(TASK, SIGNAL, LIMITS, keep_value=True)
-    assert seen.value == "refused"
-
-
-def test_where_nothing_keeps_signals_in_that_is_said() -> None:
-    with Evaluator(1, without=(*NAMESPACES, "user", "landlock")) as evaluator:
-        assert "signals" not in evaluator.protections
-        assert evaluator._pool.ready is not None
-        assert "Landlock" in evaluator._pool.ready.missing["signals"]
-        seen = evaluator.evaluate(TASK, SIGNAL, LIMITS, keep_value=True)
-    assert seen.value == "reached"

@@ -262,77 +262,6 @@ class Client:
 
 
 CLIENT = Client()
-SEEN: list[object] = []
-
-
-def test_an_evaluator_may_run_here_with_what_it_holds_open() -> None:
-    def judged(value, row, seed):
-        SEEN.append(seed)
-        return CLIENT.ask(value) - row["want"]
-
-    made = task("here", initial_program=double, evaluate=judged, instances=ROWS, where="here")
-    assert made.evaluate().fitness == 0
-    again = SEEN.copy()
-    made.evaluate()
-    assert sorted(again) == sorted(SEEN[4:])
-    assert len(set(again)) == 4
-    with pytest.raises(evo.TaskError, match="where='sandbox' makes it one"):
-        made.save("anywhere")
-
-
-def test_an_evaluator_here_is_given_what_its_first_parameter_says() -> None:
-    def of_text(text, row):
-        return len(text) + row["k"]
-
-    async def of_program(program):
-        return len(program)
-
-    def of_value(value):
-        return float(np.sum(value))
-
-    rows = [{"k": 1}, {"k": 2}]
-    made = task(
-        "t", initial_program="abc", evaluate=of_text, instances=rows, where="here", statement="s"
-    )
-    assert made.evaluate().fitness == 4.5
-    assert not made.record.asks_model
-    text = "def f():\n    import numpy\n    return numpy.ones(3)\n"
-    here = {"where": "here", "statement": "s", "initial_program": text}
-    assert task("t", evaluate=of_program, **here).evaluate().fitness == len(text)
-    assert task("t", evaluate=of_value, **here).evaluate().fitness == 3
-    with pytest.raises(ValueError, match=r"`text` or `program`.*`reply` or `value`.*got 'x'"):
-        task("t", evaluate=lambda x, row: 1, instances=ROWS, **here)
-
-
-def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
-    def refuses(value):
-        raise ValueError("not legal")
-
-    def breaks(value):
-        raise KeyError("gone")
-
-    def waits(value):
-        import time
-
-        time.sleep(5)
-
-    async def waits_async(value):
-        import asyncio
-
-        await asyncio.sleep(5)
-
-    def words(value):
-        return "good"
-
-    common = {"initial_program": "def f():\n    return 1\n", "where": "here", "statement": "s"}
-    for function, status in {
-        refuses: "invalid", breaks: "error", waits: "timeout", waits_async: "timeout",
-        words: "error",
-    }.items():  # fmt: skip
-        made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
-        assert made.evaluate().status == status, function
-
-
 COUNT = 0
 
 
@@ -400,27 +329,6 @@ def test_a_run_of_what_is_no_task_says_how_to_make_one(given, tmp_path) -> None:
         evo.run(given, log=tmp_path / "a.jsonl")
 
 
-def test_a_check_shows_what_a_model_would_be_asked() -> None:
-    found = on_rows().check()
-    assert found.evaluation.fitness == -1
-    assert "def double" in found.messages[-1]["content"]
-    assert "feedback=True" in str(found)
-    assert "def distance" in str(found)
-    assert "<summary>user message</summary>" in found._repr_html_()
-
-
-def test_a_task_shows_as_html_with_all_its_parts_escaped() -> None:
-    made = task(
-        "shown", initial_program="Answer <b>briefly</b>.", evaluate=lambda reply, row: 1.0,
-        instances=[{"prompt": "a & b"}], statement="<script>",
-    )  # fmt: skip
-    html = made._repr_html_()
-    assert "&lt;script&gt;" in html
-    assert "<script>" not in html
-    assert "a &amp; b" in html
-    assert "Limits: seconds 60" in html
-
-
 def test_a_run_of_a_task_is_played_again_without_the_notebook(tmp_path) -> None:
     made = on_rows()
     with warnings.catch_warnings():
@@ -452,21 +360,6 @@ def test_a_run_whose_evaluator_is_here_is_played_from_its_log_and_goes_on_with_t
     assert len(longer.generations) == 3
     (forked,) = evo.fork(log.path, at=1, generations=2, task=made, progress=False)
     assert [c.program for c in forked.children] == [c.program for c in log.children]
-
-
-def test_a_check_says_that_the_offline_model_answered_the_rows() -> None:
-    def right(reply, row):
-        "Whether the reply holds the answer."
-        return float(row["want"] in reply)
-
-    settings = {"initial_program": "Answer.", "evaluate": right}
-    settings["instances"] = [{"prompt": "What is 1 + 1?", "want": "2"}]
-    task = evo.task("sums", **settings)
-    assert "answered by the offline model, which is no LLM" in str(task.check())
-    assert "offline" not in str(task.check(model=lambda messages: "2"))
-    asking = evo.task("sums", asks=evo.Model("two", call=lambda messages: "2"), **settings)
-    assert "offline" not in str(asking.check())
-    assert asking.check().evaluation.fitness == 1
 
 
 def test_a_function_as_entry_is_answered_with_its_name():

@@ -263,26 +263,6 @@ def test_at_rest_the_view_is_complete(explorer):
     assert "1,000 replicates" in explorer.words
 
 
-@pytest.mark.parametrize("kernel", [True, False])
-def test_an_idle_kernel_imports_what_pictures_need_and_nothing_else_does(kernel):
-    code = f"""
-import asyncio, sys
-from replay.warmup import PICTURES, prepare_pictures
-if {kernel}:
-    sys.modules["ipykernel"] = sys
-async def idle():
-    prepare_pictures()
-    assert "matplotlib" not in sys.modules  # the cell goes on first
-    while {kernel} and PICTURES[-1] not in sys.modules:
-        await asyncio.sleep(0.05)
-prepare_pictures()
-asyncio.run(idle())
-print(sorted(set(PICTURES) & set(sys.modules)) == sorted(PICTURES), "matplotlib" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == [str(kernel)] * 2, done.stderr
-
-
 def test_without_ipywidgets_it_is_said_what_to_install() -> None:
     code = "import sys; sys.modules['ipywidgets'] = None; import replay; replay.explore(1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

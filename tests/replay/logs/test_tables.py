@@ -1,6 +1,4 @@
-import gc
 import gzip
-import io
 import random
 import zlib
 
@@ -201,18 +199,6 @@ def test_matrices_are_in_order_of_runs_and_end_in_nan(tmp_path):
     assert {cost.shape for cost in replay.cost_matrices(apart).values()} == {matrix.shape}
 
 
-@pytest.mark.parametrize("collecting", [True, False])
-def test_the_collector_of_cycles_is_as_it_was_after_reading(tmp_path, collecting):
-    path = write_sample(tmp_path / "a.jsonl")
-    try:
-        if not collecting:
-            gc.disable()
-        replay.load(path)
-        assert gc.isenabled() == collecting
-    finally:
-        gc.enable()
-
-
 def test_tables_read_once_are_the_tables_read_apart(tmp_path):
     write_sample(tmp_path / "a.jsonl")
     runs, generations, children = load_tables(tmp_path)
@@ -224,28 +210,6 @@ def test_tables_read_once_are_the_tables_read_apart(tmp_path):
 
 
 # Which logs
-
-
-def test_a_progress_bar_comes_where_reading_takes_a_moment(tmp_path, monkeypatch):
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
-
-    for seed in range(3):
-        write_sample(tmp_path / f"{seed}.jsonl", seed=seed)
-    monkeypatch.setattr("sys.stderr", screen := Screen())
-    replay.load(tmp_path, cache=False, progress=False)
-    assert not screen.getvalue()
-    monkeypatch.setattr("replay.progress.PATIENCE", 1e6)
-    replay.load(tmp_path, cache=False)
-    assert not screen.getvalue()
-    monkeypatch.setattr("replay.progress.PATIENCE", 0.0)
-    replay.load(tmp_path, cache=False)
-    assert "reading logs" in screen.getvalue()
-    replay.load(tmp_path, cache=False, progress=True)
-    monkeypatch.setattr("sys.stderr", file := io.StringIO())
-    replay.load(tmp_path, cache=False)
-    assert not file.getvalue()  # which is no screen
 
 
 # Damage

@@ -1,7 +1,6 @@
 """Live selections: samples are runs, problems of a data set, or rows for an agent of one's own."""
 
 import json
-import math
 import re
 import tarfile
 import threading
@@ -10,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from evo_runs import write_task
 
 import evo
 import replay
@@ -114,14 +111,6 @@ def test_a_selection_stops_and_is_one_sessions_at_a_time(tmp_path: Path) -> None
     assert evo.select_best({"skill": [0.2, 0.8]}, **given).samples.tolist() == [40, 40]
 
 
-@pytest.mark.parametrize("number", [math.inf, math.nan])
-def test_a_choice_that_the_folder_cannot_hold_is_refused(number: float, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"data": [0, 1], "log_dir": tmp_path / "s", "progress": False}
-    with pytest.raises(ValueError, match="expected a finite number"):
-        evo.select_best({"skill": [0.5, number]}, evaluate=lambda row, **choice: 0.5, **given)
-    assert not (tmp_path / "s").exists()
-
-
 def test_a_killed_selection_goes_on(tmp_path: Path) -> None:
     arguments: dict[str, Any] = {**COMMON, "seeds": [7, 8], "selector": "random_search"}
     whole = evo.select_best(PAIR, **arguments, log_dir=tmp_path / "whole")
@@ -165,25 +154,6 @@ def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) ->
     assert evo.select_best(PAIR[::2], **given).spent["calls"].tolist() == [2, 4]
     assert all(path.read_bytes().startswith(before) for path, before in logs.items())
     assert set(tmp_path.rglob("*.jsonl")) == {*logs}
-
-
-@pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
-def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
-    judge = "def score(value):\n    return {'fitness': value}\n"
-    toml = "statement = 'Return a number.'\nentry = ['make']\n"
-    task = write_task(tmp_path / "task", "def make():\n    raise ValueError\n", judge, toml)
-    given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
-    two = [{"children": 1}, {"children": 2}]
-    with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):
-        evo.select_best(two, **given, log_dir=tmp_path / "a")
-    with pytest.raises(TypeError, match=r"bounds: expected \(low, high\), .*got 5"):
-        evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=5)  # type: ignore[arg-type]
-    assert not (tmp_path / "a").exists()
-    with pytest.warns(UserWarning, match="all 4 samples failed.*none has a fitness, `evo show"):
-        failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
-    assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
-    assert failed.winner == 0  # equal, and it made fewer calls
-    assert "4 failed" in repr(failed)
 
 
 def order_of(found: Selection) -> list[int]:
@@ -270,8 +240,6 @@ def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
         assert made.terms.batch == 30
 
 
-ROWS = [{"n": n} for n in range(40)]
-MODELS = {"plan": ["small", "large"], "act": ["small", "large"]}
 SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
 tried: list[tuple[int, str, str]] = []
 
@@ -280,121 +248,6 @@ def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
     tried.append((row["n"], plan, act))
     luck = ((row["n"] * 37) % 20 - 10) / 100
     return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
-
-
-def best(folder: Path, **more: Any) -> Selection:
-    given: dict[str, Any] = {"evaluate": agent, "data": ROWS, "batch": 4, "progress": False}
-    return evo.select_best(MODELS, log_dir=folder, **{**given, **more})
-
-
-def test_an_agents_choices_are_raced_on_paired_rows_and_none_is_tried_twice(
-    tmp_path: Path,
-) -> None:
-    tried.clear()
-    made = best(tmp_path / "s")
-    assert made.labels[made.winner] == "plan=large, act=large"
-    assert len(tried) == made.samples.sum() < 4 * 40
-    assert made.spent["cost"].tolist() == (made.samples * [2.0, 4.0, 4.0, 6.0]).tolist()
-    path = tmp_path / "s" / "agent.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert len(lines) == len(tried) == len(set(tried))
-    path.write_bytes(b"".join(lines[:9]) + lines[9][:20])  # killed
-    tried.clear()
-    assert repr(best(tmp_path / "s", max_concurrent=1)) == repr(made)
-    assert len(tried) == len(lines) - 9
-    with pytest.raises(ValueError, match="holds a selection with data"):
-        best(tmp_path / "s", data=ROWS[:20] + ROWS[:20])
-    cheap = best(tmp_path / "c", cost_weight=0.2, bounds=(-1.5, 1.5), selector="brute_force")
-    assert cheap.labels[cheap.winner] == "plan=small, act=small"
-    for slots in (1, 8):
-        given = {"selector": "brute_force", "max_concurrent": slots, "budget": {"cost": 30}}
-        cut = best(tmp_path / str(slots), **given)
-        assert (cut.end, cut.samples.tolist()) == ("budget", [2, 2, 2, 2])  # 16 a row
-
-
-def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
-    broken = [3]
-
-    async def slow(row: int, *, skill: float) -> float | None:
-        if row in broken:
-            raise RuntimeError("no answer")
-        return None if row == 0 else skill
-
-    given: dict[str, Any] = {
-        "evaluate": slow, "data": [0, 1, 2, 3], "progress": False, "log_dir": tmp_path / "s",
-        "selector": "brute_force", "max_concurrent": 1,
-    }  # fmt: skip
-    choices = [{"skill": 0.5}, {"skill": 0.75}]
-    with pytest.raises(RuntimeError, match="no answer"):
-        evo.select_best(choices, **given)
-    broken.clear()
-    made = evo.select_best(choices, **given)
-    assert (made.winner, made.failures.tolist()) == (1, [1, 1])
-    assert made.mean.tolist() == [0.375, 0.5625]
-
-
-@pytest.mark.parametrize("said", ["high", (0.5,), (0.5, math.nan), (0.5, -1.0), [0.5, 1.0]])
-def test_what_an_agent_may_not_say_is_told_and_nothing_of_it_is_kept(
-    tmp_path: Path, said: Any
-) -> None:
-    given = {"data": ROWS, "log_dir": tmp_path / "s", "progress": False}
-    with pytest.raises(ValueError, match="expected the agent to return a score"):
-        evo.select_best(MODELS, evaluate=lambda row, **choice: said, **given)
-    assert (tmp_path / "s" / "agent.jsonl").read_bytes() == b""
-
-
-def test_a_score_that_is_no_number_is_a_failure_now_and_when_it_goes_on(tmp_path: Path) -> None:
-    def endless(row: dict[str, int], *, skill: float) -> float:
-        return math.inf if row["n"] % 2 else skill
-
-    given: dict[str, Any] = {"evaluate": endless, "data": ROWS, "log_dir": tmp_path / "s"}
-    made = evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)
-    assert made.failures.sum() > 0
-    assert repr(evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)) == repr(made)
-
-
-RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})
-TEXT = (evo.select_best, CHOICES, PROBLEMS)
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "said"),
-    [
-        (RUNS, {"choices": []}, "at least one"),
-        (RUNS, {"choices": [{"childen": 2}]}, "did you mean 'children'"),
-        (RUNS, {"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
-        (RUNS, {"seeds": [1, 1]}, "all different"),
-        (RUNS, {"choices": [{"policy": "ucb1"}]}, "a field of sweeps alone"),
-        (RUNS, {"selector": "ucb"}, "expected a selector out of"),
-        (RUNS, {"failure_value": 2.0}, "failure_value"),
-        (RUNS, {"budget": {"hours": 1}}, "expected a unit out of"),
-        (RUNS, {"task": None}, "task: expected one"),
-        (RUNS, {"bounds": (1.0, 0.0)}, "bounds"),
-        (TEXT, {"task": "cp"}, "only where a model is asked a data set"),
-        (TEXT, {"choices": [{"text": "a", "children": 4}]}, "children: nothing evolves"),
-        (TEXT, {"choices": [{"text": " "}]}, "expected a system prompt, got ' '"),
-        (TEXT, {"samples": "problem"}, "expected 'seeds' or 'problems'"),
-        (TEXT, {"choices": [{}, {"text": WP.initial_program}]}, "0 and 1 are the same"),
-        (TEXT, {"choices": [{"texts": "a"}]}, "unknown field 'texts'"),
-        (TEXT, {"choices": [{"task": WP}, {"task": "wp"}], "task": None}, "share one data set"),
-        (ROW, {"data": None}, "expected agent.row, ..choice. and a list of rows"),
-        (ROW, {"data": pd.DataFrame(ROWS)}, "to_dict"),
-        (ROW, {"evaluate": None}, "expected agent"),
-        (ROW, {"cost_weight": -1}, "cost_weight"),
-        (ROW, {"budget": {"calls": 3}}, "out of samples, cost, seconds"),
-        (ROW, {"task": "mmd"}, "task: evaluate and data take choices alone"),
-        (ROW, {"children": 3}, "children: evaluate and data"),
-    ],
-)
-def test_mistakes_are_named(
-    kind: Any, arguments: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    verb, choices, common = kind
-    given = {**({} if choices is None else {"choices": choices}), **common, **arguments}
-    folder = tmp_path / "s"
-    with pytest.raises((ValueError, TypeError), match=said):
-        verb(folder, **given) if verb is best else verb(**given, log_dir=folder)
-    assert not folder.exists()
 
 
 def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -419,15 +272,6 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert main(wrong) == 2
         assert why in capsys.readouterr().err
-
-
-def test_an_agent_that_returns_nothing_is_warned_of(tmp_path: Path) -> None:
-    def forgetful(row: int, words: int) -> None:
-        return None
-
-    given: dict[str, Any] = {"evaluate": forgetful, "data": [1, 2, 3], "progress": False}
-    with pytest.warns(UserWarning, match="all 6 samples failed.*evaluate returned no score"):
-        evo.select_best({"words": [1, 5]}, **given, log_dir=tmp_path / "a")
 
 
 @pytest.mark.parametrize("selector", ["brute_force", "successive_halving"])

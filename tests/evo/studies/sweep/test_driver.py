@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pandas as pd
 import pytest
 from killing import seen_by, serve_as_model
 
@@ -22,8 +21,7 @@ from evo.gate.server import Latency, OfflineServer
 from evo.logs.cost import Cost
 from evo.logs.journal import LogBusyError, LogError
 from evo.policies import POLICIES
-from evo.studies.sweep import work
-from evo.studies.sweep.design import make_design, read_design
+from evo.studies.sweep.design import make_design
 from evo.studies.sweep.events import EventLog, SweepEvent
 from evo.studies.sweep.fields import known_fields
 from evo.studies.sweep.summary import cost_of_log, standings, summarise
@@ -39,10 +37,6 @@ def logged(folder: Path) -> list[int]:
     return [outcome.seed for path in paths for outcome in evo.read_log(path).outcomes]
 
 
-def fitnesses(folder: Path) -> dict[tuple[str, int], float | None]:
-    return {run: e.data["fitness"] for run, e in EventLog(folder).state.completed.items()}
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[str]]:
     """A small sweep and what its subscriber was told."""
@@ -50,25 +44,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[
     folder = tmp_path_factory.mktemp("sweep") / "whole"
     sweep = evo.sweep(SPACE, log_dir=folder, on_event=lambda e: told.append(e.event), **COMMON)
     return sweep, told
-
-
-def test_runs_that_end_at_the_same_moment_are_counted_one_after_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two of them counted before either was written, so that a count came twice and one never."""
-    counts = work.Sweeping._counts
-
-    def count_slowly(self: Any, event: str, run: Any) -> dict[str, int]:
-        counted = counts(self, event, run)
-        time.sleep(0.2 if event == "run_completed" else 0)
-        return counted
-
-    monkeypatch.setattr(work.Sweeping, "_counts", count_slowly)
-    evo.sweep(
-        {"temperature": [0.1, 0.2, 0.3, 0.4, 0.5]}, generations=1, log_dir=tmp_path / "s", **ONE
-    )
-    ended = [e for e in EventLog(tmp_path / "s").events if e.event == "run_completed"]
-    assert [each.completed for each in ended] == [1, 2, 3, 4, 5]
 
 
 def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
@@ -143,46 +118,6 @@ def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
     assert events.path.read_bytes() == whole
 
 
-@pytest.mark.parametrize(
-    ("space", "others", "says"),
-    [
-        ({"temperature": [3.0]}, {}, "temperature = 3.0: .*in .0, 2."),
-        ({"children": [0]}, {}, "children = 0"),
-        ({"model": ["offline", "gpt-nope"]}, {}, "unknown model 'gpt-nope'"),
-        ([1], {}, r"space: expected a table of fields and their values, got \[1\]"),
-        ({}, {"base": {"nonsense": 1}}, "unknown field 'nonsense'"),
-        ({}, {"seeds": [1, 1]}, "all different"),
-        ({}, {"task": None}, "task: expected"),
-        ({}, {"strategy": "best"}, "unknown strategy"),
-        ({"policy": ["ucb2"]}, {}, "policy = 'ucb2': expected a policy out of"),
-        ({"policy": ["ucb1"]}, {"generations": 2}, "an allocation has rounds"),
-        ({"rounds": [4]}, {}, "rounds: an allocation's, which needs a policy"),
-        ({}, {"budget": {"money": 1}}, "expected a unit out of calls"),
-        ({}, {"budget": {"calls": 0}}, "positive"),
-        ({"model": ["offline", "priceless"]}, {"budget": {"dollars": 1.0}}, "no prices"),
-    ],
-)
-def test_mistakes_are_found_before_anything_starts(
-    space, others, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry = tmp_path / "models.toml"
-    registry.write_text('[priceless]\nbase_url = "http://127.0.0.1:9/v1"\nid = "x"\n')
-    monkeypatch.setenv("EVO_MODELS", str(registry))
-    with pytest.raises(ValueError, match=says):
-        evo.start_sweep(space, log_dir=tmp_path / "s", **{**COMMON, **others})
-    assert not (tmp_path / "s").exists()
-
-
-def test_a_file_with_a_space_that_is_none_is_a_mistake(tmp_path: Path, capsys) -> None:
-    file = tmp_path / "bad.toml"
-    deep = ["[" * 5000, "9" * 10_000]
-    for text in ("[1]", "3", '"a"\ntask = [', *deep):
-        file.write_text(f"space = {text}\n")
-        assert main(["sweep", str(file), "-q"]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "bad.toml: no sweep: " in line
-
-
 def test_what_a_call_is_told_and_how_a_run_searches_are_fields(tmp_path: Path) -> None:
     told = {
         "statement": ["Spread the points.", None], "feedback": [False, True],
@@ -199,51 +134,6 @@ def test_what_a_call_is_told_and_how_a_run_searches_are_fields(tmp_path: Path) -
     swept = evo.sweep({"feedback": [False, True]}, generations=1, log_dir=tmp_path / "s", **ONE)
     logs = [evo.read_log(path) for path in swept.folder.glob("runs/*.jsonl")]
     assert sorted(log.header.feedback for log in logs) == [False, True]
-
-
-def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> None:
-    file = tmp_path / "small.toml"
-    file.write_text(
-        'task = "mmd"\nseeds = "1:3"\nstrategy = "random"\ntrials = 3\n'
-        "[base]\ngenerations = 1\nchildren = 2\n[space]\nsampling.temperature = [0.2, 0.9]\n"
-    )
-    handle = evo.start_sweep(
-        file, seeds=[7], trials=2, strategy={"name": "guided", "top_k": 1}, seed=5, children=1,
-        statement="Spread the points.", log_dir=tmp_path / "s", progress=False,
-    )  # fmt: skip
-    handle.wait()
-    design = read_design(tmp_path / "s")
-    assert (design.seeds, design.trials, design.strategy, design.seed) == ((7,), 2, "guided", 5)
-    assert (design.options, design.base["children"]) == ({"top_k": 1}, 1)
-    (log, *_) = map(evo.read_log, tmp_path.glob("s/runs/*.jsonl"))
-    assert (log.header.children, log.header.seed) == (1, 7)
-    assert log.header.statement == "Spread the points."
-    with pytest.raises(ValueError, match="holds a sweep with base"):
-        evo.start_sweep(file, log_dir=tmp_path / "s", progress=False)
-
-
-def test_equal_configurations_run_once(tmp_path: Path) -> None:
-    sweep = evo.sweep(
-        {"temperature": [0.2, 0.9]}, strategy="random", trials=12, generations=1,
-        log_dir=tmp_path / "s", **ONE,
-    )  # fmt: skip
-    assert len(EventLog(sweep.folder).state.trials) == 12
-    assert len(list(sweep.folder.glob("runs/*.jsonl"))) == 2
-    assert (sweep.summary.total, sweep.summary.completed) == (2, 2)
-
-
-def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    model = evo.Model(name="offline", context=1000, max_tokens=100)
-    sweep = evo.sweep(
-        {"max_tokens": {"values": [100, 2000], "when": {"children": [1, 2]}}, "children": [1, 2]},
-        model=model, generations=1, log_dir=tmp_path / "s",
-        **{k: v for k, v in COMMON.items() if k != "children"},
-    )  # fmt: skip
-    summary = sweep.summary
-    assert (summary.completed, summary.failed, summary.ended) == (4, 4, "completed")
-    failed = EventLog(sweep.folder).state.failed
-    assert all("context window" in why for why in failed.values())
-    assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
 
 
 def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None:
@@ -547,23 +437,6 @@ def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: P
     assert "2 configurations, although 9 trials were asked for" in str(summary)
 
 
-def test_a_clock_that_is_set_forward_adds_no_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began, clock = time.monotonic(), time.time
-    ahead = 0.0
-
-    def jumping() -> float:
-        nonlocal ahead
-        ahead += 3600
-        return clock() + ahead
-
-    monkeypatch.setattr(time, "time", jumping)
-    for _ in range(2):
-        evo.sweep({"generations": [1, 2]}, log_dir=tmp_path / "s", **ONE)
-    assert 0 < EventLog(tmp_path / "s").state.seconds < time.monotonic() - began
-
-
 ENDS: list[dict[str, Any]] = [
     {"patience": 1}, {"patience": 3}, {"target": 0.3}, {"target": 0.2, "patience": 2}, {},
 ]  # fmt: skip
@@ -604,41 +477,6 @@ def test_a_run_that_a_target_or_the_patience_ends_is_complete(
     before = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").iterdir()}
     assert evo.sweep({"temperature": [None]}, **given).completed_runs == 2
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_configurations_that_differ_in_what_ends_them_share_logs_that_go_as_far_as_any(
-    alone: dict[tuple[int, int], evo.Log], tmp_path: Path
-) -> None:
-    space = {"patience": [1, 3, None], "target": [None, 0.3]}
-    done = evo.sweep(space, log_dir=tmp_path / "s", **SHORT)
-    frame = replay.load_sweep(done)
-    assert set(frame["status"]) == {"completed"}
-    assert frame["log"].nunique() == 2  # one of each seed
-    places = {(1, None): 0, (3, None): 1, (None, 0.3): 2, (None, None): 4}
-    seen = set()
-    for _, row in frame.iterrows():
-        pair = tuple(None if pd.isna(each) else each for each in (row["patience"], row["target"]))
-        if pair not in places:
-            continue
-        seen.add(pair)
-        run = alone[places[pair], row["seed"]]
-        assert (row["done"], row["fitness"]) == (len(run.generations), run.trajectory[-1])
-    assert seen == {*places}
-    assert fitnesses(tmp_path / "s") == {
-        (row["configuration"], row["seed"]): row["fitness"] for _, row in frame.iterrows()
-    }
-
-
-def test_a_shared_log_goes_no_farther_than_its_goals_need(tmp_path: Path) -> None:
-    space = {
-        "patience": [1, None],
-        "generations": {"values": [2], "when": {"patience": None}},
-    }
-    done = evo.sweep(space, log_dir=tmp_path / "s", **{**SHORT, "generations": 40})
-    frame = replay.load_sweep(done)
-    for path, rows in frame.groupby("log"):
-        assert len(evo.read_log(path).generations) == max(rows["done"])
-    assert set(frame["status"]) == {"completed"}
 
 
 def test_an_allocation_of_a_sweep_ends_at_its_target_and_its_patience(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Evaluators that run in the caller's own process."""
+
+import numpy as np
+import pytest
+
+import evo
+from evo.tasks.functions import task
+
+ROWS = [{"input": k, "want": 2 * k + 1} for k in range(4)]
+
+
+def double(x):
+    """Maps a number to another one."""
+    return x * 2
+
+
+class Client:
+    def ask(self, x: float) -> float:
+        return x + 1
+
+
+CLIENT = Client()
+
+
+SEEN: list[object] = []
+
+
+def test_an_evaluator_may_run_here_with_what_it_holds_open() -> None:
+    def judged(value, row, seed):
+        SEEN.append(seed)
+        return CLIENT.ask(value) - row["want"]
+
+    made = task("here", initial_program=double, evaluate=judged, instances=ROWS, where="here")
+    assert made.evaluate().fitness == 0
+    again = SEEN.copy()
+    made.evaluate()
+    assert sorted(again) == sorted(SEEN[4:])
+    assert len(set(again)) == 4
+    with pytest.raises(evo.TaskError, match="where='sandbox' makes it one"):
+        made.save("anywhere")
+
+
+def test_an_evaluator_here_is_given_what_its_first_parameter_says() -> None:
+    def of_text(text, row):
+        return len(text) + row["k"]
+
+    async def of_program(program):
+        return len(program)
+
+    def of_value(value):
+        return float(np.sum(value))
+
+    rows = [{"k": 1}, {"k": 2}]
+    made = task(
+        "t", initial_program="abc", evaluate=of_text, instances=rows, where="here", statement="s"
+    )
+    assert made.evaluate().fitness == 4.5
+    assert not made.record.asks_model
+    text = "def f():\n    import numpy\n    return numpy.ones(3)\n"
+    here = {"where": "here", "statement": "s", "initial_program": text}
+    assert task("t", evaluate=of_program, **here).evaluate().fitness == len(text)
+    assert task("t", evaluate=of_value, **here).evaluate().fitness == 3
+    with pytest.raises(ValueError, match=r"`text` or `program`.*`reply` or `value`.*got 'x'"):
+        task("t", evaluate=lambda x, row: 1, instances=ROWS, **here)
+
+
+def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
+    def refuses(value):
+        raise ValueError("not legal")
+
+    def breaks(value):
+        raise KeyError("gone")
+
+    def waits(value):
+        import time
+
+        time.sleep(5)
+
+    async def waits_async(value):
+        import asyncio
+
+        await asyncio.sleep(5)
+
+    def words(value):
+        return "good"
+
+    common = {"initial_program": "def f():\n    return 1\n", "where": "here", "statement": "s"}
+    for function, status in {
+        refuses: "invalid", breaks: "error", waits: "timeout", waits_async: "timeout",
+        words: "error",
+    }.items():  # fmt: skip
+        made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
+        assert made.evaluate().status == status, function
