@@ -1,5 +1,3 @@
-import dataclasses
-import itertools
 import math
 import subprocess
 import sys
@@ -10,87 +8,31 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from looks import complaints, texts
-from matplotlib.collections import PatchCollection
+from looks import complaints
+from plotted import (
+    CONSTRUCTIONS,
+    TABLE,
+    WORDS,
+    made_curves,
+    made_effects,
+    made_ledger,
+    made_pulls,
+    made_runs,
+    made_times,
+    marks,
+    raced,
+    words,
+)
 from synthetic_runs import as_frame, bilinear_runs, chain_runs, sweep_runs
 
 import replay
 from replay import plots
-from replay.claims.decision import VERDICTS as OUTCOMES
 from replay.planning.bilinear import fit_bilinear
 from replay.plots import charts
 from replay.plots.output import in_dark
-from replay.plots.policies import EFFECTS, VERDICTS, outcome
 from replay.plots.style import THEMES
-from replay.statistics.intervals import curve_band
 
 ROOT = Path(__file__).parents[3]
-POLICIES = ["single", "random", "ucb1 (c = 0.1)", "thompson", "successive_halving"]
-
-
-def made_runs(n=10, generations=16, *, model="offline", children=16, task="circle_packing", seed=0):
-    rng = np.random.default_rng(seed)
-    steps = rng.uniform(0, 0.05, (n, generations + 1)) * (rng.random((n, generations + 1)) < 0.3)
-    steps[:, 0] = 0.36
-    frame = as_frame(
-        steps.cumsum(axis=1), children=children, seeds=range(n), task=task, model=model
-    )
-    later = frame["generation"] > 0
-    flops = np.where(later, rng.uniform(1e12, 2e12, len(frame)), np.nan)
-    tokens = later * rng.uniform(200, 900, len(frame)).round()
-    return frame.assign(flops=flops, prompt_tokens=later * 700.0, completion_tokens=tokens)
-
-
-def made_curves():
-    parts = []
-    for k, policy in enumerate(POLICIES):
-        steps = np.random.default_rng(k).uniform(0, 0.02, (20, 50))
-        band = curve_band(0.3 + steps.cumsum(axis=1), statistic="mean", first=1)
-        parts.append(band.drop(columns="coverage").assign(policy=policy, round=band.index))
-    return pd.concat(parts, ignore_index=True)
-
-
-def made_pulls():
-    table = pd.DataFrame(itertools.product(POLICIES, range(1, 11)), columns=["policy", "rank"])
-    value = 0.12 - 0.004 * table["rank"]
-    return table.assign(value=value, low=value * 0.8, high=value * 1.2, n=25)
-
-
-def made_times():
-    table = pd.DataFrame(itertools.product(POLICIES, (0.8, 0.9)), columns=["policy", "tau"])
-    table = table.assign(time=20.0, low=15.0, high=40.0, share=0.9, share_reached=0.62, n=25)
-    table.loc[:3, "high"] = np.inf
-    table.loc[1, "time"] = np.inf
-    return table
-
-
-def made_effects():
-    table = pd.DataFrame(itertools.product(POLICIES, EFFECTS), columns=["policy", "effect"])
-    return table.assign(value=0.1, low=0.08, high=0.13, n=25)
-
-
-def made_ledger():
-    verdicts = ["greater", "less", "undetermined", "does not apply", "within margin"]
-    claims = ["one", "one", "two", "two", "three"]
-    table = pd.DataFrame({"claim": claims, "verdict": verdicts, "n": 10})
-    return table.assign(source="logs", task=["a", "b", "a", "b", "a"])
-
-
-CONSTRUCTIONS = {
-    "circles": (np.random.default_rng(0).random((26, 2)), np.linspace(0, 0.1, 26), 1.3),
-    "points": np.random.default_rng(1).standard_normal((16, 2)).tolist(),
-    "triangle": [[0.1 + 0.07 * k, 0.02 * k**1.5 / 3] for k in range(11)],
-}
-WORDS = {"title": "A title", "about": "About ten runs.", "x": "budget (calls)"}
-TABLE = pd.DataFrame(
-    {
-        "value": [0.1, 0.2, 0.3, np.nan],
-        "low": [0.0, 0.1, np.nan, np.nan],
-        "high": [0.2, 0.3, np.nan, np.nan],
-        "task": ["a", "b", "a", "b"],
-    },
-    index=["deep", "deep", "broad", "broad"],
-)
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +49,6 @@ def grid(runs):
 def planned():
     frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
     return replay.plan(frame, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
-
-
-def raced():
-    rewards = np.clip(np.random.default_rng(1).normal([[0.2], [0.8], [0.7]], 0.1, (3, 40)), 0, 1)
-    return replay.select(rewards)
 
 
 @pytest.fixture(scope="module")
@@ -152,20 +89,6 @@ def drawn(runs, grid, planned):
     }
 
 
-def marks(chart, kind, **look):
-    """The marks of a kind in the only panel of a chart, that have these attributes."""
-    [panel] = chart.panels
-    return [
-        mark
-        for mark in panel.marks
-        if mark.kind == kind and all(getattr(mark, name) == value for name, value in look.items())
-    ]
-
-
-def words(ax):
-    return " | ".join(text.get_text() for text in texts(ax)).replace("\n", " ")
-
-
 def test_all_that_is_written_can_be_read_in_both_themes(drawn):
     found = {}
     for name, ax in drawn.items():
@@ -186,76 +109,6 @@ def test_every_figure_of_runs_says_how_many(drawn):
             assert "n = " in words(ax) or "runs" in words(ax) or "seeds" in words(ax), name
 
 
-def test_too_few_runs_for_an_interval_are_said():
-    curves = made_curves()
-    assert "Mean and 95 % interval over runs" in words(plots.policy_curves(curves))
-    measured = curves.assign(coverage=0.917)
-    assert "Mean and 92 % interval over runs" in words(plots.policy_curves(measured))
-    few = curves.assign(low=np.nan, high=np.nan, n=3)
-    assert "too few runs for an interval; n = 3 runs" in words(plots.policy_curves(few))
-
-
-def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
-    tasks = ["circle_packing", "min_max_distance", "third"]
-    frame = pd.concat([made_runs(4, task=t, model=m) for t in tasks for m in ("b", "a")])
-    parts = dict(list(frame.groupby("task")))
-    draw = lambda task, ax: plots.trajectories(parts[task], by="model", ax=ax)  # noqa: E731
-    figure = plots.facets(tasks, draw, columns=2)
-    shown = replay.show(figure)
-    assert repr(shown) == f"Best so far, N = 16; {'; '.join(tasks)}"
-    assert "thin: every run; n = 4 each" in figure.get_supxlabel()
-    assert not complaints(figure)
-    parts["third"] = parts["third"].query("model == 'a'")
-    figure = plots.facets(tasks, draw)
-    named = [
-        [text.get_text() for text in ax.texts if text.get_text() in "ab"] for ax in figure.axes
-    ]
-    assert named == [[], ["a", "b"], ["a"]]  # strips side by side are named at the right
-    wide = [{line.get_color() for line in ax.lines if line.get_lw() > 2} for ax in figure.axes]
-    assert list(map(len, wide)) == [2, 2, 1]
-    assert wide[2] < wide[0] == wide[1]
-
-
-def test_facets_of_rows_share_their_names_and_their_legend():
-    effects = made_effects()
-    draw = lambda name, ax: plots.pool_vs_allocation(effects, of=name, ax=ax)  # noqa: E731
-    figure = plots.facets(["one", "two"], draw)
-    replay.show(figure)
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["one", "two"]
-    assert [ax.get_legend() for ax in figure.axes] == [None, None]
-    [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(EFFECTS.values())
-    seen = [ax.yaxis.get_major_ticks()[0].label1.get_visible() for ax in figure.axes]
-    assert seen == [True, False]
-
-
-def test_facets_of_heatmaps_name_their_colours_once_and_can_be_read_on_a_narrow_page(grid):
-    figure = plots.facets(["one", "two", "three"], lambda _, ax: plots.heatmap(grid, ax=ax))
-    bars = [ax.get_ylabel() for ax in figure.axes[3:]]
-    assert bars == ["", "", "mean best fitness"]
-    replay.show(figure)
-    assert not complaints(figure)
-    shown = 715 / figure.get_figwidth() / 72  # pixels of a point where JupyterLab has 900
-    assert min(text.get_fontsize() for ax in figure.axes for text in texts(ax)) * shown > 9
-
-
-def test_verdicts_are_coloured_and_only_those_that_apply():
-    chart = charts.verdicts(made_ledger(), columns=["task"])
-    ax = chart.draw()
-    found = {
-        (round(mark.x0[0] + 0.48, 6), round(mark.y0[0] + 0.44, 6)): mark.color
-        for mark in marks(chart, "spans", opacity=1.0)
-    }
-    kinds = ("greater", "less", "undetermined", "within margin")
-    assert set(kinds) == set(OUTCOMES)
-    colours = [VERDICTS[kind] for kind in kinds]
-    assert len(set(colours)) == len(kinds)
-    assert found == dict(zip([(0, 0), (1, 0), (0, 1), (0, 2)], colours, strict=True))
-    assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
-    long = [made_ledger().assign(source=f"a_model-of-{k}b-parameters") for k in range(4)]
-    assert not complaints(plots.verdicts(pd.concat(long)).get_figure())
-
-
 def test_pulls_and_references_lie_where_they_were_made():
     made = SimpleNamespace(pulls=np.array([0, 2, 1, -1]), arms=[None] * 3)
     points = plots.pulls(made).collections[0].get_offsets()
@@ -263,23 +116,6 @@ def test_pulls_and_references_lie_where_they_were_made():
     ax = plots.trajectories(made_runs(3), references={"nearest_neighbour": 0.5})
     assert ax.lines[-1].get_ydata() == [0.5, 0.5]
     assert "nearest neighbour" in words(ax)
-
-
-def test_shares_of_pulls_are_in_percent():
-    table = made_pulls()
-    for line, policy in zip(marks(charts.pulls_per_arm(table), "line"), POLICIES, strict=True):
-        own = table.loc[table["policy"] == policy, "value"]
-        np.testing.assert_allclose(line.y, 100 * own)
-
-
-def test_odds_are_those_of_the_kernels_of_resampled_runs():
-    kernel = replay.fit_kernel(chain_runs(budget=16)[1])
-    [line] = [each for each in plots.odds(kernel, draws=5).lines if each.get_linewidth() > 1]
-    seen = kernel.seen & np.isfinite(kernel.fitness)
-    seen[0] = False
-    shares = [each.better[seen] for each in kernel.resampled(5)]
-    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(shares, axis=0))
-    np.testing.assert_allclose(line.get_xdata(), kernel.fitness[seen])
 
 
 def test_figures_made_on_threads_are_those_made_one_by_one(tmp_path):
@@ -319,24 +155,6 @@ def test_of_many_groups_in_one_panel_only_medians_and_bands_are_drawn():
     ax = plots.trajectories(frame, together=True)
     assert len(ax.lines) == 2 * 8
     assert "thin" not in words(ax)
-
-
-def spans(ax):
-    """Lowest and highest points of the bands that are drawn, from below."""
-    bands = [each.get_paths()[0].vertices[:, 1] for each in ax.collections if each.get_paths()]
-    return sorted((band.min(), band.max()) for band in bands if np.ptp(band) > 0)
-
-
-def test_bands_of_several_lines_never_overlap_but_in_one_panel():
-    apart = spans(plots.policy_curves(made_curves()))
-    assert len(apart) == len(POLICIES)
-    assert all(lower[1] < upper[0] for lower, upper in itertools.pairwise(apart))
-    table = made_curves().rename(columns={"policy": "by"})
-    one = plots.lines(table, y="fitness", by="by", at="round", together=True, **WORDS)
-    together = spans(one)
-    assert any(lower[1] > upper[0] for lower, upper in itertools.pairwise(together))
-    band = table[["low", "high"]].to_numpy()
-    assert one.get_ylim()[0] <= band.min() < band.max() <= one.get_ylim()[1]
 
 
 def test_every_strip_has_the_same_range_its_ticks_its_name_and_the_other_medians():
@@ -494,22 +312,6 @@ def test_the_best_tenth_of_configurations_is_thick():
     assert "30 configurations coloured by fitness, the best 3 thick" in said
 
 
-@pytest.mark.parametrize(
-    ("function", "table"),
-    [
-        (plots.policy_curves, made_curves()),
-        (plots.pulls_per_arm, made_pulls()),
-        (plots.threshold_times, made_times()),
-        (plots.pool_vs_allocation, made_effects()),
-    ],
-)
-def test_empty_tables_give_a_sentence_and_missing_columns_an_error(function, table):
-    assert words(function(table[:0])).startswith("No ")
-    for column in table.columns:
-        with pytest.raises(ValueError, match=f"{column} missing"):
-            function(table.drop(columns=column))
-
-
 def test_runs_without_a_program_that_is_ok_are_a_sentence():
     for frame in (made_runs()[:0], made_runs().assign(best_fitness=np.nan)):
         assert "No run has a program that is ok." in words(plots.trajectories(frame))
@@ -524,184 +326,6 @@ def test_bad_choices_list_the_good_ones():
         plots.construction("", [])
     with pytest.raises(ValueError, match=r"pool and allocation, got \['luck'\]"):
         plots.pool_vs_allocation(made_effects().assign(effect="luck"))
-
-
-def test_an_unreached_threshold_says_how_many_do():
-    said = words(plots.threshold_times(made_times()))
-    assert "not reached by single: 62 % reach 0.9" in said
-    assert "Fitness 0.8" in words(plots.threshold_times(made_times().query("tau == 0.8")))
-    never = made_times().assign(time=np.inf, low=np.inf, high=np.inf)
-    assert words(plots.threshold_times(never)).count(": 62 %") == len(never)
-
-
-@pytest.mark.parametrize("limits", [np.nan, np.inf])
-def test_a_policy_that_never_reaches_the_threshold_has_an_arrow(limits):
-    """Also where there are too few runs for an interval; a row without a mark says nothing."""
-    times = made_times().query("tau == 0.8").assign(time=30.0, low=20.0, high=40.0)
-    times.loc[times["policy"] == "random", ["time", "low", "high"]] = [np.inf, limits, limits]
-    chart = charts.threshold_times(times)
-    [arrows], [dots] = (marks(chart, "points", shape=shape) for shape in ("later", "dot"))
-    assert np.flatnonzero(np.isfinite(arrows.x)).tolist() == [1]  # the row of `random`
-    assert np.flatnonzero(np.isfinite(dots.x)).tolist() == [0, 2, 3, 4]
-    assert dots.y == [0, 1, 2, 3, 4]
-
-
-def test_a_race_has_a_winner_only_where_that_is_certain():
-    race = SimpleNamespace(winner=1, labels=["a", "b"])
-    for end, found in (
-        ("certain", "winner b"),
-        ("exhausted", "not certain, as there are no further samples; b was ahead"),
-        ("budget", "not certain, as the budget is spent; b was ahead"),
-        ("stopped", "not certain, as it was stopped; b was ahead"),
-    ):
-        race.end = end
-        assert outcome(race, 40) == found
-    race.winner = None
-    assert outcome(race, 40) == "no configuration is left"
-
-
-def test_constructions_say_what_they_are_worth():
-    _, radii, _ = CONSTRUCTIONS["circles"]
-    ax = plots.construction("circles", CONSTRUCTIONS["circles"])
-    assert f"{sum(radii):.6f}" in words(ax)
-    [discs] = marks(charts.construction("circles", CONSTRUCTIONS["circles"]), "discs")
-    assert len(discs.r) == 26
-    square = [(x, y) for x in range(4) for y in range(4)]
-    chart = charts.construction("points", square)
-    assert f"{1 / np.sqrt(18):.6f}" in words(chart.draw())
-    diagonals, sides = marks(chart, "segments")
-    assert (len(diagonals.x0), len(sides.x0)) == (2, 24)
-    assert "undefined" in words(plots.construction("points", [[1.0, 2.0]] * 16))
-    ax = plots.construction("triangle", [[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
-    assert "1.000000" in words(ax)
-
-
-def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
-    ax = plots.heatmap(grid)
-    cells, _ = [each for each in ax.collections if isinstance(each, PatchCollection)]
-    boxes = [path.get_extents() for path in cells.get_paths()]
-    at = list(zip(np.log2(grid.cells["generations"]), np.log2(grid.cells["children"]), strict=True))
-    assert sorted(((b.x0 + b.x1) / 2, (b.y0 + b.y1) / 2) for b in boxes) == sorted(at)
-    [frames] = marks(charts.heatmap(grid), "spans")
-    assert len(frames.x0) == (grid.cells["p_best"] >= 0.1).sum()
-    drawn = {
-        text.get_position(): text.get_text() for text in ax.texts if type(text).__name__ == "Text"
-    }
-    for place, value in zip(at, grid.cells["value"], strict=True):
-        assert float(drawn[place]) == pytest.approx(value, abs=0.006)
-    assert "n = 10 runs per cell" in words(ax)
-
-
-def test_slices_show_the_asked_budgets_with_intervals(grid):
-    chart = charts.slices(grid, budgets=[64, 16])
-    assert [len(each.y_low) for each in marks(chart, "points")] == [5, 7]
-    assert "C = 16" in words(chart.draw())
-    with pytest.raises(ValueError, match=r"got \[48\]"):
-        plots.slices(grid, budgets=[48])
-
-
-def test_a_task_must_be_named_where_there_are_several(runs):
-    both = pd.concat([runs, runs.assign(task="other", run=runs["run"] + "-b")])
-    grid = replay.depth_breadth(both, resamples=10)
-    with pytest.raises(ValueError, match=r"expected a task among \['toy', 'other'\]"):
-        plots.heatmap(grid)
-    assert "other" in words(plots.heatmap(grid, task="other"))
-    with pytest.raises(ValueError, match="got 'none'"):
-        plots.heatmap(grid, task="none")
-
-
-def test_the_card_has_a_third_panel_only_with_tau_and_one_where_nothing_is_forecast(planned):
-    forecast = dataclasses.replace(planned, inside=True)
-    assert len(plots.planner_card(dataclasses.replace(forecast, tau=None))) == 2
-    assert "0.5" in words(plots.planner_card(forecast)[2])
-    [alone] = plots.planner_card(planned)
-    assert "No forecast" in words(alone)
-
-
-def test_regimes_add_up_to_one_at_every_budget(runs):
-    chart = charts.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
-    drawn = np.array([line.y for line in marks(chart, "line")])
-    np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
-    ax = chart.draw()
-    assert "draws of the coefficients from the multivariate t distribution" in words(ax)
-    assert "resample" not in words(ax)
-
-
-@pytest.mark.parametrize(("scale", "places"), [
-    ("plain", [[0.75, 3.75], [1.25, 4.25]]),
-    ("doublings", [[2**-0.25, 2**1.75], [2**0.25, 2**2.25]]),
-])  # fmt: skip
-def test_lines_are_moved_apart_in_the_units_of_their_axis_with_their_bars(scale, places):
-    rows = [("a", 1, 0.5, 0.2, 0.9), ("a", 4, 0.6, 0.3, 1.0)]
-    rows += [("b", *row[1:]) for row in rows]
-    table = pd.DataFrame(rows, columns=["line", "x", "value", "low", "high"])
-    drawn = {"by": "line", "limits": "bars", "apart": 0.5, "scale": scale}
-    chart = charts.lines(table, y="fitness", **drawn, **WORDS)
-    assert [line.x.tolist() for line in marks(chart, "line")] == [pytest.approx(p) for p in places]
-    for bars, each in zip(marks(chart, "points"), places, strict=True):
-        np.testing.assert_allclose(bars.x, each)
-        np.testing.assert_allclose(bars.y_low, [0.2, 0.3])
-        np.testing.assert_allclose(bars.y_high, [0.9, 1.0])
-
-
-def test_each_estimate_has_its_row_and_each_group_its_colour():
-    ax = plots.estimates(TABLE, groups="task", **WORDS)
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["deep", "broad"]
-    a, b = marks(charts.estimates(TABLE, groups="task", **WORDS), "points")
-    assert a.x.tolist() == [0.1, 0.3]
-    assert b.x[0] == 0.2
-    assert [round(y) for y in a.y] == [0, 1]
-    assert a.color != b.color
-    with pytest.raises(ValueError, match="low, high missing"):
-        plots.estimates(TABLE[["value"]], **WORDS)
-
-
-@pytest.mark.parametrize("value", [
-    [[0.0, 1.0]] * 2_000, [[0.0, np.inf]] * 16, [[1.0] * 3] * 16, "<b>", {"a": 1}, None, [[[]]],
-])  # fmt: skip
-@pytest.mark.parametrize("picture", CONSTRUCTIONS)
-def test_a_value_that_is_no_construction_is_refused(picture, value):
-    with pytest.raises(ValueError, match="no picture of"):
-        plots.construction(picture, value)
-
-
-def test_the_triangle_that_is_marked_is_the_smallest():
-    value = [[0, 0], [1, 0], [0.5, 0.8], [0.5, 0.01]]
-    ax = plots.construction("triangle", value)
-    corners = {tuple(corner) for corner in ax.patches[-1].get_xy().tolist()}
-    assert corners == {(0, 0), (1, 0), (0.5, 0.01)}
-
-
-def test_configurations_of_a_race_can_be_told_apart():
-    found = replay.select(sweep_runs(12, 8, noise=0.05))
-    ax = plots.race(found)
-    names = [name.rpartition(" (n")[0] for name in vars(ax)["rows"]]
-    assert len(set(names)) == len(names) == len(found.labels)
-    said = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
-    assert "named by model, temperature, children" in said
-    [first, *_] = vars(plots.race(raced()))["rows"]
-    assert first.startswith("configuration")  # short names stay as they are
-
-
-def test_a_race_shows_each_configuration_up_to_the_round_in_which_it_was_retired():
-    found = raced()
-    texts = [text for bars in marks(charts.race(found), "bars") for text in bars.texts]
-    alive = np.array([each.alive[0] for each in found.rounds])
-    assert not alive[-1].all()
-    for k, label in enumerate(found.labels):
-        words = [text for text in texts if text.startswith(f"{label}\n")]
-        last = max(int(text.split("round ")[1].split(":")[0]) for text in words)
-        retired = np.flatnonzero(~alive[:, k])
-        assert last == (retired[0] + 1 if len(retired) else len(found.rounds))
-
-
-def test_slices_show_the_largest_budget_and_smaller_ones_each_a_quarter_of_the_next(grid):
-    known = set(grid.cells.loc[grid.cells["p_best"].notna(), "calls"])
-    wanted = [C for C in (max(known) // 4**k for k in range(4)) if C in known]
-    assert len(known) > len(wanted) > 1
-    ax, stated = plots.slices(grid), plots.slices(grid, budgets=wanted)
-    assert words(ax) == words(stated)
-    assert len(ax.lines) == len(stated.lines) < len(plots.slices(grid, budgets=known).lines)
 
 
 @pytest.mark.parametrize("gap", [False, True])

@@ -9,19 +9,15 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from samples import sample_child, sample_header, sample_lines, write_sample
+from samples import sample_lines, write_sample
 from test_tables import changed, write_lines
 
 import replay
-from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial, Sampling
+from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
 from evo.policies import POLICIES, learns
-from replay.cli.entry import main
 from replay.logs.tables import load_tables
-from replay.plots import FIGURES
-from replay.reports.configurations import configuration_labels
 from replay.reports.figures import GroupPanel, best_construction, draw_page
 from replay.reports.report import (
-    MOST_CONFIGURATIONS,
     OFFLINE_NOTE,
     groups,
     policy_sections,
@@ -286,52 +282,6 @@ def test_warnings_of_policies_are_notes(tmp_path):
 # The page
 
 
-def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
-    group = only_group(pool(tmp_path))
-    made = compete(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
-    figure = draw_page([GroupPanel(group, None, [("heading", made)])])
-    titles = [title for ax in figure.axes if (title := ax.get_title(loc="left"))]
-    assert len(titles) == 4 + len(FIGURES)
-    assert "Pulls per arm" in titles
-
-
-def log_of(folder, *, program="", value=None):
-    """A log whose only child is its best."""
-    good = Evaluation(status="ok", fitness=0.5)
-    child = msgspec.structs.replace(
-        sample_child(1, 0, 0.5), program=program, evaluation=good, value=value
-    )
-    end = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
-    return write_lines(folder / "a.jsonl", [sample_header(1, 3), sample_lines()[2], child, end])
-
-
-@pytest.mark.parametrize("value", [np.random.default_rng(0).random((16, 2)).tolist(), "<b>"])
-def test_the_best_construction_is_what_the_log_keeps(tmp_path, value):
-    group = only_group(log_of(tmp_path, value=value))
-    construction, reason = best_construction(group)
-    assert reason is None
-    if value != "<b>":
-        assert construction.chart.panels[0].marks[-1].x.tolist() == [x for x, _ in value]
-    assert "seed 3, generation 1, fitness 0.500000" in construction.caption
-    figure = draw_page([GroupPanel(group, construction)])
-    figure.draw_without_rendering()
-    assert figure.axes[1].get_title(loc="left").startswith("Distance ratio") == (value != "<b>")
-
-
-def test_without_a_construction_nothing_is_run_and_the_reason_is_given(
-    tmp_path, monkeypatch, capsys
-):
-    trace = tmp_path / "trace"
-    path = log_of(tmp_path, program=f"open({str(trace)!r}, 'w').close()\n")
-    construction, reason = best_construction(only_group(path))
-    assert construction is None
-    assert f"`evo best --value {path}`" in reason
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", str(path)]) == 0
-    assert "keeps none" in capsys.readouterr().err
-    assert not trace.exists()
-
-
 def test_medians_and_means_have_one_level_in_all_brackets(tmp_path):
     text = " ".join(FORMATS["plain"]([sections(only_group(pool(tmp_path, runs=6)))[0]]).split())
     assert "in brackets: 95 % interval over runs" in text
@@ -385,33 +335,6 @@ def test_the_gain_of_a_model_is_above_the_best_so_far_and_not_above_the_parent(t
     for name in ("one", "other"):
         expected = gains[models == name].sum()
         assert cells["3", f"{name}: gain"].value == pytest.approx(expected)
-
-
-def test_of_many_configurations_the_best_are_shown_and_said_to_be(tmp_path):
-    for k in range(MOST_CONFIGURATIONS + 2):
-        sampling = Sampling(temperature=0.1 * k, top_p=None, max_tokens=None)
-        write_lines(
-            tmp_path / f"{k}.jsonl", changed(sample_lines(seed=k), Header, sampling=sampling)
-        )
-    found = groups(load_tables(tmp_path))
-    assert len(found) == MOST_CONFIGURATIONS
-    assert all(group.setting.startswith("temperature ") for group in found)
-    finals = [group.tables.generations["best_fitness"].max() for group in found]
-    assert finals == sorted(finals, reverse=True)
-    assert f"of {MOST_CONFIGURATIONS + 2}" in " ".join(sections(found[0])[0].notes)
-
-
-def test_searches_are_told_apart_by_their_names_alone():
-    greedy = '{"limits.seconds": 60}'
-    population = '{"limits.seconds": 60, "search.name": "population", "search.fields.size": 20}'
-    texts = pd.Series([greedy, population, greedy])
-    assert configuration_labels(texts).tolist() == [
-        "search greedy",
-        "search population",
-        "search greedy",
-    ]
-    smaller = population.replace("20", "8")
-    assert configuration_labels(pd.Series([population, smaller])).tolist() == ["size 20", "size 8"]
 
 
 def test_no_interval_of_a_mean_of_scores_exceeds_one():

@@ -1,0 +1,104 @@
+"""Figures of the depth-breadth grid and of what is planned with it."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PatchCollection
+from plotted import (
+    marks,
+    words,
+)
+from synthetic_runs import bilinear_runs, chain_runs
+
+import replay
+from replay import plots
+from replay.planning.bilinear import fit_bilinear
+from replay.plots import charts
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return bilinear_runs(budget=64)
+
+
+@pytest.fixture(scope="module")
+def grid(runs):
+    return replay.depth_breadth(runs)
+
+
+@pytest.fixture(scope="module")
+def planned():
+    frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
+    return replay.plan(frame, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
+
+
+def test_odds_are_those_of_the_kernels_of_resampled_runs():
+    kernel = replay.fit_kernel(chain_runs(budget=16)[1])
+    [line] = [each for each in plots.odds(kernel, draws=5).lines if each.get_linewidth() > 1]
+    seen = kernel.seen & np.isfinite(kernel.fitness)
+    seen[0] = False
+    shares = [each.better[seen] for each in kernel.resampled(5)]
+    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(shares, axis=0))
+    np.testing.assert_allclose(line.get_xdata(), kernel.fitness[seen])
+
+
+def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
+    ax = plots.heatmap(grid)
+    cells, _ = [each for each in ax.collections if isinstance(each, PatchCollection)]
+    boxes = [path.get_extents() for path in cells.get_paths()]
+    at = list(zip(np.log2(grid.cells["generations"]), np.log2(grid.cells["children"]), strict=True))
+    assert sorted(((b.x0 + b.x1) / 2, (b.y0 + b.y1) / 2) for b in boxes) == sorted(at)
+    [frames] = marks(charts.heatmap(grid), "spans")
+    assert len(frames.x0) == (grid.cells["p_best"] >= 0.1).sum()
+    drawn = {
+        text.get_position(): text.get_text() for text in ax.texts if type(text).__name__ == "Text"
+    }
+    for place, value in zip(at, grid.cells["value"], strict=True):
+        assert float(drawn[place]) == pytest.approx(value, abs=0.006)
+    assert "n = 10 runs per cell" in words(ax)
+
+
+def test_slices_show_the_asked_budgets_with_intervals(grid):
+    chart = charts.slices(grid, budgets=[64, 16])
+    assert [len(each.y_low) for each in marks(chart, "points")] == [5, 7]
+    assert "C = 16" in words(chart.draw())
+    with pytest.raises(ValueError, match=r"got \[48\]"):
+        plots.slices(grid, budgets=[48])
+
+
+def test_a_task_must_be_named_where_there_are_several(runs):
+    both = pd.concat([runs, runs.assign(task="other", run=runs["run"] + "-b")])
+    grid = replay.depth_breadth(both, resamples=10)
+    with pytest.raises(ValueError, match=r"expected a task among \['toy', 'other'\]"):
+        plots.heatmap(grid)
+    assert "other" in words(plots.heatmap(grid, task="other"))
+    with pytest.raises(ValueError, match="got 'none'"):
+        plots.heatmap(grid, task="none")
+
+
+def test_the_card_has_a_third_panel_only_with_tau_and_one_where_nothing_is_forecast(planned):
+    forecast = dataclasses.replace(planned, inside=True)
+    assert len(plots.planner_card(dataclasses.replace(forecast, tau=None))) == 2
+    assert "0.5" in words(plots.planner_card(forecast)[2])
+    [alone] = plots.planner_card(planned)
+    assert "No forecast" in words(alone)
+
+
+def test_regimes_add_up_to_one_at_every_budget(runs):
+    chart = charts.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
+    drawn = np.array([line.y for line in marks(chart, "line")])
+    np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+    ax = chart.draw()
+    assert "draws of the coefficients from the multivariate t distribution" in words(ax)
+    assert "resample" not in words(ax)
+
+
+def test_slices_show_the_largest_budget_and_smaller_ones_each_a_quarter_of_the_next(grid):
+    known = set(grid.cells.loc[grid.cells["p_best"].notna(), "calls"])
+    wanted = [C for C in (max(known) // 4**k for k in range(4)) if C in known]
+    assert len(known) > len(wanted) > 1
+    ax, stated = plots.slices(grid), plots.slices(grid, budgets=wanted)
+    assert words(ax) == words(stated)
+    assert len(ax.lines) == len(stated.lines) < len(plots.slices(grid, budgets=known).lines)

@@ -1,0 +1,41 @@
+"""What the configurations of a report are called."""
+
+import pandas as pd
+from samples import sample_lines
+from test_tables import changed, write_lines
+
+from evo.logs.records import Header, Sampling
+from replay.logs.tables import load_tables
+from replay.reports.configurations import configuration_labels
+from replay.reports.report import (
+    MOST_CONFIGURATIONS,
+    groups,
+    sections,
+)
+
+
+def test_of_many_configurations_the_best_are_shown_and_said_to_be(tmp_path):
+    for k in range(MOST_CONFIGURATIONS + 2):
+        sampling = Sampling(temperature=0.1 * k, top_p=None, max_tokens=None)
+        write_lines(
+            tmp_path / f"{k}.jsonl", changed(sample_lines(seed=k), Header, sampling=sampling)
+        )
+    found = groups(load_tables(tmp_path))
+    assert len(found) == MOST_CONFIGURATIONS
+    assert all(group.setting.startswith("temperature ") for group in found)
+    finals = [group.tables.generations["best_fitness"].max() for group in found]
+    assert finals == sorted(finals, reverse=True)
+    assert f"of {MOST_CONFIGURATIONS + 2}" in " ".join(sections(found[0])[0].notes)
+
+
+def test_searches_are_told_apart_by_their_names_alone():
+    greedy = '{"limits.seconds": 60}'
+    population = '{"limits.seconds": 60, "search.name": "population", "search.fields.size": 20}'
+    texts = pd.Series([greedy, population, greedy])
+    assert configuration_labels(texts).tolist() == [
+        "search greedy",
+        "search population",
+        "search greedy",
+    ]
+    smaller = population.replace("20", "8")
+    assert configuration_labels(pd.Series([population, smaller])).tolist() == ["size 20", "size 8"]
