@@ -88,8 +88,13 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     raise MistakenType(f"limit 'auto': expected True or False, got {value!r:.60}")
             elif name == "seconds" and value == AUTO:
                 raise ValueError("limit 'seconds': expected a number; auto=True fixes it in a run")
-            elif not 0 < as_float(value) < float("inf"):
+            elif isinstance(value, bool) or not 0 < as_float(value) < float("inf"):
                 raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
+            elif name != "seconds":
+                number = at_least(f"limit {name!r}", value, 1)
+                msgspec.structs.force_setattr(self, name, number)
+            elif type(value) not in (int, float):  # such as a number of NumPy
+                msgspec.structs.force_setattr(self, name, float(value))
 
     def fixed(self, seconds: float | None) -> Limits:
         """Returns these limits with the time limit that a run fixed; None: it fixed none."""

@@ -3,13 +3,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import evo
 import replay
 from evo.cli import entry
-from evo.cli.entry import dispatch, main
+from evo.cli.entry import main
 from evo.cli.options import instance_range
 from evo.models.registry import find_model
 from evo.runs.configuration import seeds_of
@@ -36,49 +35,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli")
     assert call("run", "mmd", "-T", "2", "-N", "2", "--log", str(folder / "a.jsonl"), "-q") == 0
     return folder / "a.jsonl"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "nothing"], "unknown task 'nothing'"),
-        (["run", "mmd", "--model", "nobody"], "nobody"),
-        (["run", "mmd", "--seeds", "50:40"], "expected at least one"),
-        (["run", "mmd", "-T", "0"], "expected at least 1, got 0"),
-        (["run", "mmd", "-N", "many"], "expected a whole number, got 'many'"),
-        (["run", "mmd", "--log-dir", "/proc/nowhere"], "cannot write"),
-        (["run", "mmd", "--timeout", "1e30"], "at most 1,000,000"),
-        (["run", "mmd", "--workers", "1000000"], "workers: expected at most 1,000, got 1000000"),
-        (["verify", "nowhere.jsonl"], "no such file"),
-        (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
-        (["run", "mmd", "--seeds", "1:3", "--seed", "5"], "give one of them"),
-        (["run", "--protocol", "local-tsp", "--seed", "5"], "--protocol fixes"),
-        (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
-        (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["show", "README.md"], "not a log of evo"),
-        (["show", "."], ".: expected a log or a folder of logs, found no *.jsonl in it"),
-        (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
-        (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
-        (
-            ["allocate", "mmd", "--policy", "ucb1", "--arm", "children=few"],
-            "expected a whole number, got 'few'",
-        ),
-        (["allocate", "mmd", "--policy", "ucb1", "--arm", "hue=1"], "unknown argument 'hue'"),
-        (["frobnicate"], 'Unknown command "frobnicate"'),
-    ],
-)
-def test_mistakes_are_one_line_and_exit_code_2(
-    arguments: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    readme = Path("README.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    Path("README.md").write_text(readme)
-    assert call(*arguments) == 2
-    assert message in one_line(capsys)
 
 
 def test_wrong_key_in_a_task_is_one_line(
@@ -115,52 +71,6 @@ def test_verify_show_best_and_compact(
     assert "all the same" in capsys.readouterr().out
 
 
-def test_what_it_may_cost_is_said_before_the_first_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["-q", "--log-dir", str(tmp_path)]
-    assert (
-        call("run", "mmd", "-T", "2", "-N", "3", "--seeds", "1:3", "--max-tokens", "900", *place)
-        == 0
-    )
-    first = capsys.readouterr().out.splitlines()[0]
-    assert "2 runs, at most 12 calls, 10,800 completion tokens" in first
-    assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", *place) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "4 runs, at most 8 calls" in said[0]
-    assert "note: 2 runs of each split: too few to tell splits apart" in said[1]
-    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
-    assert sum(len(log.calls) for log in logs) == 12 + 8
-    finals = [log.trajectory[-1] for log in logs if log.header.children == 1]
-    assert said[-2].split() == ["2", "1", "2", *(f"{f(finals):.4f}" for f in (np.median, max))]
-    wp = ["run", "wp", "--instances", "3", "-T", "1", "-N", "1", "--budget", "calls=3", *place]
-    assert call(*wp) == 0
-    first = capsys.readouterr().out.splitlines()[0]
-    assert "1 run, at most 7 calls" in first
-    assert first.endswith("no further generation begins once 3 calls are spent")
-
-
-def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["-T", "2", "-N", "4", "-q", "--log-dir", str(tmp_path)]
-    assert call("run", "mmd", "--seeds", "40:44", "--budget", "calls=16", *place) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("which is enough for 1 of 2 generations of each run")
-    depths = [len(evo.read_log(path).generations) for path in tmp_path.iterdir()]
-    assert depths == [1, 1, 1, 1]
-    wp = ["run", "wp", "--instances", "3", "--seeds", "50:53", "--budget", "calls=6", *place]
-    assert call(*wp) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "enough for 0 of 2 generations of each run" in said[0]
-    assert "1 of 3 runs was not begun: " in said[-1]
-    assert [f"s{seed}.jsonl" in said[-1] for seed in range(50, 53)] == [False, False, True]
-    assert call("run", "mmd", "--seeds", "60:62", "--budget", "calls=16", *place) == 0
-    said = capsys.readouterr().out
-    assert "enough for" not in said
-    assert "not begun" not in said
-
-
 def test_a_budget_means_all_runs_together_in_every_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,36 +87,6 @@ def test_a_budget_means_all_runs_together_in_every_command(
     assert "enough for 0 of 2 generations of each run" in said
     assert "not begun" not in said
     assert sum(len(evo.read_log(path).calls) for path in tmp_path.glob("*.jsonl")) == 4
-
-
-def test_ctrl_c_while_a_command_is_loaded_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "interrupted_import.py").write_text("raise KeyboardInterrupt")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert dispatch("evo", "", {"Search": {"run": "interrupted_import:run"}}, ["run"], {}) == 130
-    assert one_line(capsys) == "evo: stopped"
-
-
-def test_ctrl_c_says_how_to_go_on_only_where_something_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "stopped_early.py").write_text("raise KeyboardInterrupt")
-    (tmp_path / "stopped_late.py").write_text(
-        "from evo.logs.journal import write_new\n"
-        "from pathlib import Path\n"
-        "write_new(Path(__file__).with_name('sweep.json'), b'{}')\n"
-        "raise KeyboardInterrupt"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    words = {"sweep": "paused; the same command goes on"}
-    for module, said in (
-        ("stopped_late", words["sweep"]),
-        ("stopped_early", "stopped before anything was started or written"),
-    ):
-        commands = {"Compare": {"sweep": f"{module}:sweep"}}
-        assert dispatch("evo", "", commands, ["sweep"], words) == 130
-        assert said in one_line(capsys)
 
 
 def test_show_and_verify_take_folders(
@@ -254,12 +134,6 @@ def test_show_states_why_children_failed_and_stats_counts_a_rescored_log_once(
     assert call("stats", str(tmp_path)) == 0
     total = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("total"))
     assert total.split()[1] == "6"
-
-
-def test_help_states_the_logs_own_values_as_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("fork", "resume"):
-        shown = " ".join(help_of(capsys, command, "--help").split())
-        assert "Number of generations T (default: as in the log)." in shown
 
 
 def test_resume_extends(log: Path, tmp_path: Path) -> None:
@@ -326,14 +200,6 @@ def test_journal_of_an_allocation_is_verified_and_not_taken_for_a_run(
     assert "journal of an allocation" in one_line(capsys)
 
 
-def test_sandbox_that_cannot_start_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.executable", "/bin/false")
-    assert call("run", "mmd", "-q", "--log", str(tmp_path / "a.jsonl")) == 1
-    assert "sandbox process could not be started" in one_line(capsys)
-
-
 def test_a_program_from_any_file_is_a_text_of_bounded_size(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -345,31 +211,6 @@ def test_a_program_from_any_file_is_a_text_of_bounded_size(
     program = evo.load_task("mmd").initial_program
     marked.write_text(program, encoding="utf-8-sig")
     assert call("evaluate", "mmd", "--program", str(marked)) == 0
-
-
-def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert call(*arguments) == 0
-    return capsys.readouterr().out
-
-
-def test_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = help_of(capsys, "--help").splitlines()
-    titles = [line for line in lines if line.endswith(":")]
-    assert titles == ["Search:", "Look:", "Compare:", "Control:", "Serve:", "Help:"]
-    assert any(line.split()[:1] == ["run"] for line in lines)
-
-
-def test_short_help_shows_what_everybody_needs_and_the_complete_one_all(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    few, every = help_of(capsys, "run", "--help"), help_of(capsys, "run", "--help-all")
-    assert 10 <= few.count("\n  -") <= 16
-    assert every.count("\n  -") > 30
-    assert "--share-alpha" in every
-    assert "--share-alpha" not in few
-    assert "--help-all" in few
-    for word in ("None", "Settings", "logs/local)"):
-        assert (word in every) == (word == "logs/local)")
 
 
 def test_a_run_is_the_same_by_earlier_and_by_plain_flags(tmp_path: Path) -> None:
@@ -387,19 +228,6 @@ def test_a_run_is_the_same_by_earlier_and_by_plain_flags(tmp_path: Path) -> None
     assert (headers[0].draws, headers[0].confirm, headers[0].spending) == (2, 3, True)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["allocate", "--help-all"]])
-def test_help_loads_nothing_but_the_command_lines_library(arguments: list[str]) -> None:
-    code = (
-        "import sys\nfrom evo.cli import main\n"
-        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
-        "print(*sorted(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stderr.split())
-    heavy = {"numpy", "msgspec", "openai", "joblib", "evo.logs.records", "evo.runs.verbs"}
-    assert loaded & heavy == set()
-
-
 def test_output_may_be_collected_after_its_stream_is_closed():
     stream = io.StringIO()
     plain = entry._Plain(stream)
@@ -407,20 +235,6 @@ def test_output_may_be_collected_after_its_stream_is_closed():
     assert "\x1b" not in stream.getvalue()
     stream.close()
     plain.close()  # as the collector does
-
-
-@pytest.mark.parametrize("kind", [TypeError, KeyError, AttributeError, IndexError, RuntimeError])
-def test_a_bug_is_no_mistake_of_the_user(
-    kind: type[Exception], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail() -> int:
-        raise kind("nonsense")
-
-    assert entry.guard("evo", fail) == 1
-    captured = capsys.readouterr().err
-    assert "Traceback" in captured
-    assert f"{kind.__name__}: " in captured
-    assert captured.splitlines()[-1].startswith("evo: this is a bug: please report it")
 
 
 @pytest.mark.parametrize("flags", [["-T", "1", "-N", "2"], ["--T", "1", "--N", "2"],
@@ -527,20 +341,3 @@ def test_a_budget_of_a_plan_has_the_form_of_every_other(
         assert "budget" not in capsys.readouterr().err
     assert replay_main(["plan", str(log), "--budget", "dollars=3"]) == 2
     assert "expected calls=NUMBER" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
-def test_a_command_whose_standard_streams_are_closed_does_its_work(
-    tmp_path: Path, closed: tuple[int, ...]
-) -> None:
-    code = (
-        f"import os, sys\nfor each in {closed}:\n    os.close(each)\n"
-        f"os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'evo', *sys.argv[1:]])"
-    )
-    path = tmp_path / "a.jsonl"
-    arguments = ["run", "mmd", "-T", "1", "-N", "1", "--log", str(path)]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-    assert evo.read_log(path).finished
-    assert not path.read_bytes().startswith(b"1 run")

@@ -1,7 +1,5 @@
-import fcntl
 import gzip
 import random
-import threading
 import zlib
 from pathlib import Path
 
@@ -11,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_child, sample_header, sample_lines, write_sample
 
-from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line
-from evo.logs.locks import is_written
+from evo.logs.journal import BODY, LogError, Writer, encode_line
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import compact, salvage_log
 from evo.logs.records import Generation, Line
 from evo.runs.verification import verify
 
@@ -41,21 +37,6 @@ def test_read_gives_what_was_written_compressed_or_not(tmp_path: Path) -> None:
         read_log(tmp_path / "c.jsonl.gz")
 
 
-def test_compact_keeps_everything_but_texts(tmp_path: Path) -> None:
-    log = read_log(write_sample(tmp_path / "a.jsonl", shuffle=random.Random(1)))
-    small = compact(log.path, tmp_path / "small.jsonl.gz")
-    assert small.header == msgspec.structs.replace(log.header, compact=True)
-    assert small.outcomes == log.outcomes
-    assert small.generations == log.generations
-    assert small.sessions == log.sessions
-    assert all(c.reply is None and c.program is None for c in small.children)
-    assert not verify(small.path).faults
-    again = compact(log.path, tmp_path / "again.jsonl.gz")
-    assert again.path.read_bytes() == small.path.read_bytes()
-    with pytest.raises(LogError, match="exists already"):
-        compact(log.path, small.path)
-
-
 def test_torn_last_line_is_forgiven_and_cut_off(tmp_path: Path) -> None:
     path = write_sample(tmp_path / "a.jsonl")
     whole = path.read_bytes()
@@ -66,15 +47,6 @@ def test_torn_last_line_is_forgiven_and_cut_off(tmp_path: Path) -> None:
     with Writer.claim(path) as writer:
         writer.cut(read_log(path).reader.length)
     assert path.read_bytes() == whole
-
-
-def test_what_stands_twice_is_salvaged_once(tmp_path: Path) -> None:
-    header, *rest = make_log_bytes(generations=1).splitlines(keepends=True)
-    child = next(line for line in rest if b'"kind":"child"' in line)
-    (tmp_path / "a.jsonl").write_bytes(b"".join([header, *rest, child, header]))
-    lost = salvage_log(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    assert [each.partition(" (")[0] for each in lost] == ["child", "a header again"]
-    assert (tmp_path / "b.jsonl").read_bytes() == b"".join([header, *rest])
 
 
 @given(st.data())
@@ -114,25 +86,6 @@ def test_an_unknown_version_asks_to_upgrade(tmp_path: Path, said: bytes) -> None
     number = said.partition(b":")[2].decode().replace('"', "'")
     with pytest.raises(LogError, match=f":1: log schema {number} is unknown .*upgrade"):
         read_log(path)
-
-
-def test_second_writer_is_refused(tmp_path: Path) -> None:
-    path = write_sample(tmp_path / "a.jsonl")
-    with Writer.claim(path), pytest.raises(LogBusyError, match="another process"):
-        Writer.claim(path)
-    Writer.claim(path).close()
-
-
-def test_who_looks_whether_a_log_is_written_keeps_no_writer_from_it(tmp_path: Path) -> None:
-    path = write_sample(tmp_path / "a.jsonl")
-    assert not is_written(path)
-    assert not is_written(tmp_path / "none.jsonl")
-    with Writer.claim(path):
-        assert is_written(path)
-    looked = path.open()
-    fcntl.flock(looked, fcntl.LOCK_SH)  # a look, at the moment in which a writer begins
-    threading.Timer(0.02, looked.close).start()
-    Writer.claim(path).close()
 
 
 def test_verify_finds_a_missing_child_and_a_best_that_the_children_do_not_give(

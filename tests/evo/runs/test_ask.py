@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from evo.logs.records import CriticCall, Planned
 from evo.models.client import Call
 from evo.models.critics import Triple
-from evo.runs.ask import Drafts, OneCall, reply_line, score_of
+from evo.runs.ask import Drafts, OneCall, child_seed, reply_line, score_of
 from evo.runs.configuration import make_header
 from evo.runs.items import Prompt, ScoreItem, complete
 from evo.runs.state import State
@@ -47,3 +50,8 @@ def test_of_the_drafts_of_a_child_the_one_with_the_highest_score_is_taken() -> N
     assert scorer.places == [(2, 4 + 3)] * 3
     unknown = replace(drafts, scored=False)
     assert complete(unknown(prompt, state), perform).draft == 0
+
+
+@given(st.integers(0, 2**40), st.integers(1, 512), st.integers(1, 512), st.integers(0, 511))
+def test_child_seeds_are_below_2_31(seed: int, children: int, generation: int, index: int) -> None:
+    assert 0 <= child_seed(seed, children, generation, index) < 2**31

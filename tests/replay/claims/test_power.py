@@ -8,8 +8,6 @@ import replay
 from replay.claims.decision import VERDICTS, decide, power_band, shrunk
 from replay.claims.decision import power as power_at
 from replay.claims.power import _drawn, _judged, _Pilot, _pooled, _rows, _shares, power
-from replay.simulation.pools import Pools
-from replay.simulation.studies import drawn_effects
 from replay.statistics.groups import compare_groups
 
 
@@ -180,30 +178,6 @@ def test_bands_hold_the_power_at_the_effect_that_was_seen():
     for effect in (0.0, 0.02, 0.1, 0.5, 2.0):
         low, high = power_band(effect, 0.5, 9.0, 40.0)
         assert low <= power_at(effect, 0.5 / 40**0.5, 9.0 * 40) <= high
-
-
-def test_many_studies_at_once_are_judged_as_each_by_itself():
-    pools = Pools(policy_runs(5, n=20), arms=4, seed=3)
-    rng = np.random.default_rng(1)
-    found = [*drawn_effects(pools, "ucb1", "single", 20, studies=70, level=0.95, rng=rng)]
-    assert len(found) == 70
-    rng, alone = np.random.default_rng(2), []
-    for _ in range(70):
-        rows = rng.integers(0, pools.n, 20)
-        own = Pools.of(
-            pools.fitness[rows],
-            pools.lengths[rows],
-            arms=4,
-            rounds=pools.rounds,
-            replicates=2000,
-            seed=1,
-        )
-        alone.append(own.play("ucb1").less(own.play("single")))
-    for name in ("value", "low", "high"):
-        one, other = (np.array([getattr(each, name) for each in made]) for made in (found, alone))
-        error = np.hypot(one.std(), other.std()) / np.sqrt(70)
-        assert abs(one.mean() - other.mean()) < 3 * error
-        assert 0.7 < one.std() / other.std() < 1.45
 
 
 def test_a_bar_shows_how_far_the_studies_are(capsys):

@@ -1,0 +1,62 @@
+"""What work may cost, said before its first call."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evo
+from evo.cli.entry import main
+
+
+def call(*arguments: str) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def test_what_it_may_cost_is_said_before_the_first_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-q", "--log-dir", str(tmp_path)]
+    assert (
+        call("run", "mmd", "-T", "2", "-N", "3", "--seeds", "1:3", "--max-tokens", "900", *place)
+        == 0
+    )
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "2 runs, at most 12 calls, 10,800 completion tokens" in first
+    assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "4 runs, at most 8 calls" in said[0]
+    assert "note: 2 runs of each split: too few to tell splits apart" in said[1]
+    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    assert sum(len(log.calls) for log in logs) == 12 + 8
+    finals = [log.trajectory[-1] for log in logs if log.header.children == 1]
+    assert said[-2].split() == ["2", "1", "2", *(f"{f(finals):.4f}" for f in (np.median, max))]
+    wp = ["run", "wp", "--instances", "3", "-T", "1", "-N", "1", "--budget", "calls=3", *place]
+    assert call(*wp) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "1 run, at most 7 calls" in first
+    assert first.endswith("no further generation begins once 3 calls are spent")
+
+
+def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-T", "2", "-N", "4", "-q", "--log-dir", str(tmp_path)]
+    assert call("run", "mmd", "--seeds", "40:44", "--budget", "calls=16", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("which is enough for 1 of 2 generations of each run")
+    depths = [len(evo.read_log(path).generations) for path in tmp_path.iterdir()]
+    assert depths == [1, 1, 1, 1]
+    wp = ["run", "wp", "--instances", "3", "--seeds", "50:53", "--budget", "calls=6", *place]
+    assert call(*wp) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "enough for 0 of 2 generations of each run" in said[0]
+    assert "1 of 3 runs was not begun: " in said[-1]
+    assert [f"s{seed}.jsonl" in said[-1] for seed in range(50, 53)] == [False, False, True]
+    assert call("run", "mmd", "--seeds", "60:62", "--budget", "calls=16", *place) == 0
+    said = capsys.readouterr().out
+    assert "enough for" not in said
+    assert "not begun" not in said
