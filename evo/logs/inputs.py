@@ -284,6 +284,7 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
     share: bool = False
 
     def __post_init__(self) -> None:
+        self._check_fields()
         if self.call is None and self.client is None:
             return
         if self.call is not None and not callable(self.call):
@@ -296,6 +297,22 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
         self.__dict__.update(function=self.call, client_object=self.client, shares=self.share)
         for name, value in {"call": None, "client": None, "share": False, "way": way}.items():
             msgspec.structs.force_setattr(self, name, value)
+
+    def _check_fields(self) -> None:
+        """Raises if a log could not hold a field; a whole number may be written as a float."""
+        for name in ("name", "id", "version", "base_url", "key_variable"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise MistakenType(f"{name}: expected a text, got {value!r:.60}")
+        for name in ("active_parameters", "context", "max_tokens"):
+            value = getattr(self, name)
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if value is not None:
+                msgspec.structs.force_setattr(self, name, at_least(name, value, 0))
+        for name in ("input_price", "cached_price", "output_price"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= as_float(value) < float("inf"):
+                raise ValueError(f"{name}: expected dollars of 0 or more, got {value!r:.60}")
 
     @property
     def function(self) -> Callable[..., object] | None:
