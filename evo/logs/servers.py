@@ -21,7 +21,7 @@ def hidden(address: str) -> str:
     """Returns an address without its password."""
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="").geturl()
+    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def connect(address: str, purpose: str) -> redis.Redis:
