@@ -127,11 +127,12 @@ class Strips:
         locator = MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10])
         ticks = np.asarray(locator.tick_values(self.low, self.high))
         ticks = ticks[(ticks >= self.low) & (ticks <= self.high)]
-        apart = room * np.diff(ticks[:2]).sum() / (self.high - self.low)
+        step = float(np.diff(ticks[:2]).sum()) or self.high - self.low
+        apart = room * step / (self.high - self.low)
         if len(ticks) > 1 and apart < 1.4 * TALL:  # the outer ones, or one
             widely = (len(ticks) - 1) * apart >= 1.4 * TALL
             ticks = ticks[:: len(ticks) - 1] if widely else ticks[-1:]
-        digits = max(0, 1 - math.floor(math.log10(self.high - self.low)))
+        digits = max(0, 1 - math.floor(math.log10(step)))  # a step of .25 needs two
         return [(tick, f"{round(tick, digits):g}") for tick in ticks.tolist()]
 
 

@@ -69,6 +69,8 @@ def test_rounding_beyond_the_last_weight_draws_the_last_that_has_one(monkeypatch
     stream = KeyedStream()
     monkeypatch.setattr(stream._random, "random", lambda: 1.0)
     assert stream.weighted({"a": 0.1, "b": 0.2, "none": 0.0}) == "b"
+    monkeypatch.setattr(stream._random, "random", lambda: 0.0)
+    assert stream.weighted({"none": 0.0, "a": 0.1, "b": 0.2}) == "a"
 
 
 @pytest.mark.parametrize(("probability", "share"), [(0.0, 0), (1.0, 1), (0.25, 0.25)])

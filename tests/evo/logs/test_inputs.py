@@ -138,6 +138,8 @@ def test_a_model_with_numbers_written_as_floats_comes_back_from_a_log():
     model = evo.Model("m", active_parameters=3e9, context=1e5, input_price=1, max_tokens=512.0)
     assert (model.active_parameters, model.context, model.max_tokens) == (3 * 10**9, 10**5, 512)
     assert read_back(model) == model
+    free = evo.Model("m", input_price=0, cached_price=0.0, output_price=0, context=0)
+    assert read_back(free) == free
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from evo.tasks.folder import TaskError
 
 ROWS = '{"id": "a", "prompt": "p", "input": 1}\n{"id": "b", "prompt": "p", "input": 1}\n'
 HELD = ROWS.replace("}", ', "check": true}')
+SOME = ROWS.replace("}", ', "check": true}', 1)
 PLAIN = TaskRecord(
-    name="t", hash="", files={"p.py": "", "e.py": "", "rows": ROWS, "held": HELD, "h.py": "x = 1"},
+    name="t", hash="",
+    files={"p.py": "", "e.py": "", "rows": ROWS, "held": HELD, "some": SOME, "h.py": "x = 1"},
     program_file="p.py", evaluator_file="e.py", statement="s", entry=("solve",),
 )  # fmt: skip
 TEXT = msgspec.structs.replace(PLAIN, evolves="text", instances_file="rows", entry=())
@@ -29,6 +31,7 @@ SOUND = {
     "rows": (PLAIN, {"instances_file": "rows"}),
     "rows and a harness": (PLAIN, {"instances_file": "rows", "harness_file": "h.py"}),
     "any scores": (PLAIN, {"instances_file": "rows", "scores": "any", "missing": -1.0}),
+    "some rows to try": (PLAIN, {"instances_file": "some"}),
     "stages": (PLAIN, {"stages": (StageRecord(function="score"),)}),
 }
 

@@ -52,6 +52,11 @@ def test_verdicts_that_find_something_come_first_and_reasons_are_counted():
     )
 
 
+def test_two_pairs_share_their_error_and_one_has_its_own():
+    assert "share their error among 2 pairs (Holm)" in compared({}, {}).summary[1]
+    assert "share" not in compared({}).summary[1]
+
+
 def test_where_no_pair_is_decided_the_summary_says_so():
     found = compared({"verdict": "undetermined", "why": CLOSE, "tasks": 1}, tasks=("t0",))
     assert found.summary[0] == "No pair is shown to differ."
