@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from evo.logs.inputs import at_least
+
 CALL_SECONDS = 600.0
 """How long a call may take unless something else is said."""
 
@@ -69,7 +71,6 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
         ConcurrencyPlan(arms=4, children=16)
     """
     for name, value in (("max_concurrent", max_concurrent), ("batch_size", batch_size)):
-        if value < 1:
-            raise ValueError(f"{name}: expected at least 1, got {value!r}")
+        at_least(name, value, 1)
     children = min(batch_size, max_concurrent)
     return ConcurrencyPlan(max_concurrent // children, children)

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import msgspec
 
 from evo.logs.log import Log
+from evo.plugins import MistakenType
 from evo.runs.configuration import LOCAL
 from evo.runs.verbs import run_many
 from evo.studies.allocation.drive import drive
@@ -170,6 +171,8 @@ def compare_engines(
         >>> [run.seed for run in evo.compare_engines(comparison)]  # doctest: +SKIP
         [40, 41]
     """
+    if not isinstance(comparison, Comparison):
+        raise MistakenType(f"expected an evo.Comparison, got {comparison!r}")
     where = dict(pythons or {})
     if strange := where.keys() - set(comparison.engines):
         raise ValueError(

@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import JsonObject
+from evo.plugins import MistakenType
 from replay.claims.contrasts import ALPHA, HalvedEnvelope, NullWorlds, Tested, best_above_best
 from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
@@ -102,6 +103,8 @@ def ledger(
     """
     from replay.importers import load
 
+    if not isinstance(sources, Mapping):
+        raise MistakenType(f"expected logs or frames by name, in a dict, got {sources!r}")
     rows: list[Row] = []
     for source, logs in sources.items():
         frame = logs if isinstance(logs, pd.DataFrame) else load(logs)

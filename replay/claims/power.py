@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evo.logs.inputs import at_least
 from evo.policies import PolicyClass
 from replay.claims.decision import VERDICTS, checked_margin, kurtosis_of, open_to, shrunk
 from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, shares_apart
@@ -126,10 +127,11 @@ def power(
     """
     check_loaded("power", frame, "replay.load")
     check_level(level)
-    sizes = [runs] if isinstance(runs, int | np.integer) else list(runs)
-    if not sizes or min(sizes) < 2 or not 0 < band < 1 or studies < 1:
+    numbers = list(runs) if isinstance(runs, Iterable) else [runs]
+    sizes = [at_least("runs", each, 2) for each in numbers]
+    if not sizes or not 0 < band < 1 or studies < 1:
         raise ValueError(
-            "expected numbers of runs of 2 or more, a band between 0 and 1 and at least one study, "
+            "expected numbers of runs, a band between 0 and 1 and at least one study, "
             f"got runs={runs!r}, band={band!r} and studies={studies!r}"
         )
     frame, margin = distinct_runs(frame), checked_margin(margin)

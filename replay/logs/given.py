@@ -12,6 +12,9 @@ from evo.plugins import MistakenType
 
 Loader = Literal["replay.load", "replay.children", "replay.load_sweep", "evo.read_log"]
 
+ROW = ("run", "generation", "best_fitness")
+"""What every row of `replay.load` says."""
+
 
 def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = False) -> None:
     """Raises MistakenType if a verb is not given what a function returns, such as a path.
@@ -37,12 +40,29 @@ def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = Fa
     elif numbers:
         return
     else:
-        what = "None" if given is None else f"a value of type {type(given).__name__}"
-        raise MistakenType(f"{verb}: expected what {loader} returns, got {what}")
+        raise MistakenType(f"{verb}: expected what {loader} returns, got {_named(given)}")
     raise MistakenType(
         f"{verb}: expected what {loader} returns, got {what}; load it first: "
         f"{verb}({loader}({shown}), ...)"
     )
+
+
+def check_result(verb: str, given: object, kind: str, maker: str) -> None:
+    """Raises MistakenType if a verb is not given what another returns.
+
+    Args:
+        verb: The name of the verb.
+        given: Its first argument.
+        kind: The name of the class of what it takes, which need not be imported for this.
+        maker: The function that returns it.
+
+    Example:
+        >>> check_result("pulls", None, "Allocation", "evo.allocate_live")
+        Traceback (most recent call last):
+        evo.plugins.MistakenType: pulls: expected what evo.allocate_live returns, got None
+    """
+    if all(each.__name__ != kind for each in type(given).__mro__):
+        raise MistakenType(f"{verb}: expected what {maker} returns, got {_named(given)}")
 
 
 def _check_table(verb: str, given: pd.DataFrame, loader: Loader, *, numbers: bool) -> None:
@@ -59,12 +79,23 @@ def _check_table(verb: str, given: pd.DataFrame, loader: Loader, *, numbers: boo
         what = "replay.children, a row per child"
     elif not numbers and "configuration" in columns and "generation" not in columns:
         what = "replay.load_sweep, a row per run"
+    elif not numbers and (missing := [name for name in ROW if name not in columns]):
+        raise MistakenType(
+            f"{verb}: expected what {loader} returns, got a table without {', '.join(missing)}"
+        )
     else:
         return
     raise MistakenType(
         f"{verb}: expected what {loader} returns, a row per run and generation, got the table of "
         f"{what}; load the same logs with {loader}"
     )
+
+
+def _named(given: object) -> str:
+    """What was given, in words."""
+    if isinstance(given, pd.DataFrame):
+        return "a DataFrame"
+    return "None" if given is None else f"a value of type {type(given).__name__}"
 
 
 def _is_list_of_logs(given: object) -> bool:

@@ -5,6 +5,7 @@ cell of a notebook shows itself and answers to the mouse.
 """
 
 from replay.plots.comparison import comparison
+from replay.plots.constructions import construction
 from replay.plots.descent import tree
 from replay.plots.grid import (
     envelope_curves,
@@ -25,7 +26,7 @@ from replay.plots.policies import (
     verdicts,
 )
 from replay.plots.registry import best_so_far
-from replay.plots.runs import construction, pulls, trajectories, worth
+from replay.plots.runs import pulls, trajectories, worth
 from replay.plots.shapes import estimates, lines
 from replay.plots.sweeps import (
     cost_and_fitness,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replay.logs.given import check_result
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import Line, Points
@@ -39,6 +40,7 @@ def comparison(found: TaskComparison) -> Chart:
         >>> [panel.title for panel in chart.panels]
         ['Interquartile means', 'Differences', 'Profiles of the runs']
     """
+    check_result("comparison", found, "TaskComparison", "replay.compare(frame, by=...)")
     pairs = found.verdicts["a"].astype(str) + found.verdicts["b"].astype(str)
     panels = [_summary(found), _differences(found), _profiles(found)]
     return Chart(panels=panels, columns=1 if max(map(len, pairs)) > LONG else 2)

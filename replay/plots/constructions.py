@@ -1,4 +1,4 @@
-"""What programs returned, as shapes in the plane: the numbers that every drawing of them shares."""
+"""What programs returned, as shapes in the plane, and their chart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from replay.plots.style import FloatArray
+from replay.plots.chart import Chart
+from replay.plots.marks import Area, Discs, Mark, Points, Segments
+from replay.plots.panel import Axis, Panel
+from replay.plots.style import PALETTE, FloatArray
 
 MOST_DRAWN = 250
 """Points of a construction; a picture of triangles compares all triples."""
@@ -60,7 +63,7 @@ def construct(picture: str, value: object) -> PlottedConstruction:
     Raises:
         ValueError: There is no such picture, or the value does not fit it.
     """
-    if picture not in PICTURES:
+    if not isinstance(picture, str) or picture not in PICTURES:
         raise ValueError(f"expected a picture among {', '.join(PICTURES)}, got {picture!r}")
     try:
         return PICTURES[picture](value)
@@ -132,3 +135,47 @@ PICTURES: Mapping[str, Callable[[Any], PlottedConstruction]] = {
     "triangle": _triangle,
 }
 """The kinds of pictures of tasks."""
+
+
+def construction(picture: str, value: object) -> Chart:
+    """Draws the value that a program returned.
+
+    Args:
+        picture: The kind of picture of the task: "circles", "points" or "triangle".
+        value: The value as plain data or arrays: (centers, radii, ...), or points of shape (n, 2).
+
+    Raises:
+        ValueError: There is no such picture, or the value does not fit it.
+
+    Example:
+        >>> points = [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8]]
+        >>> ax = replay.plots.construction("points", points)
+    """
+    made = construct(picture, value)
+    panel = Panel(
+        title=made.title, about=made.about, x=Axis(), y=Axis(), marks=shapes_of(made), height=380,
+        equal=True, bare=True,
+    )  # fmt: skip
+    return Chart(panels=[panel])
+
+
+def shapes_of(made: PlottedConstruction) -> list[Mark]:
+    """The shapes of a construction as marks."""
+    marks: list[Mark] = []
+    for ends, color, dash in ((made.far, "faint", "5 3"), (made.near, PALETTE[1], "")):
+        if len(ends):
+            (x0, y0), (x1, y1) = ends[:, 0].T, ends[:, 1].T
+            marks.append(Segments(x0=x0, y0=y0, x1=x1, y1=y1, color=color, dash=dash))
+    if len(made.outline):
+        marks.append(Area(x=made.outline[:, 0], y=made.outline[:, 1]))
+    if len(made.discs):
+        x, y, r = made.discs.T
+        marks.append(Discs(x=x, y=y, r=r, color=PALETTE[0]))
+    if len(made.area):
+        marks.append(Area(x=made.area[:, 0], y=made.area[:, 1], color=PALETTE[1], opacity=0.33))
+    if len(made.points):
+        marks.append(Points(x=made.points[:, 0], y=made.points[:, 1], color=PALETTE[0], size=4.8))
+    if len(made.crosses):
+        x, y = made.crosses.T
+        marks.append(Points(x=x, y=y, color=PALETTE[1], size=3.4, shape="cross"))
+    return marks

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from replay.logs.given import check_result
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import End, Line, Mark, Points, Rule, Spans
@@ -53,6 +54,7 @@ def heatmap(
     Example:
         >>> ax = replay.plots.heatmap(grid)
     """
+    check_result("heatmap", grid, "DepthBreadth", "replay.depth_breadth")
     table, task, model = _one(grid.cells, task, model)
     N, T = (sorted(set(table[name].tolist())) for name in ("children", "generations"))
     y, x = (
@@ -149,6 +151,7 @@ def slices(
     Example:
         >>> ax = replay.plots.slices(grid, budgets=[4])
     """
+    check_result("slices", grid, "DepthBreadth", "replay.depth_breadth")
     table, task, model = _one(grid.cells, task, model)
     known = sorted(table.loc[table["p_best"].notna(), "calls"].unique().tolist())
     chosen = sorted(budgets) if budgets is not None else known[::-2][:4][::-1]
@@ -183,6 +186,7 @@ def value_of_knowing(
         >>> replay.plots.value_of_knowing(grid).get_xlabel()
         'budget C (calls)'
     """
+    check_result("value_of_knowing", grid, "DepthBreadth", "replay.depth_breadth")
     table, task, model = _one(grid.knowing, task, model)
     return lines(
         table.rename(columns={"gain": "value"}),
@@ -209,6 +213,7 @@ def regime_probabilities(
         >>> replay.plots.regime_probabilities(fit).get_xlabel()
         'budget C (calls)'
     """
+    check_result("regime_probabilities", fit, "BilinearFit", "replay.fit_bilinear")
     import pandas as pd
 
     return lines(
@@ -231,6 +236,7 @@ def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
         >>> replay.plots.envelope_curves(replay.envelope(frame)).get_xlabel()
         'LLM calls of a cell'
     """
+    check_result("envelope_curves", envelope, "Envelope", "replay.envelope")
     table, task, _ = _one(envelope.points, task, None, models=True)
     marks: list[Mark] = []
     ends: list[Mark] = []
@@ -280,6 +286,7 @@ def odds(kernel: Kernel, *, draws: int = 20) -> Chart:
         >>> replay.plots.odds(kernel).get_xlabel()
         'fitness of the parent'
     """
+    check_result("odds", kernel, "Kernel", "replay.fit_kernel")
     import pandas as pd
 
     seen = kernel.seen & np.isfinite(kernel.fitness)
@@ -301,6 +308,7 @@ def planner_card(plan: BudgetPlan) -> Chart:
     Args:
         plan: The plan, from `replay.plan`.
     """
+    check_result("planner_card", plan, "BudgetPlan", "replay.plan")
     heading = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
     heading += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
     if not plan.inside:

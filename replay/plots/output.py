@@ -7,15 +7,18 @@ import contextlib
 import functools
 import html
 import io
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from evo.plugins import MistakenType
 from replay.plots.style import THEMES, arrange, figure_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
@@ -44,7 +47,6 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
         '.pdf'
     """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     suffix = Path(path).suffix.lower()
     dates: dict[str, dict[str, object]] = {
@@ -56,10 +58,25 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
         raise ValueError(
             f"expected a file name that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
-    figure = figure if isinstance(figure, Figure) else figure_of(figure)
+    figure = _figure("save", figure)
     with mpl.rc_context({"svg.hashsalt": "replay", "pdf.fonttype": 42}):
         figure.savefig(path, dpi=dpi, metadata=dates[suffix])
     return Path(path)
+
+
+def _figure(verb: str, given: object) -> Figure:
+    """The figure that is meant; raises MistakenType for anything else, such as a path."""
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    if isinstance(given, Figure):
+        return given
+    first = given if isinstance(given, Axes) else next(iter(np.asarray(given).flat), None)
+    if not isinstance(first, Axes):
+        raise MistakenType(
+            f"{verb}: expected a figure of matplotlib or its axes, got {reprlib.repr(given)}"
+        )
+    return figure_of(first)
 
 
 _FOLLOW = (
@@ -120,12 +137,9 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> ShownFigu
         >>> shown.png[1:4]
         b'PNG'
     """
-    from matplotlib.axes import Axes
     from matplotlib.colors import to_rgb
-    from matplotlib.figure import Figure
 
-    if not isinstance(figure, Figure):
-        figure = figure_of(figure if isinstance(figure, Axes) else figure[0])
+    figure = _figure("show", figure)
     light, dark = io.BytesIO(), io.BytesIO()
     with _laid_out(figure, dpi):
         figure.savefig(light, format="png", dpi=dpi)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay.claims.questions import REPLIES, question
+from replay.logs.given import check_result
 from replay.markup import middle_cut
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -210,6 +211,7 @@ def race(selection: Selection, *, rounds: int | None = None, named: int = 12) ->
         >>> replay.plots.race(chosen).get_xlabel()
         'mean reward (within [0, 1])'
     """
+    check_result("race", selection, "Selection", "evo.select_best or replay.select")
     if rounds is None and not selection.rounds:
         text = f"No sample was taken: {outcome(selection, IN_TITLE)}."
         return Chart(message=text)

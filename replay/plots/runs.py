@@ -11,12 +11,11 @@ import numpy as np
 
 from replay.logs.columns import FAMILY, NESTED, groups_in_order, varies
 from replay.logs.frames import counted_once, is_stand_in
-from replay.logs.given import check_loaded
+from replay.logs.given import check_loaded, check_result
 from replay.logs.versions import told_apart
 from replay.plots import style
 from replay.plots.chart import Chart
-from replay.plots.constructions import PlottedConstruction, construct
-from replay.plots.marks import Area, Discs, End, Line, Mark, Points, Rule, Segments
+from replay.plots.marks import End, Line, Mark, Points, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.strips import Elsewhere, Strips, strips_for
 from replay.plots.style import PALETTE, FloatArray, look, ranged
@@ -270,6 +269,7 @@ def pulls(allocation: Allocation, *, of: str = "") -> Chart:
         >>> replay.plots.pulls(made).get_xlabel()
         'round'
     """
+    check_result("pulls", allocation, "Allocation", "evo.allocate_live")
     return pulled(allocation.pulls[allocation.pulls >= 0], len(allocation.arms), of=of)
 
 
@@ -409,47 +409,3 @@ def _about(groups: Sequence[_Group], *, split: bool) -> str:
     each = " each" if len(counts) > 1 else ""
     same = f"n = {counts[0]}{each}" if len(set(counts)) == 1 else "n beside each line"
     return f"{about}; {same}"
-
-
-def construction(picture: str, value: object) -> Chart:
-    """Draws the value that a program returned.
-
-    Args:
-        picture: The kind of picture of the task: "circles", "points" or "triangle".
-        value: The value as plain data or arrays: (centers, radii, ...), or points of shape (n, 2).
-
-    Raises:
-        ValueError: There is no such picture, or the value does not fit it.
-
-    Example:
-        >>> points = [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8]]
-        >>> ax = replay.plots.construction("points", points)
-    """
-    made = construct(picture, value)
-    panel = Panel(
-        title=made.title, about=made.about, x=Axis(), y=Axis(), marks=shapes_of(made), height=380,
-        equal=True, bare=True,
-    )  # fmt: skip
-    return Chart(panels=[panel])
-
-
-def shapes_of(made: PlottedConstruction) -> list[Mark]:
-    """The shapes of a construction as marks."""
-    marks: list[Mark] = []
-    for ends, color, dash in ((made.far, "faint", "5 3"), (made.near, PALETTE[1], "")):
-        if len(ends):
-            (x0, y0), (x1, y1) = ends[:, 0].T, ends[:, 1].T
-            marks.append(Segments(x0=x0, y0=y0, x1=x1, y1=y1, color=color, dash=dash))
-    if len(made.outline):
-        marks.append(Area(x=made.outline[:, 0], y=made.outline[:, 1]))
-    if len(made.discs):
-        x, y, r = made.discs.T
-        marks.append(Discs(x=x, y=y, r=r, color=PALETTE[0]))
-    if len(made.area):
-        marks.append(Area(x=made.area[:, 0], y=made.area[:, 1], color=PALETTE[1], opacity=0.33))
-    if len(made.points):
-        marks.append(Points(x=made.points[:, 0], y=made.points[:, 1], color=PALETTE[0], size=4.8))
-    if len(made.crosses):
-        x, y = made.crosses.T
-        marks.append(Points(x=x, y=y, color=PALETTE[1], size=3.4, shape="cross"))
-    return marks

@@ -128,6 +128,7 @@ def lines(
         >>> replay.plots.lines(table, **words).get_xlabel()
         'generation'
     """
+    style.require(table)
     if by is None:
         wide = table.rename_axis(index=at, columns=None).reset_index()
         by, table = "line", wide.melt(at, var_name="line").assign(low=math.nan, high=math.nan)

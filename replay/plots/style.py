@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evo.logs.types import JsonObject
+from evo.plugins import MistakenType
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
 from replay.plots.medium import captions, looks, palette
 from replay.statistics.numbers import number
@@ -396,7 +398,10 @@ def with_room(low: float, high: float) -> tuple[float, float]:
 
 
 def require(table: pd.DataFrame, *columns: str) -> None:
-    """Refuse a table that lacks a column."""
+    """Refuse a table that lacks a column, and what is no table."""
+    if not hasattr(table, "columns"):
+        what = f" with columns {', '.join(columns)}" if columns else ""
+        raise MistakenType(f"expected a DataFrame{what}, got {reprlib.repr(table)}")
     if missing := [name for name in columns if name not in table]:
         raise ValueError(f"expected columns {', '.join(columns)}; {', '.join(missing)} missing")
 

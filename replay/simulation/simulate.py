@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evo.logs.inputs import at_least
 from evo.plugins import MistakenType
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
 from evo.policies import (
@@ -173,11 +174,7 @@ def simulate(
             "replay.cost_matrices makes costs of a frame"
         )
     logged = checked(fitness, lengths, costs or {})
-    if rounds < 1 or replicates < 1:
-        raise ValueError(
-            f"expected at least one round and one replicate, got rounds={rounds!r} and "
-            f"replicates={replicates!r}"
-        )
+    rounds, replicates = at_least("rounds", rounds, 1), at_least("replicates", replicates, 1)
     if cap is not None and cap < 0:
         raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
     each = np.asarray(missing)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evo.gate.engines import gepa, openevolve, shinka
 from evo.gate.engines.job import Engine
-from evo.plugins import Registry, meant, plugged_in
+from evo.plugins import MistakenType, Registry, meant, plugged_in
 
 ENGINES: Registry[Engine] = Registry(
     "engine", {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE, gepa.ENGINE)}
@@ -48,6 +48,8 @@ def register_engine(engine: Engine) -> None:
         >>> evo.ENGINES.pop("mine").name
         'mine'
     """
+    if not isinstance(engine, Engine):
+        raise MistakenType(f"expected an evo.Engine, got {engine!r}")
     taken = {*ENGINES.built_in, "evo"}
     if not engine.name or engine.name in taken:
         raise ValueError(

@@ -190,8 +190,8 @@ def test_a_bar_shows_how_far_the_studies_are(capsys):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"runs": 1}, "2 or more"),
-        ({"runs": []}, "2 or more"),
+        ({"runs": 1}, "runs: expected at least 2, got 1"),
+        ({"runs": []}, "expected numbers of runs"),
         ({"runs": 8, "band": 1.5}, "band between 0 and 1"),
         ({"runs": 8, "margin": -1}, "margin of 0 or more"),
     ],

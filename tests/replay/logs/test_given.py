@@ -3,10 +3,13 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import evo
 import replay
+from evo.plugins import MistakenType
 
 NEEDED = {"frame": "replay.load", "children": "replay.children", "log": "evo.read_log"}
 PATHS_TOO = {"explore", "film"}  # these load themselves
@@ -93,3 +96,76 @@ def test_the_advice_can_be_followed(tmp_path):
     with pytest.raises(TypeError, match=r"lineage\(evo.read_log\("):
         replay.lineage(log.path)
     assert len(replay.lineage(evo.read_log(log.path)))
+
+
+RESULTS = {
+    "comparison": "replay.compare",
+    "heatmap": "replay.depth_breadth",
+    "slices": "replay.depth_breadth",
+    "value_of_knowing": "replay.depth_breadth",
+    "regime_probabilities": "replay.fit_bilinear",
+    "envelope_curves": "replay.envelope",
+    "odds": "replay.fit_kernel",
+    "planner_card": "replay.plan",
+    "race": "replay.select",
+    "pulls": "evo.allocate_live",
+}
+TABLES = ("gains", "policy_curves", "pool_vs_allocation", "pulls_per_arm", "threshold_times")
+
+
+@pytest.mark.parametrize("name", sorted(replay.plots.charts.__all__))
+def test_a_chart_of_something_else_says_what_it_is_drawn_of(name):
+    chart = getattr(replay.plots.charts, name)
+    needs = [
+        each for each in list(inspect.signature(chart).parameters.values())[1:]
+        if each.default is each.empty
+    ]  # fmt: skip
+    named = {each.name: "x" for each in needs}
+    frame = pd.DataFrame({"a": [1]})
+    for wrong in (frame, 5, None, "x", [1], np.ones((3, 3))):
+        if name == "construction":
+            with pytest.raises(ValueError, match="expected a picture among circles"):
+                chart(wrong, value=1)
+            continue
+        if name == "lines" and wrong is frame:  # any table is one of lines
+            continue
+        with pytest.raises((MistakenType, ValueError)) as said:
+            chart(wrong, **named)
+        assert "expected" in str(said.value)
+        if name in RESULTS:
+            assert f"{name}: expected what " in str(said.value)
+            assert RESULTS[name] in str(said.value)
+        if name in (*TABLES, "verdicts", "lines", "estimates"):
+            assert str(said.value).startswith(("expected a DataFrame", "expected columns"))
+
+
+def test_a_table_of_ones_own_lacks_what_it_lacks():
+    mine = pd.DataFrame({"run": ["a"], "best_fitness": [0.5]})
+    for verb in (replay.fitness_matrix, replay.diagnose, replay.explore):
+        with pytest.raises(MistakenType, match=r"replay.load returns, got .* without generation$"):
+            verb(mine)
+    with pytest.raises(MistakenType, match=r"compete: expected .* without generation$"):
+        replay.compete(mine, ["ucb1"])
+
+
+def test_what_is_no_replay_or_no_figure_is_named():
+    with pytest.raises(MistakenType, match=r"^pool effect: expected replays of .*, got 5$"):
+        replay.pool_effect(5, 5)
+    for show in (replay.show, lambda wrong: replay.plots.save(wrong, "a.png")):
+        for wrong in (5, None, "x", [1], [], pd.DataFrame({"a": [1]})):
+            with pytest.raises(MistakenType, match=r"expected a figure of matplotlib or its axes"):
+                show(wrong)
+    with pytest.raises(MistakenType, match=r"^expected logs or frames by name, in a dict, got 5"):
+        replay.ledger(5)
+
+
+@pytest.mark.parametrize("wrong", [None, "8", [8], 2.5])
+def test_what_is_no_count_is_named(wrong):
+    with pytest.raises(MistakenType, match=r"^rounds: expected a whole number, got"):
+        replay.simulate([[0.0, 0.5]], "ucb1", rounds=wrong)
+    with pytest.raises(MistakenType, match=r"^batch_size: expected a whole number, got"):
+        evo.plan_concurrency(4, wrong)
+    frame = pd.DataFrame({"run": ["a"], "generation": [1], "best_fitness": [0.5]})
+    if wrong != [8]:
+        with pytest.raises(MistakenType, match=r"^runs: expected a whole number, got"):
+            replay.power(frame, "ucb1", "single", runs=wrong)

@@ -20,7 +20,10 @@ from replay.plots.style import THEMES
 
 
 def test_pulls_and_references_lie_where_they_were_made():
-    made = SimpleNamespace(pulls=np.array([0, 2, 1, -1]), arms=[None] * 3)
+    class Allocation(SimpleNamespace):
+        """What is drawn of one."""
+
+    made = Allocation(pulls=np.array([0, 2, 1, -1]), arms=[None] * 3)
     points = plots.pulls(made).collections[0].get_offsets()
     assert points.tolist() == [[1, 1], [2, 3], [3, 2]]
     ax = plots.trajectories(made_runs(3), references={"nearest_neighbour": 0.5})

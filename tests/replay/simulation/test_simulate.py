@@ -295,7 +295,7 @@ class TestBudget:
         ({"fitness": [0.5, 0.6]}, r"shape \(runs, generations \+ 1\), got shape \(2,\)"),
         ({"fitness": [[0.5, NAN, 0.6]]}, "row 0 of fitness has NaN between two numbers"),
         ({"policy": "ucb2"}, "'ucb1'.*got 'ucb2'.*in hindsight: .*'oracle_arm'"),
-        ({"rounds": 0}, "rounds=0"),
+        ({"rounds": 0}, "rounds: expected at least 1, got 0"),
         ({"cap": -1}, "cap of 0 or more generations, got -1"),
         ({"missing": "open"}, r"'close' or 'stop', or .* each of the 2 runs, got 'open'"),
         ({"missing": ["stop"] * 3}, r"each of the 2 runs, got \['stop', 'stop', 'stop'\]"),
