@@ -53,6 +53,22 @@ def test_strips_get_lower_before_a_panel_gets_taller_than_a_screen(count, height
     assert strips_for(count, [[0.0, 1.0]]).height == pytest.approx(height)
 
 
+@pytest.mark.parametrize(
+    ("count", "margin"), [(2, 0.08), (4, 0.65 * 13 / 85), (14, 0.65 * 13 / 46)]
+)
+def test_a_tick_at_an_end_keeps_clear_of_the_next_strips(count, margin):
+    assert strips_for(count, [[0.0, 1.0]]).margin == pytest.approx(margin)
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 13, 20])
+@pytest.mark.parametrize("high", [0.5, 1.0, 3.0, 7.0])
+def test_no_text_of_a_tick_lies_over_the_next(count, high):
+    strips = strips_for(count, [[0.0, high]])
+    places = strips.place(0, [place for place, _ in strips.ticks()])
+    pixels = np.diff(places) * strips.height / count
+    assert (pixels >= 1.4 * 13 - 1e-6).all()
+
+
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.integers(2, 20))
 def test_ticks_lie_inside_in_order_and_their_texts_say_where(low, width, count):
     ticks = Strips(count, low, low + width, 0.1).ticks()

@@ -27,7 +27,7 @@ def test_runs_without_a_complete_generation_are_left_out_unless_all_are():
 def test_forks_and_rescored_logs_of_one_run_have_one_value_their_mean():
     runs = runs_of(
         ("a", "h1", "", False), ("a-fork", "h1", "a", False), ("b", "h2", "", False),
-        ("b-again", "h2", "b", True), ("c", "h3", "", False),
+        ("b-again", "h2", "", True), ("c", "h3", "", False),
     )  # fmt: skip
     values = pd.Series([1.0, 2.0, 4.0, 8.0, 16.0], index=runs["run"])
     assert by_root(runs, values).tolist() == [1.5, 6.0, 16.0]
