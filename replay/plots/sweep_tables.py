@@ -34,6 +34,9 @@ MOST_NAMED = 8
 MOST_TICKS = 8
 """Values of a field that are written on its axis of parallel coordinates."""
 
+MOST_WHOLE = 1e15
+"""Below which a whole number is written with all its digits, such as a limit of tokens."""
+
 WIDE = 20
 """Ratio of the largest to the least cost beyond which the axis of cost is logarithmic."""
 
@@ -306,7 +309,10 @@ def round_values(low: float, high: float, most: int = 5) -> list[float]:
 
 def short(value: object) -> str:
     """A value of a field."""
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    whole = value.is_integer() and abs(value) < MOST_WHOLE
+    return str(int(value)) if whole else f"{value:g}"
 
 
 def seed_intervals(seeds: int) -> str:
