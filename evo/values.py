@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import hashlib
 import inspect
+import math
 import textwrap
 import threading
 import warnings
@@ -222,7 +223,9 @@ def as_logged(fields: Mapping[str, object]) -> JsonObject:
     """
     for name, field in fields.items():
         if _is_beyond(field):
-            raise ValueError(f"{name}: a log holds whole numbers of 64 bits, got {field!r:.60}")
+            raise ValueError(
+                f"{name}: a log holds finite numbers, whole ones of 64 bits, got {field!r:.60}"
+            )
     try:
         found: JsonObject = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_plain))
     except TypeError as error:
@@ -238,11 +241,13 @@ def _plain(value: object) -> object:
 
 
 def _is_beyond(field: object) -> bool:
-    """Whether a field holds a whole number that is read as another, or not at all."""
+    """Whether a field holds a number that is read as another, as None, or not at all."""
     if isinstance(field, Mapping):
         return any(_is_beyond(each) for pair in field.items() for each in pair)
     if isinstance(field, list | tuple | set | frozenset):
         return any(map(_is_beyond, field))
+    if isinstance(field, float):
+        return not math.isfinite(field)
     return isinstance(field, int) and not -MOST_INT - 1 <= field <= MOST_INT
 
 
