@@ -12,7 +12,7 @@ import pickle
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from evo.logs.journal import read_bytes
 from replay.importers.foreign import LogFormatError
@@ -26,9 +26,14 @@ _ERRORS = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportErro
 class Stub:
     """Stands for an object of the other tool: its attributes as plain data."""
 
-    def __init__(self, *arguments: object) -> None:
-        self.arguments = arguments
-        self.attributes: dict[str, object] = {}
+    arguments: tuple[object, ...]
+    attributes: dict[str, object]
+
+    def __new__(cls, *arguments: object) -> Self:
+        """Makes one, also where a pickle makes objects without calling their class."""
+        made = super().__new__(cls)
+        made.arguments, made.attributes = arguments, {}
+        return made
 
     def __setstate__(self, state: object) -> None:
         """Keeps a state that is a dict of attributes; any other is dropped."""
