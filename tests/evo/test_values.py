@@ -156,6 +156,13 @@ def test_another_value_than_the_logged_one_is_refused_and_other_code_is_warned_o
 def test_of_shipped_values_the_version_stands_for_the_code() -> None:
     record = ValueRecord(name="shipped", version=2, source="of an older log")
     assert kind().identity(record).source == ""
+    for version, same in ((1, False), (2, True), (3, False)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fields = fields_of(Shipped())
+            kind().attach(ValueRecord(name="shipped", version=version, fields=fields), Shipped())
+        assert (caught == []) is same
+    assert kind().find(Shipped(9)) == Shipped(9)  # of its own class, and no poser
     own = ValueRecord(name="own", source="abc")
     assert kind().identity(own) is own
     logged = ValueRecord(name="shipped", version=1)
