@@ -18,10 +18,10 @@ AGAIN = {"allocation": "allocate", "selection": "select"}
 
 
 def pause(paths: Paths = None, *, control: str | None = None) -> int:
-    """Pauses studies, on whatever machine: calls in flight finish.
+    """Pauses studies, or the sessions that write logs, on whatever machine: calls in flight finish.
 
     Args:
-        paths: Folders of sweeps, allocations or selections; with --control also logs and other
+        paths: Folders of sweeps, allocations or selections, or logs; with --control also other
             folders, or none for all sessions.
         control: The Redis server that the sessions listen to, such as redis://host: they wait
             until `evo go-on` (default: a file asks, and the session ends).
@@ -61,12 +61,12 @@ def _ask(paths: Sequence[Path] | None, wish: Wish, control: str | None) -> int:
         raise ValueError(f"expected what is to {wish}: PATH, or --control redis://host for all")
     for path in paths:
         again = f"`evo resume {quote(str(path))}`"
-        if wish == "pause" or path.is_dir():
+        if path.is_dir():
             kind = request(path, wish)
             if kind in AGAIN:
                 again = f"the same `evo {AGAIN[kind]}` with --log-dir {quote(str(path))}"
         else:
-            stop_log(path)
+            stop_log(path, wish)
         print(f"{path}: asked to {wish}; {again} goes on")
     return 0
 

@@ -36,8 +36,8 @@ def stop(
     Args:
         path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep. With
             `control` also any folder, for all in it (default: all sessions that listen there).
-        wish: `pause`: calls under way may finish, however long they take; sweeps heed it, and
-            with `control` everything. `go on`, with `control`: what was paused goes on.
+        wish: `pause`: calls under way may finish, however long they take, and then the session
+            ends, or with `control` waits. `go on`, with `control`: what was paused goes on.
         control: Address of a Redis server, such as redis://host:6379/0 (default: a file).
 
     Raises:
@@ -108,3 +108,10 @@ class StopRequests(AbstractContextManager["StopRequests", None]):
             if any(file.exists() for file in list(self._files)):
                 self._act()
                 return
+
+
+def wishes_of(
+    stop: Callable[[], object], pause: Callable[[], object]
+) -> tuple[StopRequests, StopRequests]:
+    """Returns what calls these functions once a stop, or a pause, is asked for."""
+    return StopRequests(stop), StopRequests(pause, "pause")

@@ -23,7 +23,7 @@ from evo.logs.records import (
     RunEnd,
     Session,
 )
-from evo.logs.stopping import StopRequests
+from evo.logs.stopping import StopRequests, wishes_of
 from evo.logs.timeouts import timeouts_of
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
@@ -117,7 +117,7 @@ def run_jobs(
     )
     with contextlib.ExitStack() as stack:
         stack.callback(progress.close)
-        requests = stack.enter_context(StopRequests(control.stop))
+        requests = [*map(stack.enter_context, wishes_of(control.stop, control.pause))]
         alone = len(jobs) == 1 and not resources.isolated
         runs = [
             _Run(job, resources, progress, requests, alone, on_generation, ledger) for job in jobs
@@ -261,7 +261,7 @@ class _Run:
     job: RunJob
     resources: Resources
     progress: Progress
-    requests: StopRequests
+    requests: Sequence[StopRequests]
     alone: bool  # whether its log is expected, and so begun even after a request to stop
     on_generation: Callable[[RunJob, Arm], None]
     ledger: Ledger | None  # None: there is no budget
@@ -304,7 +304,8 @@ class _Run:
             session = msgspec.structs.replace(session, model=job.header.model)
         self.end = "busy"  # where another process writes the log
         writer, log = open_log(job.path, job.header, session, job.inherited)
-        self.requests.watch(job.path)
+        for each in self.requests:
+            each.watch(job.path)
         self.resources.control.claim(job.path)
         self.end = "interrupted"
         with contextlib.closing(writer):

@@ -44,15 +44,18 @@ Split = tuple[str, str, int, int]
 
 
 def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per run of `replay.load`'s rows: what it is, how far it came, what it cost."""
+    """One row per run of `replay.load`'s rows: what it is, how far it came, what it cost.
+
+    The best fitness comes first: what lies to its right is out of sight in a narrow page.
+    """
     by = frame.groupby("run", sort=False)
     table = by.agg(
-        task=("task", "first"), model=("model", "first"), N=("children", "first"),
-        T=("generation", "max"), best_fitness=("best_fitness", "max"), calls=("n_calls", "sum"),
+        best_fitness=("best_fitness", "max"), task=("task", "first"), model=("model", "first"),
+        N=("children", "first"), T=("generation", "max"), calls=("n_calls", "sum"),
         seed=("seed", "first"),
     )  # fmt: skip
     if "search" in frame:
-        table.insert(2, "search", by["search"].first())
+        table.insert(3, "search", by["search"].first())
     if "n_ok" in frame:
         made = frame[frame["generation"] > 0].groupby("run", sort=False)[["n_ok", "children"]]
         sums = made.sum().reindex(table.index, fill_value=0)

@@ -164,19 +164,29 @@ class Explorer:
         write_page(path, self._spec.name, self._spec.theme, self._still())
 
     def _save_buttons(self) -> list[Widget]:
-        return [
+        self._saves = [
             button(
                 f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
                 functools.partial(self._save_clicked, suffix),
             )
             for suffix, what in SAVED.items()
         ]  # fmt: skip
+        return self._saves
+
+    def _offer(self, there: bool) -> None:
+        """Offer files of the view, or none where there is nothing to see for these settings."""
+        for each in self._saves:
+            each.layout.display = None if there else "none"
 
     def _save_clicked(self, suffix: str) -> None:
         chosen = [short(each) for each in self.settings.values() if each != []]
         stem = "-".join([self._spec.name, *chosen])
-        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
-        self._show_message(f"saved {path}")
+        try:
+            path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
+        except (OSError, ValueError) as error:  # such as a folder that cannot be written
+            self._show_message(f"not saved: {error}")
+        else:
+            self._show_message(f"saved {path}")
 
     def _show_message(self, text: str) -> None:
         """Show a message, such as the result of a button."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evo.logs.types import JsonObject
 from replay.explorers.explorer import Explorer
-from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, SettingView
+from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Sentence, Settings, SettingView
 from replay.explorers.paper import png_of
 from replay.explorers.stored import live_help, stored
 from replay.explorers.widgets import (
@@ -293,7 +293,9 @@ class KernelExplorer(Explorer):
             self._view = self._spec.view(self._settings, coarse)
         except ValueError as error:
             self._words.value = spoken(str(error), role="alert")
+            self._offer(False)
             return
+        self._offer(not isinstance(self._view, Sentence))
         self._draw(coarse=coarse)
 
     def _draw(self, *, coarse: bool) -> None:

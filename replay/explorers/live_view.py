@@ -1,4 +1,4 @@
-"""The live view: a run in progress, followed by its log, and a button that stops it resumably."""
+"""The live view: a run in progress, followed by its log, and buttons that end it resumably."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from replay.logs.decode import Source
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
+    from evo.logs.shared_requests import Wish
     from evo.runs.handle import Handle
     from replay.logs.lineage import Place
 
@@ -99,9 +100,15 @@ class LiveView(RunExplorer):
     """The explorer of a run in progress; `follow` makes it."""
 
     def __init__(
-        self, paths: Sequence[Path], stop: Callable[[Path], None], *, every: float, theme: Theme
+        self,
+        paths: Sequence[Path],
+        ask: Callable[[Path, Wish], None],
+        *,
+        every: float,
+        theme: Theme,
     ) -> None:
-        self._ask_to_stop = stop
+        self._ask = ask
+        self._asked: Wish | None = None
         self._every = every
         self._logs: dict[str, RunData] = {}
         self._closed = threading.Event()
@@ -119,23 +126,36 @@ class LiveView(RunExplorer):
         import ipywidgets
 
         self._bar = ipywidgets.HTML()
-        self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
+        self.pause_button = button(
+            "Pause", "No further call begins, and those under way finish", self.pause
+        )
+        self.stop_button = button("Stop", "As pause, but calls have five seconds", self.stop)
         bar = self.widget.children[1]
         play, film = film_parts(lambda: self._view)
-        bar.children = (*bar.children, row([self.stop_button, play]))
+        bar.children = (*bar.children, row([self.pause_button, self.stop_button, play]))
         help_line, *rest = self.widget.children
         self.widget.children = (help_line, self._bar, *rest, film)
         self._show_state()
         self._thread = start_thread(self._follow)
 
+    def pause(self) -> None:
+        """Ask the session that writes the log to end once the calls under way have finished."""
+        self._wish("pause", "calls under way finish")
+
     def stop(self) -> None:
         """Ask the session that writes the log to stop; what is done stays, and it can go on."""
+        self._wish("stop", "children under way get a moment to finish")
+
+    def _wish(self, wish: Wish, then: str) -> None:
+        """Ask for an end of the run, and say so until it has come."""
         with self._lock:
             try:
-                self._ask_to_stop(Path(self._settings["log"]))
-                self._show_message("asked to stop: children under way get a moment to finish")
+                self._ask(Path(self._settings["log"]), wish)
             except LogError as error:
                 self._show_message(str(error))
+            else:
+                self._asked = wish
+                self._show_message(f"asked to {wish}: {then}; `evo resume` goes on")
 
     def close(self) -> None:
         """Stop looking at the log, not the run, and free the widgets."""
@@ -188,7 +208,11 @@ class LiveView(RunExplorer):
 
     def _show_state(self) -> None:
         """Show how far the run is; there is nothing to stop once nothing writes it."""
-        self.stop_button.disabled = self._is_over()
+        over = self._is_over()
+        self.pause_button.disabled = self.stop_button.disabled = over
+        if over and self._asked:
+            self._asked = None
+            self._show_message("")  # the words say how the run ended
         self._bar.value = self._view.bar if isinstance(self._view, LiveRunView) else ""
 
 
@@ -242,5 +266,6 @@ def follow(
     from evo.runs.handle import Handle
 
     if isinstance(run, Handle):
-        return LiveView(run.paths, lambda _: run.stop(), every=every, theme=theme)
+        asks: dict[Wish, Callable[[], None]] = {"pause": run.pause, "stop": run.stop}
+        return LiveView(run.paths, lambda _, wish: asks[wish](), every=every, theme=theme)
     return LiveView([Path(os.fspath(run))], stop, every=every, theme=theme)

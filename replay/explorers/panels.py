@@ -17,6 +17,7 @@ from replay.explorers.widgets import choice, naming
 from replay.logs.frames import models_apart
 from replay.logs.given import check_loaded
 from replay.plots.chart import Chart
+from replay.plots.output import in_dark
 from replay.plots.registry import drawn_on, draws, figures, guarded_figure
 from replay.plots.scripts import picture_of
 from replay.plots.style import Theme
@@ -156,8 +157,12 @@ def view_of(
     if not draws(make):
         return PanelView(make(frame, **settings))
     draw = functools.partial(make, frame, **settings)
-    picture = picture_of(on_axes(lambda ax: draw(**drawn_on(draw, ax, theme)), HEIGHT, theme))
-    return PanelView(Chart(picture=picture, title=name), draw)
+    figure = on_axes(lambda ax: draw(**drawn_on(draw, ax, theme)), HEIGHT, theme)
+    picture, dark = picture_of(figure), b""
+    if theme == "neutral":
+        with in_dark(figure):
+            dark = picture_of(figure)
+    return PanelView(Chart(picture=picture, dark=dark, title=name), draw)
 
 
 def explore_panel(

@@ -17,17 +17,23 @@ if TYPE_CHECKING:
 
 
 def on_axes(draw: Callable[[Axes], object], height: float, theme: Theme) -> Figure:
-    """A figure of one pair of axes, so many inches high.
+    """A figure of one pair of axes, so many inches high, in the inks of a theme.
+
+    What is drawn without naming a colour wears them, too.
 
     Args:
         draw: Draws on the axes; where it raises ValueError, the figure shows the reason.
         height: Inches.
         theme: Inks, see `replay.plots.style`.
     """
-    figure = style.blank()
+    import matplotlib as mpl
+
+    figure, ink = style.blank(), style.THEMES[theme]
     figure.set_size_inches(figure.get_figwidth(), height)
+    figure.set_facecolor(ink.ground)
     try:
-        draw(figure.add_subplot())
+        with mpl.rc_context(style.defaults(theme)):
+            draw(figure.add_subplot())
     except ValueError as error:
         figure.clear()
         style.sentence(figure.add_subplot(), theme, fill(str(error), 80))

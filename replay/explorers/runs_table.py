@@ -86,7 +86,7 @@ class Runs:
 def _rows_widget(table: pd.DataFrame) -> tuple[Widget, str]:
     """The table, sortable and searchable where itables is installed, else a list; and its trait.
 
-    What all runs share, model or search, is left out: a narrow page then shows the best fitness.
+    What all runs share, model or search, is left out.
     """
     import ipywidgets
 

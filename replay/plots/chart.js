@@ -174,6 +174,12 @@ const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
+// Whether a part of the page is read in light ink: as JupyterLab says, else by its colour.
+function isDark(part) {
+  const theme = document.body.dataset.jpThemeLight;
+  if (theme) return theme === "false";
+  return Math.max(...getComputedStyle(part).color.match(/\d+/g).slice(0, 3)) > 128;
+}
 // One for all places, or one each.
 const pick = (value, k) => (Array.isArray(value) ? value[k] : value);
 const colorOf = (mark, k) => inked(pick(mark.color, k));
@@ -954,7 +960,7 @@ export function mount(el, given, tell = () => {}) {
           "img",
           {
             style: "max-width:100%",
-            src: `data:image/png;base64,${chart.picture}`,
+            src: `data:image/png;base64,${(isDark(root) && chart.dark) || chart.picture}`,
             alt: chart.label || chart.title,
           },
           panels,
@@ -1595,6 +1601,13 @@ export function mount(el, given, tell = () => {}) {
     draw();
   });
   watch.observe(root);
+  const restyled = () => {
+    if (chart.picture) draw();
+  };
+  const theme = new MutationObserver(restyled);
+  theme.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", restyled);
   function load(fresh) {
     const before = chart.panels.map((panel) => panel.title).join("|");
     chart = fresh;
@@ -1616,6 +1629,8 @@ export function mount(el, given, tell = () => {}) {
     load,
     close: () => {
       watch.disconnect();
+      theme.disconnect();
+      scheme.removeEventListener("change", restyled);
       root.remove();
     },
   };

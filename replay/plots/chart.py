@@ -46,6 +46,7 @@ class Chart:
         message: A sentence in place of the panels.
         title: What all panels are about.
         picture: A PNG in place of the panels.
+        dark: The same for dark pages; empty: there is no other.
 
     Example:
         >>> chart = replay.plots.charts.best_so_far(frame)
@@ -57,6 +58,7 @@ class Chart:
     message: str = ""
     title: str = ""
     picture: bytes = b""
+    dark: bytes = b""
 
     @property
     def words(self) -> str:
@@ -159,6 +161,7 @@ def pack(chart: Chart) -> bytes:
         "message": chart.message,
         "title": chart.title,
         "picture": base64.b64encode(chart.picture).decode("ascii"),
+        "dark": base64.b64encode(chart.dark).decode("ascii"),
     }
     return msgspec.json.encode(content, enc_hook=_listed)  # what is not finite becomes null
 

@@ -102,6 +102,19 @@ def blank(width: float = 9.0, height: float = 4.2) -> Figure:
     return figure
 
 
+def defaults(theme: Theme) -> dict[str, object]:
+    """The settings of matplotlib by which what names no colour wears the inks of a theme."""
+    ink = THEMES[theme]
+    written = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
+    return {
+        **dict.fromkeys(written, ink.text),
+        "axes.facecolor": "none",
+        "grid.color": ink.faint,
+        "legend.facecolor": ink.ground,
+        "legend.edgecolor": ink.faint,
+    }
+
+
 def prepare(ax: Axes | None, theme: Theme) -> Axes:
     """Return axes with the inks of a theme."""
     if theme not in THEMES:

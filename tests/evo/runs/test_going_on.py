@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from evo.logs.constructions import kept_value
 from evo.logs.journal import LogBusyError, LogError, Writer, encode_line, write_new
 from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
-from evo.logs.stopping import stop_file
+from evo.logs.stopping import POLL, stop_file
 from evo.models.client import Call, EndpointMissing, ModelClient
 from evo.runs.configuration import default_path, find_run, make_header
 from evo.runs.identity import differences
@@ -138,6 +139,24 @@ def test_what_a_model_is_asked_identifies_a_run() -> None:
     ]:
         other = msgspec.structs.replace(plain, model=msgspec.structs.replace(plain.model, **change))
         assert differences(plain, other) == (["model"] if differ else [])
+
+
+def test_a_run_heeds_a_request_to_pause_and_its_calls_finish(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def slow(messages: object) -> str:
+        asked.set()
+        time.sleep(2 * POLL)
+        return "no program"
+
+    path = tmp_path / "a.jsonl"
+    handle = evo.start("mmd", model=slow, generations=99, children=2, log=path, **QUIET)
+    assert asked.wait(60)
+    evo.stop(path, "pause")
+    log = handle.wait(60)
+    assert 0 < len(log.outcomes) < 99
+    assert {each.evaluation.status for each in log.outcomes} == {"no_program"}  # none was ended
+    assert not stop_file(path, "pause").exists()
 
 
 def test_a_request_beside_a_busy_log_is_left_to_the_session_that_writes_it(tmp_path: Path) -> None:

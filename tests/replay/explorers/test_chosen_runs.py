@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.explorers.chosen_runs import _view, runs_chart
+from replay.explorers.chosen_runs import _view, runs_chart, runs_table
 from replay.plots.chart import pack
 
 
@@ -35,3 +35,9 @@ def test_runs_without_a_fitness_are_a_sentence(frame):
     names = frame["run"].unique()[:1].tolist()
     view = _view(frame.assign(best_fitness=np.nan), names)
     assert runs_chart(view).message == "No run has a program that is ok."
+
+
+def test_the_best_fitness_stands_beside_the_name_where_narrow_pages_show_it():
+    frame, _ = chain_runs(budget=4, sizes=(2,))
+    for each in (frame, frame.assign(search="greedy", n_ok=1)):
+        assert runs_table(each).columns[:2].tolist() == ["run", "best_fitness"]

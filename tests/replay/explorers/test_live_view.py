@@ -152,3 +152,35 @@ def test_a_log_that_goes_away_is_said(tmp_path, follow):
     wait_until(lambda: "cannot read the log" in view.words or "not exist" in view.words)
     path.write_bytes(make_log_bytes(generations=1))
     wait_until(lambda: "of 1 generations" in view.words)
+
+
+@pytest.mark.parametrize("wish", ["pause", "stop"])
+def test_what_was_asked_is_said_until_the_run_has_ended(tmp_path, follow, wish):
+    data, path = make_log_bytes(generations=2, children=2), tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data.splitlines(keepends=True)[:4]))
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as who writes it does
+        view = follow(path)
+        wait_until(lambda: view.words.startswith("Under way"))
+        buttons = {"pause": view.pause_button, "stop": view.stop_button}
+        assert {each.disabled for each in buttons.values()} == {False}
+        buttons[wish].click()
+        assert f"asked to {wish}" in view._status.value
+        assert stop_file(path, wish).exists()
+        time.sleep(0.2)
+        assert f"asked to {wish}" in view._status.value
+    wait_until(lambda: view.words.startswith("Interrupted"))
+    wait_until(lambda: view._status.value == "")
+    assert {each.disabled for each in buttons.values()} == {True}
+
+
+def test_both_buttons_ask_the_run_of_a_handle(tmp_path, follow, monkeypatch):
+    asked = []
+    for wish in ("pause", "stop"):
+        monkeypatch.setattr(evo.Handle, wish, lambda _, wish=wish: asked.append(wish))
+    handle = evo.start("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    view = follow(handle)
+    view.pause_button.click()
+    view.stop_button.click()
+    assert asked == ["pause", "stop"]
+    handle.wait(60)

@@ -3,12 +3,16 @@
 import base64
 import contextlib
 import html
+import io
 import itertools
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
+from PIL import Image
 from synthetic_runs import chain_runs, sweep_runs
 
 import replay
@@ -17,6 +21,7 @@ from replay.explorers.panels import ExplorerPanel
 from replay.plots import Chart, charts
 from replay.plots.marks import Line
 from replay.plots.panel import Axis, Panel
+from replay.plots.style import THEMES
 
 
 def reached(frame, *, tau=0.5, by="generation", together=False):
@@ -209,3 +214,42 @@ def test_an_unknown_panel_lists_those_there_are(frame):
         explore_panel(frame, "Nothing")
     with pytest.raises(ValueError, match="by: expected"):
         explore_panel(frame, "Reached", by=3.0)
+
+
+def test_what_draws_on_axes_wears_the_inks_of_the_page(frame):
+    def plain(frame, *, ax):
+        ax.plot([0, 1], [0, 1], label="line")
+        ax.set(title="Plain", xlabel="x")
+        ax.legend()
+
+    with contextlib.closing(explore_panel(frame, plain)) as shown:
+        chart = chart_of(shown)
+    for name, theme in (("picture", "light"), ("dark", "dark")):
+        pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(chart[name]))).convert("RGB"))
+        colours, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
+        assert to_hex(colours[counts.argmax()] / 255).upper() == THEMES[theme].ground
+        assert counts.max() > 0.9 * counts.sum()  # the axes, too
+        ink = np.array(to_rgb(THEMES[theme].text)) * 255
+        assert (abs(colours - ink).max(axis=1) < 3).any()
+    with contextlib.closing(explore_panel(frame, plain, theme="dark")) as shown:
+        assert chart_of(shown)["dark"] == ""
+        assert shown.figure("dark").axes[0].title.get_color() == THEMES["dark"].text
+
+
+def test_what_cannot_be_shown_cannot_be_saved(frame, tmp_path, monkeypatch):
+    def seen(explorer):
+        return {each.layout.display for each in explorer._saves}
+
+    register("Reached", reached, tau=(0.0, 9.0, 0.25))
+    with contextlib.closing(explore_panel(frame, "Reached", tau=0.25)) as shown:
+        assert seen(shown) == {None}
+        shown.controls["tau"].value = 8.0
+        assert seen(shown) == {"none"}
+        shown.undo()
+        assert seen(shown) == {None}
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(shown, "_paper", lambda: (_ for _ in ()).throw(OSError("disk full")))
+        shown._saves[0].click()
+        assert "not saved: disk full" in shown._status.value
+    with contextlib.closing(explore_figures(frame[:0])) as nothing:
+        assert seen(nothing) == {"none"}
