@@ -66,7 +66,7 @@ class Budgets:
         self.pairs = list(self._parts)  # each task and model
         self._known: dict[tuple[str, str], Outlook] = {}
         self._packed: tuple[tuple[str, str], float, bool] | None = None  # what the page has
-        self.runs = list(dict.fromkeys(map(str, frame["run"])))
+        self.runs = list(dict.fromkeys(map(str, frame["run"].unique())))
         found = [
             axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
         ]

@@ -15,7 +15,7 @@ const MOST_RUNS = 12,
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 "
   .concat("8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838")
   .split(" ")
-  .map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  .map((hex) => parsed(`#${hex}`));
 const MOST_PAST = 64; // choices that can be undone
 const MOST_POINTS = 120; // that are drawn of a curve
 const PAUSE = 80; // milliseconds that a slider stands still before the long texts follow
@@ -366,25 +366,12 @@ const quoted = (text) =>
     ? `"${text}"`
     : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
-function colour(share) {
-  const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1),
-    k = Math.min(Math.floor(at), CIVIDIS.length - 2);
-  return CIVIDIS[k].map((from, c) => Math.round(from + (at - k) * (CIVIDIS[k + 1][c] - from)));
-}
 // By how much a split lies behind the best of its budget: "-.02", "-.004", or "0" for the best.
 function lessInCell(value) {
   if (!value) return "0";
   if (value <= -0.995) return digits(value, 2);
   return (value > -0.005 ? digits(value, 1) : value.toFixed(2)).replace("-0.", "-.");
 }
-// Black or white, whichever is easier to read on a colour.
-function readable(rgb) {
-  const [r, g, b] = rgb.map((c) =>
-    c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4,
-  );
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
-}
-
 // Indices of a curve that are drawn: all, or evenly spread on a logarithmic scale, ends included.
 function thinned(first, count) {
   if (count <= MOST_POINTS) return Array.from({ length: count }, (_, k) => first + k);
@@ -687,7 +674,9 @@ export function mount(el, bytes, given, tell = () => {}) {
     redraw(group, (inside) =>
       cells.forEach((each) => {
         const [x, y] = plan.corner(each),
-          rgb = Number.isFinite(each.value) ? colour(share(each.value)) : [136, 136, 136];
+          rgb = Number.isFinite(each.value)
+            ? mixed(CIVIDIS, share(each.value), 0, 1)
+            : [136, 136, 136];
         const round = each.kind === 2 ? Math.min(side, tall) / 2 : 2;
         each.node = inside("rect", {
           class: "cell",
@@ -763,7 +752,7 @@ export function mount(el, bytes, given, tell = () => {}) {
         y: top + (mapHeight * (39 - k)) / 40,
         width: 9,
         height: mapHeight / 40 + 0.5,
-        fill: `rgb(${colour(k / 39)})`,
+        fill: `rgb(${mixed(CIVIDIS, k / 39, 0, 1)})`,
       });
     }
     const scale = linear(low, high > low ? high : low + 1, top + mapHeight, top);

@@ -299,23 +299,6 @@ function boxOf(mark, k, { x, y, left, right, top, bottom }) {
   return [a, c, b, d];
 }
 
-// A colour between those of a ramp, as red, green and blue.
-const parsed = (hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16));
-function mixed(ramp, value, least, most) {
-  const share = Math.min(Math.max((value - least) / (most - least || 1), 0), 1) * (ramp.length - 1);
-  const from = Math.min(Math.floor(share), ramp.length - 2);
-  return [0, 1, 2].map((part) =>
-    Math.round(ramp[from][part] + (share - from) * (ramp[from + 1][part] - ramp[from][part])),
-  );
-}
-// Black or white, whichever is easier to read on a colour.
-function readable(rgb) {
-  const [r, g, b] = rgb
-    .map((part) => part / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
-}
-
 // Vertices of a line, split where values are missing.
 function pieces(xs, columns, step) {
   const found = [];

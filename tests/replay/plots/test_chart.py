@@ -1,8 +1,12 @@
+import itertools
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from replay import plots
 from replay.plots.chart import Chart, pack
 from replay.plots.marks import RAMP, Area, Bars, Cells, Discs, Line, Points, Rule, Segments
 from replay.plots.panel import Axis, Panel
@@ -84,3 +88,16 @@ def test_columns_of_a_mark_that_differ_in_length_are_refused(mark, columns):
         mark(**columns)
     cut = {name: values[:1] for name, values in columns.items()}
     mark(**cut)
+
+
+def test_what_two_scripts_need_stands_in_the_one_that_they_share():
+    folder = Path(plots.__file__).parent
+    views = [folder / "chart.js", *(folder.parent / "explorers").glob("*view.js")]
+    found = {
+        path.name: set(re.findall(r"^(?:export )?function (\w+)", path.read_text(), re.M))
+        - {"mount"}
+        for path in (folder / "drawing.js", *views)
+    }
+    assert len(found) == 4
+    for one, other in itertools.combinations(found.values(), 2):
+        assert not one & other
