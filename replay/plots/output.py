@@ -207,7 +207,7 @@ def _words_in(figure: Figure) -> str:
 @contextlib.contextmanager
 def in_dark(figure: Figure) -> Iterator[None]:
     """Has a figure of the light theme wear the inks of the dark one; other colours stay."""
-    from matplotlib.colors import to_rgb, to_rgba_array
+    from matplotlib.colors import to_rgba, to_rgba_array
     from matplotlib.legend import Legend
     from matplotlib.patheffects import withStroke
 
@@ -225,7 +225,7 @@ def in_dark(figure: Figure) -> Iterator[None]:
         if isinstance(artist, Legend):  # its frame is a ground that covers what lies below
             frame = artist.get_frame()
             undo.append(functools.partial(frame.set_facecolor, frame.get_facecolor()))
-            frame.set_facecolor((*to_rgb(dark.ground), frame.get_facecolor()[3]))
+            frame.set_facecolor(to_rgba(dark.ground, to_rgba(frame.get_facecolor())[3]))
         for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
             if get is None or put is None or len(before := to_rgba_array(get())) == 0:

@@ -102,7 +102,7 @@ def blank(width: float = 9.0, height: float = 4.2) -> Figure:
     return figure
 
 
-def defaults(theme: Theme) -> dict[str, object]:
+def defaults(theme: Theme) -> dict[Any, Any]:
     """The settings of matplotlib by which what names no colour wears the inks of a theme."""
     ink = THEMES[theme]
     written = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
