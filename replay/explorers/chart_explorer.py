@@ -95,6 +95,8 @@ class ChartExplorer(KernelExplorer):
         elif self._view is not None:
             chart = self._spec.chart_of(self._view)
             self._coarse = coarse
+            if chart.picture:
+                self._offer(True, numbers=False)
             self._serial += 1
             self._clicks[self._serial] = chart.keys()
             if len(self._clicks) > REMEMBERED:

@@ -173,10 +173,10 @@ class Explorer:
         ]  # fmt: skip
         return self._saves
 
-    def _offer(self, there: bool) -> None:
+    def _offer(self, there: bool, *, numbers: bool = True) -> None:
         """Offer files of the view, or none where there is nothing to see for these settings."""
-        for each in self._saves:
-            each.layout.display = None if there else "none"
+        for suffix, each in zip(SAVED, self._saves, strict=True):
+            each.layout.display = None if there and (numbers or suffix != "csv") else "none"
 
     def _save_clicked(self, suffix: str) -> None:
         chosen = [short(each) for each in self.settings.values() if each != []]

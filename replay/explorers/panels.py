@@ -139,7 +139,13 @@ class PanelView:
         return self.chart.words
 
     def table(self) -> pd.DataFrame:
-        """The numbers of the chart."""
+        """The numbers of the chart.
+
+        Raises:
+            ValueError: There are none, as the function draws.
+        """
+        if self.draw is not None:
+            raise ValueError("a function that draws on axes states no numbers; save its picture")
         return self.chart.table()
 
     def figure(self, theme: Theme) -> Figure:

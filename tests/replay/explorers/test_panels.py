@@ -89,11 +89,16 @@ def test_what_a_panel_refuses_is_a_sentence_and_its_numbers_can_be_saved(frame, 
         assert chart_of(shown)["panels"][0]["title"] == "Runs at 0.25"
 
 
-def test_a_function_that_draws_on_axes_is_a_still_picture(frame):
+def test_a_function_that_draws_on_axes_is_a_still_picture(frame, tmp_path):
     register("Drawn", drawn)
     with contextlib.closing(explore_panel(frame, "Drawn")) as shown:
         assert len(chart_of(shown)["picture"]) > 1000
         assert [ax.get_title(loc="left") for ax in shown.figure().axes] == ["Mean"]
+        assert [each.description for each in shown._saves if each.layout.display is None] == [
+            "Save PNG", "Save SVG", "Save HTML",
+        ]  # fmt: skip
+        with pytest.raises(ValueError, match="states no numbers"):
+            shown.save(tmp_path / "numbers.csv")
 
 
 def test_every_figure_of_a_group_has_a_place(frame):
