@@ -385,3 +385,9 @@ def test_only_verbs_and_commands_have_many_parameters() -> None:
             if count > MOST_PARAMETERS:
                 wide.append(f"{name}.{node.name}: {count}")
     assert wide == []
+
+
+def test_what_the_other_pythons_run_is_there() -> None:
+    chosen = re.findall(r"tests/[\w/]+(?:\.py)?", (ROOT / ".ci" / "other-pythons").read_text())
+    assert len(chosen) > 15
+    assert [path for path in chosen if not (ROOT / path).exists()] == []

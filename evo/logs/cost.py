@@ -14,7 +14,9 @@ so is every sum it is part of; it is never zero.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -43,6 +45,18 @@ LIMITS_OF_REPLIES = ("max_tokens", "max_completion_tokens")
 """Fields of a request that bound its reply; an endpoint heeds one of them."""
 
 _GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
+
+
+def added(values: Iterable[float]) -> float:
+    """Returns the sum of numbers, added one after another as logs were written by every Python.
+
+    The built-in `sum` corrects its rounding from Python 3.12 on, which changes last digits.
+
+    Example:
+        >>> added([0.1] * 10)
+        0.9999999999999999
+    """
+    return functools.reduce(operator.add, values, 0.0)
 
 
 class Attempted(Protocol):

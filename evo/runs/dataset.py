@@ -36,6 +36,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from evo import parallel
+from evo.logs.cost import added
 from evo.logs.records import (
     CriticCall,
     Evaluation,
@@ -321,7 +322,7 @@ class InstanceEvaluator:
             lost = set(unscored) == {"no_reply"} and len(unscored) < len(instances)
             status = "error" if lost else unscored[0]
             return Evaluation(status=status, error=note, instances=tuple(instances))
-        total = sum(each.score or 0.0 for each in instances)
+        total = added(each.score or 0.0 for each in instances)
         fitness = total / len(instances)
         return Evaluation(
             status="ok",

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from evo.gate.engines.runs import EngineRun
+from evo.logs.cost import added
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
 from evo.logs.records import RunEnd
@@ -74,7 +75,7 @@ class LiveArm:
         """Returns the cost of its next generation, which exists; the first adds generation 0."""
         parts = [self.played + 1, *([0] if initial and self.played == 0 else [])]
         paid = [self.costs[part] for part in parts if part >= self.free]
-        return {unit: sum(each[unit] for each in paid) for unit in self.costs[0]}
+        return {unit: added(each[unit] for each in paid) for unit in self.costs[0]}
 
 
 @dataclass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evo import parallel
-from evo.logs.cost import UNITS, cost_of_calls
+from evo.logs.cost import UNITS, added, cost_of_calls
 from evo.logs.hashes import hash_of_task
 from evo.logs.inputs import as_float
 from evo.logs.journal import Writer
@@ -112,7 +112,7 @@ class RunSamples(Choices):
             costs, paid = costs_of_log(log)[: end + 1], self._paid.get(log.path, 0)
             self._paid[log.path] = max(paid, end + 1)
             self._logs[k, i] = log
-            new = {unit: sum(each[unit] for each in costs[paid:]) for unit in UNITS}
+            new = {unit: added(each[unit] for each in costs[paid:]) for unit in UNITS}
             price = sum(each["calls"] for each in costs)
             made.append(Sample(float(log.trajectory[end]), new, price))
         return made
