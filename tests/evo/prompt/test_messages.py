@@ -8,10 +8,12 @@ import pytest
 from evo_runs import write_task
 
 import evo
+from evo.logs.languages import LANGUAGES
 from evo.logs.log import read_log
 from evo.logs.records import Evaluation, Instance
 from evo.models.client import prompt_hash
 from evo.prompt import ShownProgram, TriedProgram, build_messages, feedback, inspire, parse_reply
+from evo.prompt.messages import ENDS, _quoted, words_for
 from evo.tasks.instances import read_instances
 from evo.tasks.task import load_task
 
@@ -211,3 +213,16 @@ def test_the_prompt_for_a_diff_shows_the_parent_once() -> None:
     whole = build_messages(task, PROGRAM, 0.5, edits="rewrite")
     assert whole == build_messages(task, PROGRAM, 0.5)
     assert "SEARCH" not in str(whole)
+
+
+def test_of_a_long_line_its_ends_are_quoted() -> None:
+    whole = "a" * ENDS + "b" * ENDS
+    assert _quoted(whole) == whole
+    assert _quoted(whole + "c") == f"{'a' * 80} [...] {'b' * 79}c"
+    assert json.loads(_quoted("two\nlines")) == "two\nlines"
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_code_is_shown_behind_the_first_word_of_its_language(language: str) -> None:
+    task = msgspec.structs.replace(load_task("mmd").record, language=language)
+    assert words_for(task) == ("program", LANGUAGES[language].fences[0])

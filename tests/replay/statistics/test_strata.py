@@ -91,3 +91,12 @@ def test_of_equally_sure_tasks_the_spread_is_what_their_errors_do_not_explain(er
     found = further_tasks(values, np.full(5, error))
     assert found.spread**2 == pytest.approx(max(0.0, values.var(ddof=1) - error**2))
     assert found.value == pytest.approx(values.mean())
+
+
+def test_the_variance_between_two_tasks_by_hand():
+    """Weights of 4 each: Q = 2, one degree of freedom, (2 - 1) / (8 - 32 / 8) = 1 / 4."""
+    found = further_tasks(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    assert found.value == pytest.approx(0.5)
+    assert found.spread == pytest.approx(0.5)
+    assert found.pooled.tolist() == pytest.approx([0.25, 0.75])  # half way to the mean
+    assert np.isnan([found.low, found.high, found.p]).all()
