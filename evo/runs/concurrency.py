@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evo.logs.inputs import at_least
-
 CALL_SECONDS = 600.0
 """How long a call may take unless something else is said."""
 
@@ -70,6 +68,8 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
         >>> evo.plan_concurrency(64, 16)
         ConcurrencyPlan(arms=4, children=16)
     """
+    from evo.logs.inputs import at_least  # help on the command line needs no msgspec
+
     for name, value in (("max_concurrent", max_concurrent), ("batch_size", batch_size)):
         at_least(name, value, 1)
     children = min(batch_size, max_concurrent)
