@@ -11,6 +11,7 @@ from evo.logs.records import Advice, Child, InstanceCall
 from evo.studies.allocation.loop import state_digest
 
 QUIET = {"progress": False}
+EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
 
 
 def timeless(calls: Sequence[Child | InstanceCall | Advice]) -> list[bytes]:
@@ -56,3 +57,17 @@ class Notes:
     def completed(self, round_index: int, reward: Any, outcome: Any) -> None:
         self.rewards.append(float(reward[0]))
         self.lines.append(("told", round_index, int(outcome.arm[0]), state_digest(self.policy)))
+
+
+def folder_task(folder: Path, **files: str) -> Path:
+    """A folder of a task whose program evaluates itself, with other files; `_dot_` is a dot."""
+    folder.mkdir(exist_ok=True)
+    contents = {"initial_program.py": "def f():\n    return 1\n", "evaluator.py": EVALUATOR}
+    contents |= {
+        name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()
+    }
+    for name, text in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if text:
+            (folder / name).write_text(text)
+    return folder

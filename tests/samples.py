@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from evo.logs.journal import encode_line
 from evo.logs.records import (
@@ -101,3 +104,18 @@ def write_sample(path: Path, **how: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(make_log_bytes(**how))
     return path
+
+
+def write_lines(path: Path, lines: Iterable[Line]) -> Path:
+    """Writes a log of these lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(encode_line(line) for line in lines))
+    return path
+
+
+def changed(lines: Iterable[Line], kind: type, **fields: Any) -> list[Line]:
+    """The lines with the first record of a kind changed."""
+    lines = list(lines)
+    at = next(i for i, line in enumerate(lines) if isinstance(line, kind))
+    lines[at] = msgspec.structs.replace(lines[at], **fields)
+    return lines

@@ -48,9 +48,9 @@ _GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
 
 
 def added(values: Iterable[float]) -> float:
-    """Returns the sum of numbers, added one after another as logs were written by every Python.
+    """Returns the sum of numbers, added one after another, which is the same on every Python.
 
-    The built-in `sum` corrects its rounding from Python 3.12 on, which changes last digits.
+    The built-in `sum` corrects its rounding from Python 3.12 on, and so differs in last digits.
 
     Example:
         >>> added([0.1] * 10)

@@ -299,7 +299,7 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
             msgspec.structs.force_setattr(self, name, value)
 
     def _check_fields(self) -> None:
-        """Raises if a log could not hold a field; a whole number may be written as a float."""
+        """Raises if a log cannot hold a field; a float that is a whole number becomes an int."""
         for name in ("name", "id", "version", "base_url", "key_variable"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise MistakenType(f"{name}: expected a text, got {value!r:.60}")

@@ -36,8 +36,8 @@ def stop(
     Args:
         path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep. With
             `control` also any folder, for all in it (default: all sessions that listen there).
-        wish: `pause`: calls under way may finish, however long they take, and then the session
-            ends, or with `control` waits. `go on`, with `control`: what was paused goes on.
+        wish: `pause`: calls under way finish, however long they take; then the session ends. With
+            `control` it waits in place of ending, until `go on` is asked for.
         control: Address of a Redis server, such as redis://host:6379/0 (default: a file).
 
     Raises:
@@ -113,5 +113,5 @@ class StopRequests(AbstractContextManager["StopRequests", None]):
 def wishes_of(
     stop: Callable[[], object], pause: Callable[[], object]
 ) -> tuple[StopRequests, StopRequests]:
-    """Returns what calls these functions once a stop, or a pause, is asked for."""
+    """Returns watchers of logs: one calls `stop` once a stop is asked for, one `pause`."""
     return StopRequests(stop), StopRequests(pause, "pause")

@@ -141,7 +141,7 @@ def _estimated(
     coverage = measured(pool_kind("effect", n, claim.arms), n, level)
     needed = still_needed(n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater")
     seen = power(effect, error, freedom, level)
-    if claim.alternative == "greater" and effect <= 0:  # more runs of it would accept nothing
+    if claim.alternative == "greater" and effect <= 0:  # more runs would not accept the claim
         needed = math.inf
         seen = float(np.nan_to_num(1 - nctdtr(freedom, effect / error, limit)))
     if needed:

@@ -13,7 +13,7 @@ from evo.plugins import MistakenType
 Loader = Literal["replay.load", "replay.children", "replay.load_sweep", "evo.read_log"]
 
 ROW = ("run", "generation", "best_fitness")
-"""What every row of `replay.load` says."""
+"""Columns that every table of `replay.load` has."""
 
 
 def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = False) -> None:
@@ -48,13 +48,13 @@ def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = Fa
 
 
 def check_result(verb: str, given: object, kind: str, maker: str) -> None:
-    """Raises MistakenType if a verb is not given what another returns.
+    """Raises MistakenType if a verb is given anything but the result of a certain function.
 
     Args:
         verb: The name of the verb.
         given: Its first argument.
         kind: The name of the class of what it takes, which need not be imported for this.
-        maker: The function that returns it.
+        maker: The function that returns such a result.
 
     Example:
         >>> check_result("pulls", None, "Allocation", "evo.allocate_live")

@@ -32,12 +32,12 @@ TALL = 13.0
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The line of a group as others see it.
+    """The line of a group as it is drawn, in grey, in the strips of other groups.
 
     Attributes:
         x: Places.
         values: Its values.
-        kind: Groups of another kind, whose values mean something else, do not see it.
+        kind: It is drawn for groups of the same kind alone; other values mean something else.
     """
 
     x: FloatArray

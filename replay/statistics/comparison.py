@@ -113,12 +113,12 @@ def _separated(value: float, n: int, m: int, level: float, name: str) -> Interva
 
 
 def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
-    """Difference of the means of two groups of placements, which are separated or vary or tie."""
+    """Difference of the means of the placements of two groups, without limits if all runs tie."""
     least, value, half = min(len(left), len(right)), float(right.mean() - left.mean()), np.nan
     note = too_few(least, LEAST) if least < LEAST else ""
     if not note:
         half = float(welch_half(left, right, level))
-        half, note = (half, "") if half > 0 else (np.nan, EQUAL)  # no win varies: no run does
+        half, note = (half, "") if half > 0 else (np.nan, EQUAL)
     coverage = np.nan if note else measured("difference", least, level)
     return Interval(
         value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,

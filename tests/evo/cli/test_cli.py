@@ -4,30 +4,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import call, one_line
 
 import evo
 import replay
 from evo.cli import entry
-from evo.cli.entry import main
 from evo.cli.options import instance_range
 from evo.models.registry import find_model
 from evo.runs.configuration import seeds_of
 from replay.cli.entry import main as replay_main
-
-
-def one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    captured = capsys.readouterr()
-    lines = [line for line in captured.err.splitlines() if line]
-    assert len(lines) == 1, captured.err
-    assert "Traceback" not in captured.err
-    return lines[0]
-
-
-def call(*arguments: str) -> int:
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 @pytest.fixture(scope="module")

@@ -5,25 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import call, one_line
 
 import evo
 from evo.cli import entry
-from evo.cli.entry import dispatch, main
-
-
-def one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    captured = capsys.readouterr()
-    lines = [line for line in captured.err.splitlines() if line]
-    assert len(lines) == 1, captured.err
-    assert "Traceback" not in captured.err
-    return lines[0]
-
-
-def call(*arguments: str) -> int:
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
+from evo.cli.entry import dispatch
 
 
 @pytest.mark.parametrize(

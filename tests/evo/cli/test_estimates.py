@@ -4,16 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import call
 
 import evo
-from evo.cli.entry import main
-
-
-def call(*arguments: str) -> int:
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 def test_what_it_may_cost_is_said_before_the_first_call(

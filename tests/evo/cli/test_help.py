@@ -4,15 +4,7 @@ import subprocess
 import sys
 
 import pytest
-
-from evo.cli.entry import main
-
-
-def call(*arguments: str) -> int:
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
+from commands import call
 
 
 def test_help_states_the_logs_own_values_as_defaults(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
-"""Programs for tests of filters, and archives of them."""
+"""Programs for tests of filters, archives of them, and a filter of one's own."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,3 +23,19 @@ def archive(*programs: str) -> list[Member]:
 
 
 PIECES = st.lists(st.sampled_from(["a", "b", " ", *BREAKS]), max_size=12).map("".join)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """Refuses what is long, or where the archive is small."""
+
+    most: int = 60
+    least: int = 0
+
+    name = "sized"
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Returns why."""
+        if len(archive) < self.least:
+            return f"{len(archive)} programs are known"
+        return f"{len(program)} characters" if len(program) > self.most else None

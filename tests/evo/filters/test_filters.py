@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from evo_runs import same_run, write_task
-from filter_samples import JUDGE, PIECES, PROGRAM, QUIET, archive
+from evo_runs import same_run
+from filter_samples import PIECES, PROGRAM, QUIET, Sized, archive
 from hypothesis import given
 
 import evo
@@ -31,28 +31,6 @@ COMPARING: dict[str, Filter] = {
     "same_program": SameProgram(),
     "near_duplicates": NearDuplicates(),
 }
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tasks") / "toy"
-    return write_task(folder, PROGRAM, JUDGE, "entry = ['value']\n")
-
-
-@dataclass(frozen=True)
-class Sized:
-    """Refuses what is long, or where the archive is small."""
-
-    most: int = 60
-    least: int = 0
-
-    name = "sized"
-
-    def check(self, program: str, archive: Sequence[Member]) -> str | None:
-        """Returns why."""
-        if len(archive) < self.least:
-            return f"{len(archive)} programs are known"
-        return f"{len(program)} characters" if len(program) > self.most else None
 
 
 @dataclass(frozen=True)

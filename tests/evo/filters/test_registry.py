@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from evo_runs import write_task
-from filter_samples import JUDGE, PROGRAM, QUIET, archive
+from filter_samples import QUIET, Sized, archive
 
 import evo
 from evo.filters import FILTERS, NearDuplicates
@@ -17,28 +16,6 @@ from evo.filters.registry import filters_of, records_of
 from evo.runs.configuration import make_header, make_header_again
 from evo.runs.identity import as_begun, differences
 from evo.searches import Member
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tasks") / "toy"
-    return write_task(folder, PROGRAM, JUDGE, "entry = ['value']\n")
-
-
-@dataclass(frozen=True)
-class Sized:
-    """Refuses what is long, or where the archive is small."""
-
-    most: int = 60
-    least: int = 0
-
-    name = "sized"
-
-    def check(self, program: str, archive: Sequence[Member]) -> str | None:
-        """Returns why."""
-        if len(archive) < self.least:
-            return f"{len(archive)} programs are known"
-        return f"{len(program)} characters" if len(program) > self.most else None
 
 
 @dataclass(frozen=True)

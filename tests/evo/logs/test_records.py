@@ -88,7 +88,11 @@ def records(cls: type, depth: int = 0) -> st.SearchStrategy[Any]:
     if cls is evo.logs.records.Limits:
         return st.builds(cls, seconds=POSITIVE, memory_mb=st.integers(1, 2**40))
     if cls is evo.Model:  # what makes its calls is of this process, and never written
-        return st.builds(cls, **fields_of(cls, depth, without={"call", "client"}))
+        made = fields_of(cls, depth, without={"call", "client"})
+        whole, price = st.integers(0, 2**63 - 1), st.floats(0, allow_infinity=False)
+        made |= {"active_parameters": st.none() | whole, "context": st.none() | whole}
+        made |= dict.fromkeys(("input_price", "cached_price", "output_price"), st.none() | price)
+        return st.builds(cls, **(made | {"max_tokens": whole}))
     return st.builds(cls, **fields_of(cls, depth))
 
 
@@ -105,10 +109,7 @@ def fields_of(
 def test_every_field_of_every_record_is_read_as_it_was_written(
     cls: type, data: st.DataObject
 ) -> None:
-    try:
-        record = data.draw(records(cls))
-    except ValueError:  # such as a model of fewer than no parameters
-        return
+    record = data.draw(records(cls))
     line = encode_line(record)
     again = line_decoder.decode(line)
     assert type(again) is cls

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import random
 import statistics
 import warnings
 from pathlib import Path
 
 import msgspec
 import pytest
-from evo_runs import write_task
+from lottery import Lottery
 
 import evo
 from evo.logs.records import Evaluation, Initial, Instance
@@ -31,35 +30,6 @@ from evo.runs.state import State
 from evo.sandbox import EVALUATOR_FAILED
 from evo.sandbox.compiled import MISSING
 from evo.tasks.task import EvaluatorFailed, TaskError
-
-PROGRAM = """import random
-
-
-def value():
-    return {gain} + random.gauss(0, 1) + 0 * {mark}
-"""
-
-
-@pytest.fixture
-def noisy(tmp_path: Path) -> Path:
-    """A task whose fitness is a draw."""
-    judge = "def score(value):\n    return {'fitness': value}\n"
-    program = PROGRAM.format(gain=0, mark=0)
-    return write_task(tmp_path / "noisy", program, judge, "entry = ['value']\n")
-
-
-class Lottery:
-    """Stands in for the sandbox: a program's name states its mean; luck is its own or common."""
-
-    def __init__(self, common: float = 0.0) -> None:
-        self.common, self.seen = common, []
-
-    def evaluate(self, task, program, limits, *, draw=0, seed=0) -> Evaluation:
-        self.seen.append(draw)
-        own = random.Random(f"{program}/{seed}/{draw}").gauss(0, 1)
-        shared = random.Random(f"{seed}/{draw}").gauss(0, 1)
-        luck = math.sqrt(1 - self.common) * own + math.sqrt(self.common) * shared
-        return Evaluation(status="ok", fitness=float(program.partition("/")[0]) + luck)
 
 
 def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:

@@ -1,49 +1,18 @@
 """Noisy tasks: draws on common luck, confirmation, and what is reported in the end."""
 
-import math
-import random
 import statistics
 from pathlib import Path
 
 import msgspec
 import pytest
-from evo_runs import write_task
+from lottery import PROGRAM, Lottery
 
 import evo
-from evo.logs.records import Evaluation
 from evo.runs.accept import confirm, lower_bound
 from evo.runs.configuration import make_header
 from evo.runs.evaluate import FINAL, DrawEvaluator, final_report
 
-PROGRAM = """import random
-
-
-def value():
-    return {gain} + random.gauss(0, 1) + 0 * {mark}
-"""
 PURE = "import random\n\n\ndef value():\n    return random.random()\n"
-
-
-@pytest.fixture
-def noisy(tmp_path: Path) -> Path:
-    """A task whose fitness is a draw."""
-    judge = "def score(value):\n    return {'fitness': value}\n"
-    program = PROGRAM.format(gain=0, mark=0)
-    return write_task(tmp_path / "noisy", program, judge, "entry = ['value']\n")
-
-
-class Lottery:
-    """Stands in for the sandbox: a program's name states its mean; luck is its own or common."""
-
-    def __init__(self, common: float = 0.0) -> None:
-        self.common, self.seen = common, []
-
-    def evaluate(self, task, program, limits, *, draw=0, seed=0) -> Evaluation:
-        self.seen.append(draw)
-        own = random.Random(f"{program}/{seed}/{draw}").gauss(0, 1)
-        shared = random.Random(f"{seed}/{draw}").gauss(0, 1)
-        luck = math.sqrt(1 - self.common) * own + math.sqrt(self.common) * shared
-        return Evaluation(status="ok", fitness=float(program.partition("/")[0]) + luck)
 
 
 def accepted(noisy: Path, gain: float, *, tests: int, common: float = 0.0, **options) -> float:

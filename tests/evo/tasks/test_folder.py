@@ -4,25 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from evo_runs import EVALUATOR, folder_task
 
 from evo.logs.records import Limits
 from evo.tasks.folder import TaskError
 from evo.tasks.task import load_task
-
-EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
-
-
-def folder_task(folder: Path, **files: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    contents = {"initial_program.py": "def f():\n    return 1\n", "evaluator.py": EVALUATOR}
-    contents |= {
-        name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()
-    }
-    for name, text in contents.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if text:
-            (folder / name).write_text(text)
-    return folder
 
 
 def test_other_layouts(tmp_path: Path) -> None:

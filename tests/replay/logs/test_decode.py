@@ -4,12 +4,11 @@ import hashlib
 import random
 from pathlib import Path
 
-import msgspec
 import pytest
-from samples import make_log_bytes, sample_lines, write_sample
+from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
 import replay
-from evo.logs.journal import LogError, encode_line
+from evo.logs.journal import LogError
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import Child, Evaluation, Generation, Header, Initial
@@ -22,20 +21,6 @@ from replay.logs.decode import (
     name_runs,
     read_run,
 )
-
-
-def write_lines(path, lines):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(encode_line(line) for line in lines))
-    return path
-
-
-def changed(lines, kind, **fields):
-    """The lines with the first record of a kind changed."""
-    lines = list(lines)
-    at = next(i for i, line in enumerate(lines) if isinstance(line, kind))
-    lines[at] = msgspec.structs.replace(lines[at], **fields)
-    return lines
 
 
 def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):

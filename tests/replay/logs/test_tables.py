@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import make_log_bytes, sample_lines, write_sample
+from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
 import evo
 import replay
@@ -35,21 +35,6 @@ from evo.logs.records import (
 from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
-
-
-def write_lines(path, lines):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(encode_line(line) for line in lines))
-    return path
-
-
-def changed(lines, kind, **fields):
-    """The lines with the first record of a kind changed."""
-    lines = list(lines)
-    at = next(i for i, line in enumerate(lines) if isinstance(line, kind))
-    lines[at] = msgspec.structs.replace(lines[at], **fields)
-    return lines
-
 
 # What the tables hold
 

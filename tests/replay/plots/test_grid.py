@@ -10,28 +10,12 @@ from plotted import (
     marks,
     words,
 )
-from synthetic_runs import bilinear_runs, chain_runs
+from synthetic_runs import chain_runs
 
 import replay
 from replay import plots
 from replay.planning.bilinear import fit_bilinear
 from replay.plots import charts
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return bilinear_runs(budget=64)
-
-
-@pytest.fixture(scope="module")
-def grid(runs):
-    return replay.depth_breadth(runs)
-
-
-@pytest.fixture(scope="module")
-def planned():
-    frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
-    return replay.plan(frame, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
 
 
 def test_odds_are_those_of_the_kernels_of_resampled_runs():

@@ -21,7 +21,7 @@ from plotted import (
     raced,
     words,
 )
-from synthetic_runs import bilinear_runs, chain_runs, sweep_runs
+from synthetic_runs import chain_runs, sweep_runs
 
 import replay
 from replay import plots
@@ -30,22 +30,6 @@ from replay.plots import charts
 from replay.plots.output import in_dark
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return bilinear_runs(budget=64)
-
-
-@pytest.fixture(scope="module")
-def grid(runs):
-    return replay.depth_breadth(runs)
-
-
-@pytest.fixture(scope="module")
-def planned():
-    frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
-    return replay.plan(frame, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
 
 
 @pytest.fixture(scope="module")

@@ -15,22 +15,11 @@ from plotted import (
     made_runs,
     marks,
 )
-from synthetic_runs import bilinear_runs
 
 import replay
 from replay import plots
 from replay.plots import charts
 from replay.plots.policies import EFFECTS
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return bilinear_runs(budget=64)
-
-
-@pytest.fixture(scope="module")
-def grid(runs):
-    return replay.depth_breadth(runs)
 
 
 def test_facets_say_once_what_all_say_and_give_a_name_one_colour():

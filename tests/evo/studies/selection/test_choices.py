@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from agents import ROWS, best
 
 import evo
-from evo.studies.selection.race import Selection
 
 COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
 
@@ -35,29 +35,6 @@ def test_a_choice_that_the_folder_cannot_hold_is_refused(number: float, tmp_path
     with pytest.raises(ValueError, match="expected a finite number"):
         evo.select_best({"skill": [0.5, number]}, evaluate=lambda row, **choice: 0.5, **given)
     assert not (tmp_path / "s").exists()
-
-
-ROWS = [{"n": n} for n in range(40)]
-
-
-MODELS = {"plan": ["small", "large"], "act": ["small", "large"]}
-
-
-SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
-
-
-tried: list[tuple[int, str, str]] = []
-
-
-def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
-    tried.append((row["n"], plan, act))
-    luck = ((row["n"] * 37) % 20 - 10) / 100
-    return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
-
-
-def best(folder: Path, **more: Any) -> Selection:
-    given: dict[str, Any] = {"evaluate": agent, "data": ROWS, "batch": 4, "progress": False}
-    return evo.select_best(MODELS, log_dir=folder, **{**given, **more})
 
 
 RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})

@@ -240,16 +240,6 @@ def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
         assert made.terms.batch == 30
 
 
-SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
-tried: list[tuple[int, str, str]] = []
-
-
-def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
-    tried.append((row["n"], plan, act))
-    luck = ((row["n"] * 37) % 20 - 10) / 100
-    return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
-
-
 def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
     assert main(command.split()) == 0

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import MODELS, ROWS, best, tried
 from evo_runs import write_task
 
 import evo
-from evo.studies.selection.race import Selection
 
 COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
 
@@ -30,29 +30,6 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
     assert failed.winner == 0  # equal, and it made fewer calls
     assert "4 failed" in repr(failed)
-
-
-ROWS = [{"n": n} for n in range(40)]
-
-
-MODELS = {"plan": ["small", "large"], "act": ["small", "large"]}
-
-
-SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
-
-
-tried: list[tuple[int, str, str]] = []
-
-
-def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
-    tried.append((row["n"], plan, act))
-    luck = ((row["n"] * 37) % 20 - 10) / 100
-    return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
-
-
-def best(folder: Path, **more: Any) -> Selection:
-    given: dict[str, Any] = {"evaluate": agent, "data": ROWS, "batch": 4, "progress": False}
-    return evo.select_best(MODELS, log_dir=folder, **{**given, **more})
 
 
 def test_an_agents_choices_are_raced_on_paired_rows_and_none_is_tried_twice(

@@ -1,4 +1,6 @@
-"""Spaces of sweeps, and all trials of a strategy over one."""
+"""Spaces of sweeps, ways in which their runs end, and all trials of a strategy over one."""
+
+from typing import Any
 
 from evo.studies.sweep.space import Space
 from evo.studies.sweep.strategies import Trial, build_strategy
@@ -10,6 +12,14 @@ WIDE = {
     "top_p": {"values": [0.9, 0.95, 1.0], "when": {"model": "b"}},
     "children": {"min": 2, "max": 9},
 }
+
+ENDS: list[dict[str, Any]] = [
+    {"patience": 1}, {"patience": 3}, {"target": 0.3}, {"target": 0.2, "patience": 2}, {},
+]  # fmt: skip
+
+SHORT: dict[str, Any] = {
+    "task": "mmd", "seeds": [1, 2], "children": 1, "generations": 6, "progress": False,
+}  # fmt: skip
 
 
 def value_of(values):

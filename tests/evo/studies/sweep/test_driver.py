@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from killing import seen_by, serve_as_model
+from sweep_spaces import ENDS, SHORT
 
 import evo
 import replay
@@ -435,29 +436,6 @@ def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: P
     summary = sweep.summary
     assert (summary.configurations, summary.trials, summary.pending) == (2, 9, 0)
     assert "2 configurations, although 9 trials were asked for" in str(summary)
-
-
-ENDS: list[dict[str, Any]] = [
-    {"patience": 1}, {"patience": 3}, {"target": 0.3}, {"target": 0.2, "patience": 2}, {},
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], evo.Log]:
-    """Runs with each of `ENDS`, by its number and the seed."""
-    folder = tmp_path_factory.mktemp("alone")
-    return {
-        (k, seed): evo.run(
-            "mmd", generations=6, children=1, seed=seed, log=folder / f"{k}-{seed}",
-            progress=False, **goal,
-        )
-        for k, goal in enumerate(ENDS) for seed in (1, 2)
-    }  # fmt: skip
-
-
-SHORT: dict[str, Any] = {
-    "task": "mmd", "seeds": [1, 2], "children": 1, "generations": 6, "progress": False,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("k", range(len(ENDS)))

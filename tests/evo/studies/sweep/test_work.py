@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sweep_spaces import SHORT
 
 import evo
 import replay
@@ -64,29 +65,6 @@ def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) 
     failed = EventLog(sweep.folder).state.failed
     assert all("context window" in why for why in failed.values())
     assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
-
-
-ENDS: list[dict[str, Any]] = [
-    {"patience": 1}, {"patience": 3}, {"target": 0.3}, {"target": 0.2, "patience": 2}, {},
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], evo.Log]:
-    """Runs with each of `ENDS`, by its number and the seed."""
-    folder = tmp_path_factory.mktemp("alone")
-    return {
-        (k, seed): evo.run(
-            "mmd", generations=6, children=1, seed=seed, log=folder / f"{k}-{seed}",
-            progress=False, **goal,
-        )
-        for k, goal in enumerate(ENDS) for seed in (1, 2)
-    }  # fmt: skip
-
-
-SHORT: dict[str, Any] = {
-    "task": "mmd", "seeds": [1, 2], "children": 1, "generations": 6, "progress": False,
-}  # fmt: skip
 
 
 def test_configurations_that_differ_in_what_ends_them_share_logs_that_go_as_far_as_any(
