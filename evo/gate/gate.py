@@ -388,7 +388,8 @@ def check_body(body: JsonObject) -> None:
 def client_name(key: str) -> str:
     """Returns the key that a client sends as its name where that can be no secret, else a hash."""
     plain = len(key) <= LONGEST_NAME and key.isascii() and key.isprintable()
-    if plain and not key.startswith("sk-") and key not in os.environ.values():
+    secret = key.startswith("sk-") or key in filter(None, os.environ.values())
+    if plain and not secret:
         return key
     return f"sha256:{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:16]}"
 

@@ -20,6 +20,7 @@ from evo.logs.types import JsonObject
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.scripts import screen_class, script
+from replay.explorers.stored import UNLOADED
 from replay.explorers.widgets import row
 from replay.plots.scripts import WIDE, encoded, spoken
 
@@ -166,7 +167,8 @@ class BrowserExplorer(Explorer):
             f'alt="">{spoken(self.words)}</div>\n<script type="module">\n'
             "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
             f'const still = document.getElementById("{name}");\n'
-            f'if (window.replayLive?.has("{self._stored_as}")) still.style.display = "none";\n'
+            f"if (document.querySelector('[data-replay-live=\"{self._stored_as}\"]'))\n"
+            '  still.style.display = "none";\n'
             "else if (still) {\n"
             f'  const code = new Blob([bytes("{code}")], {{ type: "text/javascript" }});\n'
             f"  const {{ {mount}: mount }} = await import(URL.createObjectURL(code));\n"
@@ -262,4 +264,4 @@ class BrowserExplorer(Explorer):
         return self.page(alone=True)
 
     def _stored(self) -> JsonObject:
-        return {"text/html": self.page(), "text/plain": self.words}
+        return {"text/html": UNLOADED + self.page(), "text/plain": self.words}

@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
 
 
+UNLOADED = (
+    "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child [data-replay-still])"
+    " .jp-OutputArea-output:not(:has(*)) { display: none }</style>"
+)
+"""Hides JupyterLab's "Error displaying widget: model not found" above a picture that stands in."""
+
+
 def stored(mark: str, png: bytes, words: str) -> JsonObject:
     """A picture and its words, as an output that a live widget with this mark hides."""
     shown = (
-        f'<div data-replay-still="{mark}"><img style="max-width:100%" '
+        f'{UNLOADED}<div data-replay-still="{mark}"><img style="max-width:100%" '
         f'src="data:image/png;base64,{encoded(png)}" alt="">{spoken(words)}</div>'
     )
     return {"text/html": shown, "text/plain": words}

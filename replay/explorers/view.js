@@ -1359,7 +1359,7 @@ export default {
     const changes = NAMES.map((name) => `change:${name}`).join(" ");
     model.on(changes, told);
     model.on("change:data", loaded);
-    (window.replayLive ??= new Set()).add(model.get("still"));
+    el.dataset.replayLive = model.get("still");
     for (const each of document.querySelectorAll(`[data-replay-still="${model.get("still")}"]`))
       each.style.display = "none";
     model.send({ kind: "mounted" });

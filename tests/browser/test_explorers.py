@@ -130,6 +130,29 @@ def test_budgets_need_no_kernel(opened, screenshots):
     page.screenshot(path=screenshots / "budget-without-kernel.png")
 
 
+GONE = "Error displaying widget"
+PLACED = """() => [...document.querySelectorAll('.jp-OutputArea-child')]
+  .some(each => each.textContent.includes('Error displaying widget'))"""
+
+
+@pytest.mark.parametrize("cells", [BUDGET, ALLOCATION], ids=["budget", "allocation"])
+def test_a_saved_notebook_shows_its_picture_and_no_error(notebooks, cells, screenshots, request):
+    url, folder, _ = notebooks
+    name = f"saved-{request.node.callspec.id}.ipynb"
+    lab.write_notebook(folder / name, cells)
+    with lab.jupyterlab() as (page, _):
+        lab.open_notebook(page, url, name)
+        lab.shown(page)
+        lab.rest(page)
+        lab.execute(page, "docmanager:save")
+    with lab.jupyterlab() as (page, _):
+        lab.open_notebook(page, url, name, run=False)
+        page.wait_for_function(PLACED)
+        lab.expect(page.locator("[data-replay-still]").first).to_be_visible()
+        lab.expect(page.get_by_text(GONE).first).to_be_hidden()
+        page.screenshot(path=screenshots / f"saved-{request.node.callspec.id}.png")
+
+
 PANELS = """
 def broken(frame, *, k=3):
     raise KeyError("nothing")

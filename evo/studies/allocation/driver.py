@@ -112,9 +112,10 @@ class Allocation:
         return self.completion_order
 
     def __repr__(self) -> str:
+        end = "" if self.end == "completed" else f", end: {self.end}"
         return (
             f"<Allocation {self.path}: {len(self.completion_order)} rounds over "
-            f"{len(self.arms)} arms, best fitness {self.best_fitness[-1]:.6g}>"
+            f"{len(self.arms)} arms, best fitness {self.best_fitness[-1]:.6g}{end}>"
         )
 
 

@@ -238,6 +238,7 @@ def test_the_key_reaches_no_client_and_no_log() -> None:
 
 def test_only_what_can_be_no_secret_is_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "hunter2")
+    monkeypatch.setenv("UNSET_TOKEN", "")
     assert client_name("openevolve-3") == "openevolve-3"
     assert client_name("") == ""
     for secret in ("hunter2", "sk-a", "k" * 33, "a\nb", KEY):

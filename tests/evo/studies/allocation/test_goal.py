@@ -223,6 +223,7 @@ def test_another_target_or_patience_goes_on_from_any_line(
         assert steps(folder)[: len(before)] == before
         shutil.copytree(folder, tmp_path / f"after{number}")
     assert made.end == "completed"
+    assert "end:" not in repr(made)
     assert len(made.told) == 16
     kinds = [(line.get("target"), line.get("patience")) for line in lines_of(folder)
              if line["kind"] == "goal"]  # fmt: skip
@@ -252,6 +253,7 @@ def test_rounds_in_a_target_end_as_a_run_does_where_generation_0_reaches_it(
     done = evo.allocate_live(task, "ucb1", log_dir=tmp_path, target=0.7, **SMALL)
     assert len(done.told) == 0
     assert done.end == "target"
+    assert ", end: target>" in repr(done)
     assert done.best_fitness[-1] == 0.75
 
 
