@@ -14,12 +14,16 @@ from replay.plots.marks import End, Line, Points
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strokes import PENS, SHAPES, dashes_of, ink_of, ramp_of
 from replay.plots.style import THEMES, Theme
+from replay.plots.ticks import even_steps, even_ticks, tick_text
 from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+MOST_TICKS = 8
+"""Of an axis whose ticks nobody gives."""
 
 HEAD = 1.6
 """Inches of titles, labels and ticks above and below a panel."""
@@ -124,6 +128,13 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
         from matplotlib.ticker import MaxNLocator
 
         own.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    elif axis.scale == "linear" and name == "x" and low < high:
+        for most in range(MOST_TICKS, 1, -1):  # as many as have room for their texts
+            ticks = even_ticks(low, high, most)
+            if len(_apart(ax, ticks, name)) == len(ticks):
+                break
+        own.set_major_locator(even_steps(most))
+        own.set_major_formatter(tick_text)
     if axis.ticks is None and axis.scale == "linear" and max(abs(low), abs(high)) >= 1e4:
         own.set_major_formatter(in_digits)
     if not (axis.ticks is None if axis.grid is None else axis.grid):
@@ -139,7 +150,7 @@ def _apart(
     """Ticks without those whose texts would lie over others; words go in two rows instead."""
     size, box = style.text_size(ax), ax.get_position()
     wide, high = style.figure_of(ax).get_size_inches() * 72
-    numbers = all(re.fullmatch(r"-?[\d.]+[kM]?", text) for _, text in ticks)
+    numbers = all(re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?[kM]?", text) for _, text in ticks)
     if name == "y":
         if not numbers:
             return ticks

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from replay.plots.marks import Line, Mark, Rule
 from replay.plots.panel import Axis
 from replay.plots.style import FloatArray
+from replay.plots.ticks import even_ticks
 
 HEIGHT, LEAST = 85.0, 260.0
 """Pixels of a strip, and of the lowest panel."""
@@ -121,19 +122,14 @@ class Strips:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round values from the least to the greatest, with their texts."""
-        from matplotlib.ticker import MaxNLocator
-
         room = (1 - 2 * self.margin) * self.height / self.count
-        locator = MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10])
-        ticks = np.asarray(locator.tick_values(self.low, self.high))
-        ticks = ticks[(ticks >= self.low) & (ticks <= self.high)]
-        step = float(np.diff(ticks[:2]).sum()) or self.high - self.low
-        apart = room * step / (self.high - self.low)
-        if len(ticks) > 1 and apart < 1.4 * TALL:  # the outer ones, or one
-            widely = (len(ticks) - 1) * apart >= 1.4 * TALL
-            ticks = ticks[:: len(ticks) - 1] if widely else ticks[-1:]
-        digits = max(0, 1 - math.floor(math.log10(step)))  # a step of .25 needs two
-        return [(tick, f"{round(tick, digits):g}") for tick in ticks.tolist()]
+        ticks = even_ticks(self.low, self.high, MOST_TICKS)
+        if len(ticks) > 1:
+            apart = room * (ticks[1][0] - ticks[0][0]) / (self.high - self.low)
+            if apart < 1.4 * TALL:  # the outer ones, or one
+                widely = (len(ticks) - 1) * apart >= 1.4 * TALL
+                ticks = ticks[:: len(ticks) - 1] if widely else ticks[-1:]
+        return ticks
 
 
 def _height(count: int) -> float:
