@@ -65,7 +65,7 @@ def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -
         now: Every setting.
 
     Returns:
-        What `book` of `chart.js` reads.
+        What `book` of `chart.js` reads, and as `drawn` whether every chart bears its words.
     """
     hidden, left_out = spec.hidden(now), list[str]()
     found = [
@@ -75,7 +75,7 @@ def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -
     ]
     while found:
         if prod(len(each.values) for each in found) <= MOST_VIEWS:
-            pages, which = _pages(spec, found, now)
+            pages, which, drawn = _pages(spec, found, now)
             if sum(map(len, pages)) <= MOST_BYTES:
                 note = (
                     f"This page has no room for other values of {' and '.join(left_out)}."
@@ -90,6 +90,7 @@ def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -
                     "pages": [json.loads(page) for page in pages],
                     "which": which,
                     "note": note,
+                    "drawn": drawn,
                 }
         longest = max(range(len(found)), key=lambda k: len(found[k].values))
         fewer = found[longest].thinned()
@@ -147,10 +148,13 @@ def _steps(low: float, high: float, step: float) -> list[tuple[str, Any]]:
 
 def _pages(
     spec: ExplorerSpec, found: Sequence[Carried], now: Settings
-) -> tuple[list[bytes], list[int]]:
-    """Each chart once, packed with its words, and the number of that of each choice."""
+) -> tuple[list[bytes], list[int], bool]:
+    """Each chart once, packed with its words, the number of that of each choice, and more.
+
+    The last says whether every chart bears its words.
+    """
     numbers: dict[bytes, int] = {}
-    which = []
+    which, drawn = [], True
     for values in itertools.product(*(each.values for each in found)):
         chosen = {each.name: value for each, value in zip(found, values, strict=True)}
         try:
@@ -158,6 +162,7 @@ def _pages(
             chart, words = spec.chart_of(view), view.words
         except ValueError as error:
             chart, words = Chart(message=str(error)), str(error)
+        drawn = drawn and words == chart.words
         page = b'{"label":' + json.dumps(words).encode() + b"," + pack(chart)[1:]
         which.append(numbers.setdefault(page, len(numbers)))
-    return list(numbers), which
+    return list(numbers), which, drawn

@@ -53,6 +53,8 @@ def _screen() -> Any:
 class ChartExplorer(KernelExplorer):
     """An explorer whose spec has a `chart`, which the browser draws."""
 
+    _borne = ""  # the words on the chart
+
     def _make_screen(self) -> Widget:
         self._serial = 0
         self._clicks: OrderedDict[int, dict[tuple[int, int], Keys]] = OrderedDict()
@@ -94,7 +96,7 @@ class ChartExplorer(KernelExplorer):
             super()._draw(coarse=coarse)
         elif self._view is not None:
             chart = self._spec.chart_of(self._view)
-            self._coarse = coarse
+            self._coarse, self._borne = coarse, chart.words
             if chart.picture:
                 self._offer(True, numbers=False)
             self._serial += 1
@@ -106,6 +108,9 @@ class ChartExplorer(KernelExplorer):
                 screen.chart, screen.label, screen.source = pack(chart), words, self.code
                 screen.serial, screen.coarse = self._serial, coarse
             self._say(words, code=not coarse)
+
+    def _draws(self, words: str) -> bool:
+        return words == self._borne
 
     def _frame(self, view: SettingView) -> bytes:
         return pack(self._spec.chart_of(view)) if self._in_browser else super()._frame(view)
@@ -124,13 +129,15 @@ class ChartExplorer(KernelExplorer):
         screen = self._screen
         state = {name: getattr(screen, name) for name in ("label", "source", "serial")}
         state["theme"] = theme
-        return chart_page(self._small(), self.words, screen.chart, state)
+        words = self.words
+        return chart_page(self._small(), words, screen.chart, state, drawn=self._draws(words))
 
     def _stored(self) -> JsonObject:
         self.settle()
         if not self._in_browser:
             return super()._stored()
-        return stored(self._stored_as, self._small(), self.words)
+        words = self.words
+        return stored(self._stored_as, self._small(), words, drawn=self._draws(words))
 
 
 def notice(name: str, text: object, theme: Theme) -> KernelExplorer:

@@ -307,9 +307,13 @@ class KernelExplorer(Explorer):
 
     def _say(self, words: str, *, code: bool) -> None:
         """Show the words of the view, and the call that gives it as a figure."""
-        self._words.value = spoken(words)
+        self._words.value = spoken(words, drawn=self._draws(words))
         if code and self.code:
             self._code.value = copyable(self.code)
+
+    def _draws(self, words: str) -> bool:
+        """Whether the picture bears these words."""
+        return False
 
     def _tools(self) -> Widget:
         """Buttons under the picture."""

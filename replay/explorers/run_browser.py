@@ -186,7 +186,7 @@ class RunBrowser(RunExplorer):
             return
         self._facts.value = texts.facts(view)
         text, shown = texts.changes(view)
-        self._pages["Diff"].value = texts.note(text) + shown
+        self._pages["Diff"].value = shown or texts.note(text)
         for title, write in PAGES.items():
             self._pages[title].value = write(view)
         if coarse:  # else it was shown before

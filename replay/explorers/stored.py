@@ -27,11 +27,14 @@ UNLOADED = (
 """Hides JupyterLab's "Error displaying widget: model not found" above a picture that stands in."""
 
 
-def stored(mark: str, png: bytes, words: str) -> JsonObject:
-    """A picture and its words, as an output that a live widget with this mark hides."""
+def stored(mark: str, png: bytes, words: str, *, drawn: bool = False) -> JsonObject:
+    """A picture and its words, as an output that a live widget with this mark hides.
+
+    `drawn` says that the picture bears the words.
+    """
     shown = (
         f'{UNLOADED}<div data-replay-still="{mark}"><img style="max-width:100%" '
-        f'src="data:image/png;base64,{encoded(png)}" alt="">{spoken(words)}</div>'
+        f'src="data:image/png;base64,{encoded(png)}" alt="">{spoken(words, drawn=drawn)}</div>'
     )
     return {"text/html": shown, "text/plain": words}
 

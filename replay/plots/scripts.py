@@ -63,9 +63,14 @@ def encoded(value: bytes | str) -> str:
     return base64.b64encode(value.encode() if isinstance(value, str) else value).decode("ascii")
 
 
-def spoken(text: str, role: str = "status") -> str:
-    """A paragraph that screen readers announce; its text stays text."""
-    return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{clean(text)}</div>"
+UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
+"""Style of text that screen readers alone have."""
+
+
+def spoken(text: str, role: str = "status", *, drawn: bool = False) -> str:
+    """A paragraph that screen readers announce; nobody else needs it if it is `drawn` above."""
+    style = UNSEEN if drawn else WIDE
+    return f"<div role='{role}' aria-live='polite' style='{style}'>{clean(text)}</div>"
 
 
 def picture_of(figure: Figure) -> bytes:
@@ -78,27 +83,39 @@ def picture_of(figure: Figure) -> bytes:
     return small_png(np.asarray(canvas.buffer_rgba()))
 
 
-def chart_page(picture: bytes, words: str, chart: bytes, state: Mapping[str, object]) -> str:
+def chart_page(
+    picture: bytes, words: str, chart: bytes, state: Mapping[str, object], *, drawn: bool = False
+) -> str:
     """A packed chart as such HTML; `state` has the other values that `chart.js` reads."""
-    return live_page(module(CHART), picture, words, [{**json.loads(chart), **state}])
+    return live_page(module(CHART), picture, words, [{**json.loads(chart), **state}], drawn=drawn)
 
 
 def book_page(picture: bytes, words: str, book: Mapping[str, object], theme: str) -> str:
     """Charts with the controls that choose among them, as such HTML; see `book` in `chart.js`."""
-    state = {"theme": theme, "source": "", "serial": 0}
-    return live_page(module(CHART), picture, words, [{**book, "state": state}], entry="book")
+    given = {**book, "state": {"theme": theme, "source": "", "serial": 0}}
+    drawn = bool(book["drawn"])
+    return live_page(module(CHART), picture, words, [given], entry="book", drawn=drawn)
 
 
 def live_page(
-    code: str, picture: bytes, words: str, arguments: Sequence[object], *, entry: str = "mount"
+    code: str,
+    picture: bytes,
+    words: str,
+    arguments: Sequence[object],
+    *,
+    entry: str = "mount",
+    drawn: bool = False,
 ) -> str:
-    """A picture that the script of a view replaces: it calls `entry` with the arguments."""
+    """A picture that the script of a view replaces: it calls `entry` with the arguments.
+
+    `drawn` says that the picture bears the words.
+    """
     name = f"replay-{secrets.token_hex(6)}"
     given = encoded(json.dumps(arguments, allow_nan=False))
     return (
         f'<div id="{name}"><img style="max-width:100%" '
         f'src="data:image/png;base64,{encoded(picture)}" alt="">'
-        f"{spoken(words) if words else ''}</div>\n"
+        f"{spoken(words, drawn=drawn) if words else ''}</div>\n"
         '<script type="module">\n'
         "const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
         f'const code = new Blob([bytes("{encoded(code)}")], '

@@ -73,3 +73,13 @@ def test_a_map_of_one_row_has_its_label_whole(page: Any, tmp_path: Path) -> None
     assert box["height"] > 40
     assert picture["y"] <= box["y"]
     assert box["y"] + box["height"] <= picture["y"] + picture["height"]
+
+
+def test_words_that_the_picture_bears_are_for_screen_readers_alone(panel: Any) -> None:
+    seen = [
+        each.bounding_box()
+        for each in panel.get_by_text("to 2, False").all()
+        if each.is_visible() and each.bounding_box()["width"] > 1
+    ]
+    assert len(seen) == 1
+    lab.expect(panel.locator("div[role=status][aria-live]")).to_have_text("to 2, False")

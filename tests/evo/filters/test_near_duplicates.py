@@ -84,3 +84,9 @@ def test_a_ratio_is_above_0_and_at_most_1(ratio: float) -> None:
     assert NearDuplicates(ratio=1).ratio == 1
     with pytest.raises(ValueError, match="ratio: expected a number above 0, at most 1"):
         NearDuplicates(ratio=ratio)
+
+
+def test_the_earlier_filter_counts_characters_that_are_frequent() -> None:
+    program = "ab" * 150
+    found = SimilarBlocks(ratio=0.9).check(program + "c", archive(program)) or ""
+    assert found.endswith("is 0.998 the same")

@@ -45,6 +45,13 @@ def test_of_many_rewrites_those_that_gained_and_lost_most_are_told() -> None:
     assert "ccc" not in large
 
 
+def test_the_best_program_is_shown_after_the_next_two() -> None:
+    record = evo.load_task("mmd").record
+    best = [ShownProgram((1, k), 0.9 - k / 10, f"rank = {k}\n") for k in range(5)]
+    user = advice_messages(record, best, generations=[], tried=[])[1]["content"]
+    assert re.findall(r"rank = (\d)", user) == ["1", "2", "0"]
+
+
 texts = st.text(st.sampled_from("ab`~ \n-<>/thinkpyo"), max_size=400)
 
 

@@ -217,6 +217,7 @@ def test_the_prompt_for_a_diff_shows_the_parent_once() -> None:
 
 def test_of_a_long_line_its_ends_are_quoted() -> None:
     whole = "a" * ENDS + "b" * ENDS
+    assert len(whole) == 160
     assert _quoted(whole) == whole
     assert _quoted(whole + "c") == f"{'a' * 80} [...] {'b' * 79}c"
     assert json.loads(_quoted("two\nlines")) == "two\nlines"

@@ -1,6 +1,6 @@
 """What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
 
-from dataclasses import dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 
 import msgspec
 import pytest
@@ -262,3 +262,15 @@ def test_a_search_that_fails_is_named(search, kind, message, asynchronous, tmp_p
     message = message.replace("a list of 2", "a list of 1") if asynchronous else message
     with pytest.raises(kind, match=message):
         evo.run("mmd", search=search(), asynchronous=asynchronous, **how)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_search_is_a_value_that_nobody_changes(name: str) -> None:
+    field = next(iter(fields_of(ALL[name])), "name")
+    with pytest.raises(FrozenInstanceError):
+        setattr(ALL[name], field, 1)
+
+
+def test_defaults_are_those_that_logs_were_made_with() -> None:
+    assert MapElites().bins == 10
+    assert Islands().population.size == 10
