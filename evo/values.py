@@ -13,7 +13,6 @@ import inspect
 import math
 import textwrap
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Generic, TypeVar
@@ -24,7 +23,7 @@ from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
 from evo.parsing import parsed
-from evo.plugins import MistakenType, meant, plugged_in
+from evo.plugins import MistakenType, meant, plugged_in, warn
 
 T = TypeVar("T")
 R = TypeVar("R", bound=ValueRecord)
@@ -133,10 +132,9 @@ class Kind(Generic[T]):
                 f"got {own!r} with {fields_of(value)!r}"
             )
         if not self._same_code(record, value):
-            warnings.warn(
+            warn(
                 f"the code of {self.what} {record.name!r} is not that which began the log: "
                 "generations from here on may come out otherwise",
-                stacklevel=4,
             )
         record = msgspec.structs.replace(record)
         record.__dict__["value"] = value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ import msgspec
 
 from evo.logs.inputs import AUTO, as_float
 from evo.logs.records import Limits
+from evo.plugins import warn
 
 CAPS = {
     "EVO_MAX_LINE_MB": (64, "MiB of one line of a log"),
@@ -87,10 +87,9 @@ def held(limits: Limits, what: str) -> Limits:
     changes = ", ".join(
         f"{name} {min(getattr(limits, name), 1e300):g} to {beyond[name]:g}" for name in beyond
     )
-    warnings.warn(
+    warn(
         f"{what}: limits beyond what this machine allows are held to it: {changes} "
         f"({LIMITS_VARIABLE} sets the maxima)",
-        stacklevel=3,
     )
     return msgspec.structs.replace(limits, **beyond)
 

@@ -16,7 +16,6 @@ import os
 import platform
 import threading
 import uuid
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from evo.logs.journal import LogError
 from evo.logs.servers import connect, hidden
+from evo.plugins import warn
 
 if TYPE_CHECKING:
     import redis
@@ -130,10 +130,9 @@ class SharedRequests(AbstractContextManager["SharedRequests", None]):
 
     def _warn(self, error: Exception) -> None:
         state = "paused" if self._paused else "going on"
-        warnings.warn(
+        warn(
             f"the requests at {self._name} cannot be read ({error}); the session stays as it is, "
             f"{state}, and hears them once the server answers again",
-            stacklevel=2,
         )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-import warnings
 import zlib
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from evo.logs.servers import is_shared
 from evo.models.answer import fit_reason, fit_reply
 from evo.models.client import Call, CallCancelled, Messages, ModelClient
 from evo.models.shared_cache import SharedCache
+from evo.plugins import warn
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
@@ -124,10 +124,9 @@ class ResponseCache:
             except _DAMAGE as error:
                 if not self._warned:
                     self._warned = True
-                    warnings.warn(
+                    warn(
                         f"the response cache {self._path} cannot be used ({error}); the run goes "
                         "on without what it cannot read or write",
-                        stacklevel=2,
                     )
                 return None
 

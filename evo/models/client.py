@@ -15,7 +15,6 @@ import os
 import random
 import threading
 import time
-import warnings
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
@@ -33,6 +32,7 @@ from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.models.wire import Wire, open_wire
+from evo.plugins import warn
 
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
@@ -185,10 +185,9 @@ def find_endpoint(model: Model) -> Endpoint:
             f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
         )
     if model.key_variable is not None:
-        warnings.warn(
+        warn(
             f"{model.key_variable} is not set: calls of the model {model.name!r} to {base_url} go "
             "without a key",
-            stacklevel=2,
         )
     return Endpoint(base_url, "none")
 
@@ -425,9 +424,7 @@ class ModelClient:
         if not (attempt.sent or self._alive or self._warned):
             self._warned, url = True, self._endpoint.base_url
             words = f"the endpoint {url} cannot be reached ({attempt.error}); is it running, and"
-            warnings.warn(
-                f"{words} the URL right? Trying again {self._retries} times", stacklevel=2
-            )
+            warn(f"{words} the URL right? Trying again {self._retries} times")
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
         """Whether no other call would do better; an endpoint that is slow or busy is not down."""

@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, ModelClient
 from evo.models.limits import Slots
 from evo.models.registry import Given, find_model, resolve_sampling
+from evo.plugins import warn
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
 """The default rubric."""
@@ -197,10 +197,9 @@ class Scorer:
         if self._silent == SILENT:
             errors = [attempt.error for attempt in call.attempts if attempt.error]
             why = errors[-1] if errors else f"the last reply was {call.reply!r:.80}"
-            warnings.warn(
+            warn(
                 f"critic {self._record.model.name}: none of its first {SILENT} calls gave a score "
                 f"({why}); nothing is chosen by it until one does",
-                stacklevel=3,
             )
 
     def _note_equals(self, score: float | None) -> None:
@@ -217,10 +216,9 @@ class Scorer:
             self._alike = (score, count + 1)
         else:
             self._alike = None
-            warnings.warn(
+            warn(
                 f"critic {self._record.model.name}: its first {ALIKE} scores are all {score:g}; it "
                 "changes nothing until they differ",
-                stacklevel=3,
             )
 
 

@@ -7,8 +7,9 @@ Each call holds a connection. A process whose limit is small, such as 256 on mac
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import suppress
+
+from evo.plugins import warn
 
 try:
     import resource
@@ -43,10 +44,9 @@ def fitting(max_concurrent: int, workers: int = 0) -> int:
         soft = most
     fit = min(max_concurrent, max(1, (soft - beside) // _PER_CALL))
     if fit < max_concurrent:
-        warnings.warn(
+        warn(
             f"{fit} calls in flight in place of {max_concurrent}: this process may open no more "
             f"than {soft} files (`ulimit -n`)",
-            stacklevel=2,
         )
     return fit
 

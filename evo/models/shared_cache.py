@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 import zlib
 from typing import TYPE_CHECKING
 
 from evo.logs.servers import connect, hidden
+from evo.plugins import warn
 
 if TYPE_CHECKING:
     import redis
@@ -76,10 +76,9 @@ class SharedCache:
                 self._again = max(self._again, time.monotonic() + _PAUSE)
                 warned, self._warned = self._warned, True
             if not warned:
-                warnings.warn(
+                warn(
                     f"the response cache {self._name} cannot be used ({error}); the run goes on "
                     f"without it and tries again after {_PAUSE:g} s",
-                    stacklevel=2,
                 )
             return None
 

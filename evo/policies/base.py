@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from evo.plugins import warn
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -136,12 +137,11 @@ class BasePolicy(ABC):
             )
         needed = self.tries_each_arm * arms
         if arms > 1 and rounds < needed:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} pulls each of its {arms} arms {self.tries_each_arm} "
                 f"time(s) first and has only {rounds} rounds: it never adapts. Give it at least "
                 f"{needed + 1} rounds, or fewer arms.",
                 PolicyWarning,
-                stacklevel=3,
             )
         self.replicates = replicates
         self.arms = arms

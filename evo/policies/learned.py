@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from evo.plugins import warn
 from evo.policies.base import (
     BasePolicy,
     Bools,
@@ -87,11 +87,10 @@ class LearnedPolicy(BasePolicy):
         if learned is None and earlier is not None:
             self.learned = self._learn(_checked(earlier, self.replicates))
         if self.learned is None:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} was given no earlier runs: it pulls one arm, as `single` "
                 "does; give it earlier=, the best fitness of runs of the same task, model and N",
                 PolicyWarning,
-                stacklevel=3,
             )
         else:
             self._set_up(self.learned)

@@ -10,7 +10,6 @@ import functools
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -36,6 +35,7 @@ from evo.logs.records import (
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
+from evo.plugins import warn
 from evo.runs.accept import Confirm
 from evo.runs.advice import Advise
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
@@ -335,7 +335,7 @@ class Arm:
         for line in lines:
             self._announce(line)
             if isinstance(line, Child) and (words := self._fruitless.take(line)):
-                warnings.warn(words, stacklevel=2)
+                warn(words)
 
     def _announce(self, line: Line) -> None:
         match line:

@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -36,7 +35,7 @@ from evo.logs.records import (
 )
 from evo.logs.types import as_path
 from evo.models.critics import critic_record
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION, WRITTEN_VERSION
 from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
@@ -350,7 +349,7 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
                 return path
         except LogError as error:
             if path.stat().st_size:
-                warnings.warn(f"{error}; this log is passed over", stacklevel=2)
+                warn(f"{error}; this log is passed over")
     return None
 
 

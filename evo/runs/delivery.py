@@ -9,10 +9,11 @@ import inspect
 import queue
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
+
+from evo.plugins import warn
 
 E = TypeVar("E")
 
@@ -108,10 +109,9 @@ class _Line(Generic[E]):
                 self.left -= 1
             if failure is not None and not self._failed:
                 self._failed = True
-                warnings.warn(
+                warn(
                     f"{self.name}: raised {_shown(failure)}; the run goes on, and later events are "
                     "still delivered. Further errors of this listener are not shown.",
-                    stacklevel=2,
                 )
 
 
@@ -134,7 +134,7 @@ def deliver_rest(seconds: float = AT_EXIT) -> None:
         line.join(deadline)
     if late := {line.name: line.left for line in waiting if line.left}:
         what = ", ".join(f"{count} to {name}" for name, count in late.items())
-        warnings.warn(f"events that no listener took in time: {what}", stacklevel=2)
+        warn(f"events that no listener took in time: {what}")
 
 
 atexit.register(deliver_rest)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ import msgspec
 
 from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance, Limits
+from evo.plugins import warn
 from evo.prompt import last_line
 from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
@@ -134,11 +134,10 @@ def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evalu
     else:
         spread = math.inf if second.fitness is None else abs(second.fitness - before.fitness)
     if spread > TOLERANCE:  # the same words for all seeds, so that they are said once
-        warnings.warn(
+        warn(
             f"{header.task.name}: the initial program's fitness differs between draws of chance: "
             "evaluations are noisy, and luck will be taken for gain; give draws=4 and confirm=8 "
             "(--draws 4 --confirm 8)",
-            stacklevel=2,
         )
     return None if second is None else plain(second)
 
@@ -214,7 +213,7 @@ def check_initial(task: str, evaluation: Evaluation) -> None:
             "fitness"
         )
     if error:
-        warnings.warn(f"{task}: {error}", stacklevel=2)
+        warn(f"{task}: {error}")
 
 
 def remarks(header: Header, initial: Evaluation) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -17,6 +16,7 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.logs.types import JsonObject
 from evo.models.client import prompt_hash
+from evo.plugins import warn
 from evo.prompt import (
     EXACT_VERSION,
     OPERATORS,
@@ -153,10 +153,9 @@ class Planner:
     def _note(self, number: int) -> None:
         self.differing.append(number)
         if not self.played:
-            warnings.warn(
+            warn(
                 f"{self.name}: generation {number} goes on as it was planned when it began, though "
                 "its search plans it otherwise now",
-                stacklevel=2,
             )
 
     def _planned(self, state: State, header: Header) -> tuple[Planned, ...] | None:

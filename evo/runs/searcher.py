@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -21,7 +20,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from evo.prompt import parse_reply, reply_of_files
 from evo.runs import items
 from evo.runs.handle import begin, read_begun
@@ -218,10 +217,9 @@ class Searcher:
         (self._header, _), (self.path,) = prepared.runs[0], prepared.paths
         self._hand.children = self._header.children
         if take_over(prepared.paths):
-            warnings.warn(
+            warn(
                 f"{self.path}: another search of this process had it open; that one is "
                 "closed, and this one goes on with it",
-                stacklevel=2,
             )
         before = read_begun(self.path)
         self._earlier = set[Place]() if before is None else _under_way(before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, Unpack
 
@@ -17,7 +16,7 @@ from evo.logs.records import Header, Model
 from evo.logs.servers import connect
 from evo.logs.types import absolute_paths, as_path
 from evo.models.registry import own_models
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from evo.runs.bounds import powers_of_two
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
@@ -121,10 +120,9 @@ def prepare_run(
 def _check_critic(options: Mapping[str, object], *headers: Header) -> None:
     """Warns of a critic that is given and never asked."""
     if options.get("critic") is not None and any(each.critic is None for each in headers):
-        warnings.warn(
+        warn(
             "critic: it chooses among drafts of a child, and there is one of each, so that it is "
             "never asked; give drafts=2 or more (--drafts), or no critic",
-            stacklevel=3,
         )
 
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +18,7 @@ import msgspec
 
 from evo.logs.caps import held, maxima
 from evo.logs.records import Evaluation, Limits, TaskRecord
+from evo.plugins import warn
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import (
     ProgramAnswer,
@@ -383,10 +383,9 @@ def _warn_once(ready: Ready) -> None:
         return
     _warned.set()
     lines = [f"- {name} ({why}): {LAYERS[name]}" for name, why in missing.items()]
-    warnings.warn(
+    warn(
         "the sandbox lacks protections on this platform:\n" + "\n".join(lines),
         SandboxWarning,
-        stacklevel=2,
     )
 
 

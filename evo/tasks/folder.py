@@ -15,7 +15,6 @@ import functools
 import gzip
 import os
 import tomllib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -30,7 +29,7 @@ from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.parsing import parsed
-from evo.plugins import meant
+from evo.plugins import meant, warn
 
 Picture = Literal["", "circles", "points", "triangle"]
 _SECTIONS = ("prompt", "evaluator")
@@ -336,9 +335,7 @@ def read_folder(
             if name not in needed:
                 left_out.append(f"{name} (seems to hold a key)")
                 continue
-            warnings.warn(
-                f"{path}: seems to hold a key, and becomes part of every log", stacklevel=4
-            )
+            warn(f"{path}: seems to hold a key, and becomes part of every log")
         try:
             files[name] = content.decode("utf-8")
         except UnicodeDecodeError:
@@ -346,10 +343,9 @@ def read_folder(
         total += size
     if left_out:
         more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
-        warnings.warn(
+        warn(
             f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}{more}; a list "
             "`files` in task.toml lists what is",
-            stacklevel=4,
         )
     return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,7 @@ import msgspec
 from evo.logs.inputs import limits_of
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.rows import as_lines, rows_of
 from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
@@ -199,10 +198,9 @@ def _statement_of(name: str, statement: str | None, program: Program, judge: Jud
     """Returns what a model is told of the task; warns where nothing says it."""
     if said := statement or _docstrings(program, judge):
         return said
-    warnings.warn(
+    warn(
         f"{name}: there is no statement and no docstring, so a model is told nothing of what "
         "the program is for; give statement=",
-        stacklevel=4,
     )
     what = "program" if program.evolves == "python" else "text"
     return f"Improve the {what} so that its evaluator gives it a higher score."

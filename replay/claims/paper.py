@@ -108,7 +108,7 @@ def ledger(
     rows: list[Row] = []
     for source, logs in sources.items():
         frame = logs if isinstance(logs, pd.DataFrame) else load(logs)
-        frame = begun_runs(counted_once(distinct_runs(frame), stacklevel=2), stacklevel=2)
+        frame = begun_runs(counted_once(distinct_runs(frame)))
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
         for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):

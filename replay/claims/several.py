@@ -13,13 +13,13 @@ over tasks, is for further ones, whose effects may differ: see `replay.statistic
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields, JsonObject
+from evo.plugins import warn
 from evo.policies import PolicyClass
 from replay.claims.decision import kurtosis_of, p_above
 from replay.claims.found import Found
@@ -91,7 +91,7 @@ def strata_of(
 
 
 def _left_out(tasks: Sequence[str], why: str) -> None:
-    warnings.warn(f"tasks {', '.join(tasks)} are left out: {why}", ReplayWarning, stacklevel=4)
+    warn(f"tasks {', '.join(tasks)} are left out: {why}", ReplayWarning)
 
 
 def groups_on_tasks(

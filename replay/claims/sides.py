@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
+from evo.plugins import warn
 from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import (
     ReplayWarning,
@@ -84,7 +84,7 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
     parts = [_part(frame, side) for side in (a, b)]
     if left := sum(repeats for _, _, repeats in parts):
         runs = left + sum(part["run"].nunique() for part, *_ in parts)
-        warnings.warn(repeats_note(left, runs), ReplayWarning, stacklevel=3)
+        warn(repeats_note(left, runs), ReplayWarning)
     if len({part["task"].iloc[0] for part, *_ in parts}) > 1:
         raise ValueError(f"expected runs of one task on both sides, got two; {SEVERAL_TASKS}")
     _check_version(parts[0][0], parts[1][0], named="task_version" in a and "task_version" in b)
@@ -100,10 +100,10 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         )
     spent = [depth * N for depth, N in zip(depths, sizes, strict=True)]
     if spent[0] != spent[1] and not any(depth for _, depth, _ in parts):
-        warnings.warn(
+        warn(
             f"whole generations of N = {sizes[0]} and N = {sizes[1]} within {budget} calls are "
             f"{spent[0]} and {spent[1]} calls; compared are these",
-            ReplayWarning, stacklevel=3,
+            ReplayWarning,
         )  # fmt: skip
     ends = [_ends(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
     return _matched(ends[0], ends[1], (depths[0], depths[1]))
@@ -138,10 +138,10 @@ def _warn_of_others(left: pd.DataFrame, right: pd.DataFrame, *, named: set[str])
             continue
         one, other = (part[column].iloc[0] for part in (left, right))
         if one != other and pd.notna(one) and pd.notna(other):
-            warnings.warn(
+            warn(
                 f"the sides also differ in {column}, {one!r} and {other!r}, so that the difference "
                 f"may be due to it; name it in both sides, such as {{{column!r}: {one!r}}}",
-                ReplayWarning, stacklevel=5,
+                ReplayWarning,
             )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
                 words += f"; name it in the side as well, such as {{'settings': {found[0]!r}}}"
             raise ValueError(f"expected runs of {words}")
     part, repeats = split_repeats(part)
-    part = begun_runs(part, stacklevel=4)
+    part = begun_runs(part)
     return part, None if depth is None else int(depth), repeats
 
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from replay.claims.decision import checked_margin, decide, detectable, still_needed, why_open
 from replay.claims.task_comparison import Measure, TaskComparison
 from replay.logs.columns import in_order, varies
@@ -104,7 +103,7 @@ def compare_tasks(
     column = by if by in frame else _ALIASES.get(by, by)
     if column not in frame:
         raise ValueError(f"expected a column to compare by, got {by!r}; there are {[*frame]}")
-    frame = independent_runs(distinct_runs(frame), stacklevel=3)
+    frame = independent_runs(distinct_runs(frame))
     _warn_of_settings(frame, column)
     runs, budgets, scales = _measured(frame, column, measure, calls, target, best)
     names = [*dict.fromkeys(runs["configuration"])]
@@ -198,10 +197,10 @@ def _measured(
         ])  # fmt: skip
         if np.isnan(values).any():
             lost = int(np.isnan(values).sum())
-            warnings.warn(
+            warn(
                 f"{lost} runs on {task} have no fitness at all and are left out: compare them by "
                 "measure='calls', where a run that never reaches the target has a value",
-                ReplayWarning, stacklevel=4,
+                ReplayWarning,
             )  # fmt: skip
         initial = float(np.nanmean(known[:, 0])) if not np.isnan(known[:, 0]).all() else 0.0
         if measure == "calls":
@@ -248,10 +247,10 @@ def _warn_of_settings(frame: pd.DataFrame, column: str) -> None:
         if varies(part, "settings").any()
     ]  # fmt: skip
     if mixed:
-        warnings.warn(
+        warn(
             f"runs of {column} {', '.join(mixed)} differ in their settings and are taken together; "
             "the column settings says how, and frame[frame.settings == ...] selects some",
-            ReplayWarning, stacklevel=4,
+            ReplayWarning,
         )  # fmt: skip
 
 

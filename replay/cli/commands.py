@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from cyclopts import Parameter
 from evo.cli.options import Costs, Count, Flag, Number, Port, Seed, finite, many, one
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
+from evo.plugins import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,7 @@ def report(
             found += policy_sections(group, contest)
         construction, reason = best_construction(group)
         if reason:
-            warnings.warn(reason, stacklevel=2)
+            warn(reason)
         panels.append(GroupPanel(group, construction, contests))
     if policies and not any(panel.contests for panel in panels):
         raise ValueError("no group of runs is large enough to compare policies on")
@@ -201,7 +201,7 @@ def _contests(
         where, runs = f"{group.title}, N = {children}", len(part.tables.runs)
         if runs < LEAST_RUNS:
             few = f"policies are compared on at least {LEAST_RUNS} runs, "
-            warnings.warn(f"{where}: {few}{more_runs(runs, LEAST_RUNS)}", stacklevel=2)
+            warn(f"{where}: {few}{more_runs(runs, LEAST_RUNS)}")
             continue
         outcome = compete(part.tables.generations, policies, **given)
         made.append((f"{where}: {outcome.setting}", outcome))

@@ -53,7 +53,7 @@ class ExplorerPools:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        frame = counted_once(frame, stacklevel=3)
+        frame = counted_once(frame)
         self._pools: dict[tuple[str, str, int], RunsAsArms] = {}
         reason: object = "there are no runs"
         by = ["task", models_apart(frame), "children"] if len(frame) else []

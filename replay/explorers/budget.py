@@ -56,7 +56,7 @@ class Budgets:
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
         if "generation" not in frame or not (frame["generation"] > 0).any():
             raise ValueError("no run has a complete generation yet: there is no split to show")
-        frame = counted_once(frame, stacklevel=3)
+        frame = counted_once(frame)
         self._children = children
         self._parts = {
             (str(task), str(model)): part

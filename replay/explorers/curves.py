@@ -117,7 +117,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
     check_loaded("explore_curves", frame, "replay.load")
     from ipywidgets import Checkbox
 
-    frame = counted_once(frame, stacklevel=2)
+    frame = counted_once(frame)
     if frame.empty:
         return notice("curves", "there are no runs", theme)
     named = naming(frame)

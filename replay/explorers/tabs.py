@@ -172,7 +172,7 @@ def explore(
         )
 
     check_loaded("explore", frame, "replay.load")
-    frame = counted_once(frame, stacklevel=2)
+    frame = counted_once(frame)
 
     def show(split: Split) -> None:
         """Open the split in the picture of all of them."""

@@ -24,7 +24,6 @@ import csv
 import io
 import itertools
 import json
-import warnings
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -33,6 +32,7 @@ from evo.logs import examples
 from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, Status
 from evo.logs.types import Fields
+from evo.plugins import warn
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 
@@ -172,10 +172,9 @@ def _warn_of_doubles(name: str, rows: list[tuple[str, Row]]) -> None:
     """Warns where all rows of a run stand several times, as in a table that was joined twice."""
     counts = collections.Counter(repr(sorted(row.items(), key=str)) for _, row in rows)
     if (least := min(counts.values())) > 1 and len(counts) > 1:
-        warnings.warn(
+        warn(
             f"run {name!r}: every row stands {least} times or more; they are taken for {least} "
             "children of each generation",
-            stacklevel=4,
         )
 
 

@@ -6,7 +6,6 @@ import glob
 import gzip
 import hashlib
 import os
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from evo.logs.records import (
     Outcome,
     RunEnd,
 )
-from evo.plugins import MistakenType
+from evo.plugins import MistakenType, warn
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
@@ -113,7 +112,7 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """
     found, left = find_all(sources)
     if left:
-        warnings.warn(f"{len(left)} files left out: {left[0][0]}: {left[0][1]}", stacklevel=2)
+        warn(f"{len(left)} files left out: {left[0][0]}: {left[0][1]}")
     return found
 
 
@@ -139,7 +138,7 @@ def find_all(
     for path in _paths(sources, left, foreign):
         found.setdefault(path.resolve(), path)
     for message in _read_of(foreign):
-        warnings.warn(message, ReplayWarning, stacklevel=3)
+        warn(message, ReplayWarning)
     return list(found.values()), list(left.items())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
+from evo.plugins import warn
 from replay.logs.columns import FAMILY, NESTED, varies
 from replay.logs.given import check_loaded
 from replay.logs.versions import told_apart, what_differs
@@ -123,21 +123,18 @@ def split_repeats(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return frame[~frame["run"].isin(left)], len(left)
 
 
-def counted_once(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+def counted_once(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the runs that repeat others in it.
 
     Args:
         frame: As from `load` or `children`.
-        stacklevel: Frames between this function and the code that the warning is shown for.
 
     Warns:
         ReplayWarning: Runs were left out; says how many.
     """
     kept, left = split_repeats(frame)
     if left:
-        warnings.warn(
-            repeats_note(left, frame["run"].nunique()), ReplayWarning, stacklevel=stacklevel + 1
-        )
+        warn(repeats_note(left, frame["run"].nunique()), ReplayWarning)
     return kept
 
 
@@ -149,12 +146,11 @@ def repeats_note(left: int, runs: int) -> str:
     )
 
 
-def begun_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+def begun_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the runs that have no complete generation; whole where no run has one.
 
     Args:
         frame: As from `load`.
-        stacklevel: Frames between this function and the code that the warning is shown for.
 
     Warns:
         ReplayWarning: Runs were left out; says how many.
@@ -163,7 +159,7 @@ def begun_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
     if not empty.any() or empty.all():
         return frame
     left, runs = frame.loc[empty, "run"].nunique(), frame["run"].nunique()
-    warnings.warn(empty_note(left, runs), ReplayWarning, stacklevel=stacklevel + 1)
+    warn(empty_note(left, runs), ReplayWarning)
     return frame[~empty]
 
 
@@ -172,7 +168,7 @@ def empty_note(left: int, runs: int) -> str:
     return f"{left} of {runs} runs have no complete generation and are not counted"
 
 
-def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+def independent_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of runs that are independent of each other, for intervals over whole runs.
 
     A fork shares generations with the run that it left, and a rescored log is the same run as its
@@ -183,16 +179,12 @@ def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
 
     Args:
         frame: As from `load`.
-        stacklevel: Frames between this function and the code that the warning is shown for.
 
     Warns:
         ReplayWarning: The frame holds forks, logs that were rescored beside their originals, runs
             that repeat others, or runs without a complete generation.
     """
-    frame = begun_runs(counted_once(frame, stacklevel=stacklevel), stacklevel=stacklevel)
-
-    def warn(message: str) -> None:
-        warnings.warn(message, ReplayWarning, stacklevel=stacklevel + 1)
+    frame = begun_runs(counted_once(frame))
 
     for column, what, select in (
         ("rescored", "are rescored logs of other runs that are here too", "rescored"),
@@ -205,11 +197,15 @@ def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
             states = frame["forked_from"].nunique()
             warn(
                 f"all {frame['run'].nunique()} runs are forks of {states} "
-                f"{'state' if states == 1 else 'states'}: intervals hold given what was forked"
+                f"{'state' if states == 1 else 'states'}: intervals hold given what was forked",
+                ReplayWarning,
             )
         elif left.any() and not left.all():
             many = f"{frame.loc[left, 'run'].nunique()} of {frame['run'].nunique()} runs"
-            warn(f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone")
+            warn(
+                f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone",
+                ReplayWarning,
+            )
             frame = frame[~left]
     return frame
 
@@ -375,7 +371,7 @@ def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
 def _distinct(frame: pd.DataFrame, repeats: bool) -> pd.DataFrame:
     """Distinct runs for a public function, with or without those that repeat others."""
     frame = distinct_runs(frame)
-    return frame if repeats else counted_once(frame, stacklevel=3)
+    return frame if repeats else counted_once(frame)
 
 
 def is_stand_in(model: object) -> bool:

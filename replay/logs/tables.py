@@ -7,7 +7,6 @@ missing, never zero.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import pandas as pd
 from evo.logs.cost import TimeoutRule
 from evo.logs.journal import LogError
 from evo.logs.log import Log
+from evo.plugins import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
@@ -317,10 +317,9 @@ def _collect(
             else "expected at least one log, got none"
         )
     if skipped:
-        warnings.warn(
+        warn(
             f"{len(skipped)} of {len(paths) + foreign} logs were left out; the first: "
             f"{skipped[0][0] if foreign else 'a log'}: {skipped[0][1]}",
-            stacklevel=4,
         )
     frames = [_concatenate(rows) for rows in zip(*parts, strict=True)]
     for frame in frames:

@@ -7,13 +7,13 @@ no fitness at all: see `replay.logs.frames.FAILURES`.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from evo.plugins import warn
 from replay.logs.frames import COST_COLUMNS, Brief
 from replay.logs.given import check_loaded
 from replay.planning.grid import (
@@ -186,7 +186,7 @@ def envelope(
         try:
             r2 = _collapse(part, best_known(best, lowest, highest), ceiling, lowest)
         except ValueError as error:
-            warnings.warn(f"no collapse for {task}: {error}", stacklevel=2)
+            warn(f"no collapse for {task}: {error}")
             r2 = np.nan
         rows.append((task, r2, part["model"].nunique(), len(part)))
     collapse = pd.DataFrame(rows, columns=["task", "r2", "models", "points"])

@@ -154,7 +154,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]
             f"expected a frame as replay.load makes it, but it has no column {missing!r}; "
             f"it has {sorted(frame.columns)!r}"
         )
-    frame = independent_runs(distinct_runs(frame), stacklevel=4)
+    frame = independent_runs(distinct_runs(frame))
     if frame.empty:
         raise ValueError("expected at least one run, got an empty frame")
     if frame["run"].isna().any():

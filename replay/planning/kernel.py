@@ -253,7 +253,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a fitness among the {len(children)} children or their parents, got none"
         )
     task, model = names[0]
-    children = _without_inherited(counted_once(children, stacklevel=3))
+    children = _without_inherited(counted_once(children))
     visits = _visits(children, best)
     runs = children.groupby("run", sort=False)[["children", "generation"]].max()
     better, steps = _estimate(visits, np.ones(len(runs)), SLOPE)

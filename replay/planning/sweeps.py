@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evo.logs.types import JsonObject
+from evo.plugins import warn
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.selection import (
@@ -306,7 +306,7 @@ def _samples(
                 f"expected rewards of shape (configurations, samples), got shape {matrix.shape!r}"
             )
         return matrix, np.full(len(matrix), matrix.shape[1]), {}, []  # no costs, no fields
-    frame = counted_once(data, stacklevel=3)
+    frame = counted_once(data)
     value = value or ("best_fitness" if "best_fitness" in frame else "fitness")
     if fields is None and "fields" in frame.attrs:  # a sweep's
         frame = frame[frame["status"].isin(["completed", "failed"])]
@@ -354,5 +354,5 @@ def _common(present: Bools, missing: Missing) -> tuple[Bools, Ints]:
         )
     if lost := int((~common).sum()):
         message = f"{lost} of {common.size} samples are not of all configurations and are left out"
-        warnings.warn(message, stacklevel=5)
+        warn(message)
     return common, sizes

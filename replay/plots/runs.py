@@ -105,7 +105,7 @@ def trajectories(
         keys = [by] if isinstance(by, str) else list(by)
         keys += _mixed_within(frame, keys)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
-    frame = counted_once(frame, stacklevel=2)
+    frame = counted_once(frame)
     if gap:
         frame = frame.assign(best_fitness=_of_gap(frame["best_fitness"]))
         references = {name: float(_of_gap(each)) for name, each in (references or {}).items()}
@@ -236,7 +236,7 @@ def worth(
     """
     check_loaded("worth", frame, "replay.load")
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
-    frame = counted_once(frame, stacklevel=2)
+    frame = counted_once(frame)
     forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])
     if (states := forks["forked_from"].nunique()) != 1:
         raise ValueError(f"expected forks of one state (column forked_from), got {states} states")

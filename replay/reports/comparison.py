@@ -9,6 +9,7 @@ import warnings
 
 import pandas as pd
 
+from evo.plugins import warn
 from replay.claims.decision import FEW, FOUND, MANY, OPEN, in_family
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
@@ -41,7 +42,7 @@ def comparison_sections(tables: Tables) -> list[Section]:
     """
     _, made, why = comparison_with_sections(tables)
     if why:
-        warnings.warn(f"configurations are not compared: {why}", stacklevel=2)
+        warn(f"configurations are not compared: {why}")
     return made
 
 

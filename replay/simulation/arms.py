@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evo.plugins import warn
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.allocation.loop import PullOutcome
@@ -176,17 +176,16 @@ def pool_of(
     """
     frame = distinct_runs(frame)
     if lengths is None:
-        frame = independent_runs(frame, stacklevel=4)
+        frame = independent_runs(frame)
     one_family(frame, what)
     fitness, own = fitness_matrix(frame, repeats=True), run_lengths(frame)
     if lengths is None and "mixed" in frame:
         mixed = frame.groupby("run", sort=False)["mixed"].first().to_numpy(np.float64)
         alone = np.fmin(own, np.maximum(mixed - 1, 0)).astype(own.dtype)
         if (cut := alone < own).any():
-            warnings.warn(
+            warn(
                 f"{cut.sum()} of {len(own)} runs exchange programs with others from generation "
                 f"{mixed[cut].min():g} on and are replayed up to there; lengths= changes that",
-                stacklevel=3,
             )
         own = alone
     elif lengths is not None:
@@ -257,7 +256,7 @@ def warn_of_ends(logged: Logged, rows: Ints, rounds: int, cap: int | None = None
             "generations: an arm whose log has ended is closed, which leaves policies less to "
             f"choose; with at most {shortest} rounds no log ends too early"
         )
-    warnings.warn(message, ReplayWarning, stacklevel=3)
+    warn(message, ReplayWarning)
 
 
 def used_up(lengths: Ints, rounds: int) -> bool:

@@ -390,7 +390,7 @@ def time_to_threshold(
 def _carried(source: object) -> FloatArray:
     """Running best, (rows, columns), of a replay, a frame or an array; -inf without a value."""
     if isinstance(source, pd.DataFrame):
-        source = independent_runs(distinct_runs(source), stacklevel=4)
+        source = independent_runs(distinct_runs(source))
         one_family(source, "thresholds are taken")
         source = fitness_matrix(source)
     curves = np.asarray(getattr(source, "best_fitness", source), dtype=np.float64)

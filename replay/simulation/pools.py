@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
+from evo.plugins import warn
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import ReplayWarning, bounds_of
@@ -352,7 +353,7 @@ class Pools:
         one, other = self.ended(a), self.ended(b)
         texts = dict.fromkeys([*one.warnings, *other.warnings])
         for text in texts:
-            warnings.warn(text, ReplayWarning, stacklevel=2)
+            warn(text, ReplayWarning)
         found = one.less(other, level=level, name=f"{label_of(a)} less {label_of(b)}")
         return replace(found, note=IDENTICAL) if IDENTICAL in texts else found
 

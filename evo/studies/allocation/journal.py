@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,6 +11,7 @@ import msgspec
 
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
+from evo.plugins import warn
 from evo.policies import POLICIES, Policy
 from evo.studies.allocation.goal import AllocationGoal
 from evo.studies.allocation.loop import PullOutcome, state_digest
@@ -139,10 +139,9 @@ def open_journal(
     journal = Journal(records)
     refuse_other_allocation(writer.path, journal.header, header)
     if not same_code(journal.header, header):
-        warnings.warn(
+        warn(
             f"{writer.path}: the code of policy {header.policy!r} is not that which began the "
             "allocation: rounds from here on may go to other arms",
-            stacklevel=2,
         )
     for new in journal.given(goal):
         writer.append(new)
@@ -232,8 +231,7 @@ class JournalWatcher:
                 )
         if logged.digest != now.digest and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"{where}: the policy's state is not the one logged, as where its last digits "
                 "differ between processors; its rounds are the same",
-                stacklevel=2,
             )

@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import textwrap
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -23,7 +22,7 @@ from evo.logs import examples
 from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, Writer, open_regular
 from evo.logs.types import Fields, JsonObject
-from evo.plugins import MistakenType, meant
+from evo.plugins import MistakenType, meant, warn
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
@@ -235,9 +234,8 @@ def _warn_of_failures(made: Selection, *, rows: bool) -> None:
             if rows
             else "none has a fitness, `evo show LOG` says why"
         )
-        warnings.warn(
+        warn(
             f"all {count} samples failed, so that nothing tells the choices apart: {why}",
-            stacklevel=2,
         )
 
 

@@ -59,11 +59,11 @@ def test_a_run_counts_once_whatever_repeats_it(of, kept):
     assert left == 3 - len(kept)
     if left:
         with pytest.warns(ReplayWarning, match=f"{left} of 3 runs repeat others here"):
-            assert names(counted_once(frame, stacklevel=1)) == kept
+            assert names(counted_once(frame)) == kept
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert counted_once(frame, stacklevel=1).equals(frame)
+            assert counted_once(frame).equals(frame)
 
 
 def test_of_repeats_that_are_as_long_the_first_stays():
@@ -74,29 +74,29 @@ def test_of_repeats_that_are_as_long_the_first_stays():
 def test_a_run_that_has_just_begun_is_none_beside_others():
     frame = runs(a=0, b=1, c=2)
     with pytest.warns(ReplayWarning, match="1 of 3 runs have no complete generation"):
-        assert names(begun_runs(frame, stacklevel=1)) == ["b", "c"]
+        assert names(begun_runs(frame)) == ["b", "c"]
     alone = runs(a=0, b=0)
-    assert begun_runs(alone, stacklevel=1) is alone
+    assert begun_runs(alone) is alone
     whole = runs(a=1)
-    assert begun_runs(whole, stacklevel=1) is whole
+    assert begun_runs(whole) is whole
 
 
 def test_forks_and_rescored_logs_are_left_out_beside_others_and_forks_alone_are_kept():
     frame = runs(a=2, b=2, c=2).assign(forked_from="", rescored=False)
     forks = frame.assign(forked_from=frame["run"].map({"a": "", "b": "h1", "c": "h1"}))
     with pytest.warns(ReplayWarning, match="2 of 3 runs are forks"):
-        assert names(independent_runs(forks, stacklevel=1)) == ["a"]
+        assert names(independent_runs(forks)) == ["a"]
     all_forks = forks[forks["run"] != "a"]
     with pytest.warns(ReplayWarning, match="all 2 runs are forks of 1 state: intervals hold given"):
-        assert names(independent_runs(all_forks, stacklevel=1)) == ["b", "c"]
+        assert names(independent_runs(all_forks)) == ["b", "c"]
     again = frame.assign(rescored=frame["run"] == "c")
     with pytest.warns(ReplayWarning, match="1 of 3 runs are rescored logs"):
-        assert names(independent_runs(again, stacklevel=1)) == ["a", "b"]
+        assert names(independent_runs(again)) == ["a", "b"]
     only = again[again["rescored"]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert names(independent_runs(only, stacklevel=1)) == ["c"]
-        assert names(independent_runs(frame, stacklevel=1)) == ["a", "b", "c"]
+        assert names(independent_runs(only)) == ["c"]
+        assert names(independent_runs(frame)) == ["a", "b", "c"]
 
 
 def test_two_logs_of_one_name_are_two_runs_and_one_log_loaded_twice_is_one(tmp_path):

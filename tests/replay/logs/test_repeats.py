@@ -102,7 +102,7 @@ def test_an_analysis_states_the_same_with_repeats_as_without_and_says_so_once(lo
     if not hasattr(found, "notes"):
         assert len(texts) <= 1
     with pytest.warns(ReplayWarning, match="3 of 9 runs repeat others"):
-        independent_runs(frame, stacklevel=1)
+        independent_runs(frame)
 
 
 def test_the_matrix_holds_repeats_on_request(logs):
