@@ -1,6 +1,7 @@
 """Decisions in words: what to do, how sure that is, what would change it."""
 
 import re
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,18 @@ def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> Non
     assert "What would change that" in said
 
 
+def test_of_ways_that_a_plan_leaves_those_ahead_say_which_pilot_would_show_it() -> None:
+    frame, children = chain_runs(sizes=(1, 4), budget=16, seeds=range(4))
+    plan = replay.plan(frame, budget=64, children=children, arms=(), kernels=6)
+    first = plan.needed.iloc[:1]
+    assert not plan.departs
+    for ahead, says in ((0.5, True), (-0.5, False), (2.0, False)):
+        needed = first.assign(ahead=ahead, margin=1.0)
+        with patch.object(type(plan), "needed", needed):
+            said = replay.advise(plan)
+        assert ("runs in the pilot would show it" in said) == says
+
+
 def test_a_contest_of_several_policies_is_decided_by_holms_rule_over_those_with_a_p() -> None:
     rng = np.random.default_rng(0)
     frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
@@ -142,6 +155,9 @@ def test_a_contest_needs_as_many_more_runs_as_judge_says(seed: int) -> None:
     said = replay.advise(replay.compete(frame, ["thompson"], arms=2))
     assert verdict.verdict == "undetermined"
     assert f"{verdict.runs_needed:,.0f} more runs" in said
+    both = replay.advise(replay.compete(frame, ["thompson", "ucb1"], arms=2))
+    assert both.startswith("No decision")
+    assert "alone it would be decided" not in both
 
 
 def test_an_open_comparison_names_the_lead_over_the_next_best() -> None:

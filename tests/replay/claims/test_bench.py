@@ -3,6 +3,7 @@
 import itertools
 import textwrap
 import time
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,8 @@ def test_one_sees_detection_and_abstention() -> None:
     summary = made.summary.set_index("policy")
     assert summary.loc["round_robin", "loses"] == "null"
     assert "freeze_thaw" in repr(made)
+    with pytest.raises(FrozenInstanceError):
+        made.table = summary
 
 
 def test_the_seconds_of_a_policy_are_those_that_its_effect_took(monkeypatch) -> None:

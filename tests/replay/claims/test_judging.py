@@ -257,6 +257,13 @@ def test_a_sequential_verdict_is_the_confidence_sequences():
     other = replay.judge(two(0.1, 20), OLD, NEW, sequential=True)
     assert (found.p_greater, found.p_less) == (other.p_less, other.p_greater)
     assert found.p_greater < 0.05 < found.p_less <= 1
+    assert "without a partner" not in found.paragraph
+    more = group(0.6, 23, "new", seed=1).assign(seed=lambda runs: runs["seed"] + 50)  # no pairs
+    ahead = replay.judge(
+        pd.concat([more, group(0.5, 20, "old", seed=2)]), NEW, OLD, sequential=True
+    )
+    assert "in the order of their seeds" in ahead.paragraph
+    assert "3 runs still without a partner" in ahead.paragraph
     fixed = replay.judge(two(0.1, 20), NEW, OLD)
     assert np.isnan(fixed.e_value)
     assert found.interval.low < fixed.interval.low  # the price of looking

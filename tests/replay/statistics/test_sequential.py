@@ -20,6 +20,12 @@ def test_over_all_signs_the_e_value_has_mean_one_at_every_look(half_range):
     assert e.min() >= 0
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_first_pair_is_a_bet_of_five_stakes(sign):
+    stakes = np.tanh([0.15, 0.3, 0.6, 1.2, 2.4])
+    np.testing.assert_allclose(e_process([sign * 7.0]), [(1 + sign * stakes).mean()])
+
+
 def test_an_e_value_looks_at_nothing_that_comes_later():
     d = RNG.normal(0.3, 1, size=30)
     for half_range in (None, 10.0):

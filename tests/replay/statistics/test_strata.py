@@ -12,6 +12,7 @@ from replay.statistics.strata import (
     Together,
     compare_strata,
     further_tasks,
+    stratified,
 )
 
 RNG = np.random.default_rng(7)
@@ -100,3 +101,12 @@ def test_the_variance_between_two_tasks_by_hand():
     assert found.spread == pytest.approx(0.5)
     assert found.pooled.tolist() == pytest.approx([0.25, 0.75])  # half way to the mean
     assert np.isnan([found.low, found.high, found.p]).all()
+
+
+def test_the_interquartile_mean_has_an_interval_in_the_units_of_its_values() -> None:
+    tasks = [each.left for each in TASKS]
+    value, low, high = stratified(tasks)
+    assert low < value < high
+    np.testing.assert_allclose(stratified([3 + 10 * each for each in tasks]), [
+        3 + 10 * each for each in (value, low, high)
+    ])  # fmt: skip
