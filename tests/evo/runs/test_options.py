@@ -8,7 +8,6 @@ import inspect
 import math
 import socket
 import typing
-import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 import evo
 from evo.logs.journal import encode_line
 from evo.logs.log import line_decoder
+from evo.models import client
 from evo.models.client import EndpointDown, ModelClient
 from evo.plugins import MistakenType
 from evo.runs.budget import check_budget
@@ -163,7 +163,7 @@ def test_a_dead_endpoint_is_said_after_its_first_refusal(
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     model = evo.Model(name="dead", base_url=url)
     order: list[str] = []
-    monkeypatch.setattr(warnings, "warn", lambda words, **how: order.append(words))
+    monkeypatch.setattr(client, "warn", order.append)
     monkeypatch.setattr(ModelClient, "_pause", lambda *_: order.append("pause"))
     with pytest.raises(EndpointDown):
         evo.run("mmd", model=model, generations=1, children=2, retries=4, max_concurrent=1,
