@@ -20,13 +20,15 @@ import builtins
 import contextlib
 import hashlib
 import inspect
+import itertools
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
+from evo.interrupts import wait_for
 from evo.plugins import MistakenType
 
 if TYPE_CHECKING:
@@ -112,7 +114,17 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     """
     work = list(items)
     workers = _workers(max_workers, len(work))
-    ending = threading.Event()
+    ending, over, count = threading.Event(), threading.Event(), itertools.count(1)
+
+    def counted(place: int) -> B | Exception:
+        try:
+            made = one(place)
+        except BaseException:  # ends the others, too
+            over.set()
+            raise
+        if next(count) == len(work):
+            over.set()
+        return made
 
     def one(place: int) -> B | Exception:
         if ending.is_set() or (cancel is not None and cancel.is_set()):
@@ -124,17 +136,24 @@ def map(  # noqa: A001 - it is the parallel twin of that function
             return error
 
     made: Iterable[B | Exception] = builtins.map(one, range(len(work)))
+    parallel: Generator[B | Exception] | None = None
     if workers > 1:
         from joblib import Parallel, delayed
 
         threads = Parallel(workers, backend="threading", batch_size=1, return_as="generator")
-        made = threads(delayed(one)(place) for place in range(len(work)))
+        made = parallel = threads(delayed(counted)(place) for place in range(len(work)))
     if progress and sys.stderr is not None and not sys.stderr.closed:
         from tqdm.auto import tqdm
 
         made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected
     results: list[B | Exception] = []
     try:
+        if work and parallel is not None and made is parallel:
+            try:
+                wait_for(over)
+            except BaseException as interrupt:
+                ending.set()
+                parallel.throw(interrupt)
         results.extend(made)
     finally:  # after an interrupt nothing further begins
         ending.set()

@@ -51,7 +51,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         category,
         frame.f_code.co_filename,
         frame.f_lineno,
-        names.get("__name__"),
+        names.get("__name__", "<string>"),
         names.setdefault("__warningregistry__", {}),
     )
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from evo.interrupts import interrupt_heard
 from evo.logs.journal import open_regular
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import Header
@@ -106,6 +107,7 @@ class Control(contextlib.AbstractContextManager["Control", None]):
 
     def stop(self) -> None:
         """Lets no further call begin, and ends calls that do not finish within seconds."""
+        interrupt_heard()
         self.wish = "stop"
         self._set(self.stopping)
         with self._lock:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from evo.interrupts import no_interrupt_lost
 from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
 from evo.logs.servers import hidden
 from evo.logs.shared_requests import SharedRequests, Wish
@@ -203,7 +204,11 @@ def open_resources(
     control.heed_hold(slots.hold)
     if hand is not None:
         control.heed(control.stopping, hand.cancel)
-    with contextlib.closing(resources), listening(settings, control):
+    with (
+        no_interrupt_lost(),
+        contextlib.closing(resources),
+        listening(settings, control),
+    ):
         yield resources
 
 

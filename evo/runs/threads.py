@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from evo.interrupts import wait_for
+
 if TYPE_CHECKING:
     from joblib import Parallel
 
@@ -51,8 +53,8 @@ class Threads:
         try:
             results = pool(delayed(one)(item) for item in items)
             try:  # joblib would look for results a hundred times a second
-                while items and not over.wait(1):  # an interrupt just before a wait does not end it
-                    pass
+                if items:
+                    wait_for(over)
             except BaseException as interrupt:
                 results.throw(interrupt)
             deque(results, maxlen=0)

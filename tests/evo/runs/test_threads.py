@@ -73,7 +73,7 @@ def test_an_interrupt_ends_the_wait_for_what_is_under_way(threads: Threads) -> N
         while frame is not None and len(names) < 3:
             names.append(frame.f_code.co_name)
             frame = frame.f_back
-        return names == ["wait", "wait", "each"]
+        return names == ["wait", "wait", "wait_for"]
 
     def work(number: int) -> None:
         if number == 0:
