@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,10 +22,16 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 30
-        while not place.exists() and time.monotonic() < deadline:
+        while not _listens(place) and time.monotonic() < deadline:
             time.sleep(0.02)
         yield f"unix://{place}"
     finally:
         process.kill()
         process.wait()
         place.unlink(missing_ok=True)
+
+
+def _listens(place: Path) -> bool:
+    """Whether a server listens at a socket, which is there before it does."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(place)) == 0

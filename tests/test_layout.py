@@ -134,8 +134,6 @@ ONLY = {
 """Folders that keep to some of those before them, besides the loose modules of `ANYWHERE`."""
 
 ANYWHERE = {
-    "capture", "interrupts", "neighbours", "keyed", "parsing", "plugins", "progress", "values", "warmup",
-}
     "capture",
     "interrupts",
     "neighbours",

@@ -43,13 +43,13 @@ def test_nothing_is_begun_after_a_failure_which_is_raised(resources: Resources) 
 
     def one(number: int) -> None:
         begun.append(number)
+        if number:  # as long as the first has not failed
+            assert resources.control.stopping.wait(60)
         raise OSError(f"item {number}")
 
-    with pytest.raises(
-        OSError, match="item 0" if resources.settings.max_concurrent == 1 else "item"
-    ):
+    with pytest.raises(OSError, match="item 0"):
         Workers(resources, PATH).each(one, range(600))
-    assert len(begun) == 1 if resources.settings.max_concurrent == 1 else len(begun) < 600
+    assert len(begun) <= resources.settings.max_concurrent
     assert (
         resources.control.stopping.is_set()
     )  # an error that is not the run's own ends the session
