@@ -50,6 +50,9 @@ class Workers:
             self.resources.active.add((self.path, number))
             try:
                 function(work[number])
+            except BaseException:
+                failed.set()
+                raise
             finally:
                 self.resources.active.discard((self.path, number))
 
@@ -59,7 +62,7 @@ class Workers:
             else:
                 count = min(len(work), MAX_THREADS)
                 self.resources.threads.each(one, range(len(work)), count=count)
-        except BaseException as error:
+        except BaseException as error:  # an interrupt is no failure of an item
             failed.set()
             self.resources.wind_down(self.path, error)
             if isinstance(error, CallCancelled | EvaluatorClosed):
