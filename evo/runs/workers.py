@@ -50,9 +50,6 @@ class Workers:
             self.resources.active.add((self.path, number))
             try:
                 function(work[number])
-            except BaseException:
-                failed.set()
-                raise
             finally:
                 self.resources.active.discard((self.path, number))
 
@@ -62,7 +59,7 @@ class Workers:
             else:
                 count = min(len(work), MAX_THREADS)
                 self.resources.threads.each(one, range(len(work)), count=count)
-        except BaseException as error:  # an interrupt is no failure of an item
+        except BaseException as error:
             failed.set()
             self.resources.wind_down(self.path, error)
             if isinstance(error, CallCancelled | EvaluatorClosed):
