@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -351,6 +352,7 @@ def test_what_is_asked_tells_of_the_search_and_of_nothing_private(tmp_path: Path
     assert best is not None
     assert best.strip() in user
     assert "The advice so far:" in user
+    assert re.search(r"What was tried since:\n- fitness [\d.]+, from [\d.]+:\n", user)
     assert "0.12345" not in user
     assert "0.54321" not in user
     assert log.advice[0][1].splitlines()[0] in user

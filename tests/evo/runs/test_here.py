@@ -1,5 +1,7 @@
 """Evaluators that run in the caller's own process."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,9 @@ CLIENT = Client()
 
 
 SEEN: list[object] = []
+
+
+PICK = "def pick(number):\n    return number\n"
 
 
 def test_an_evaluator_may_run_here_with_what_it_holds_open() -> None:
@@ -91,3 +96,18 @@ def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
     }.items():  # fmt: skip
         made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
         assert made.evaluate().status == status, function
+
+
+def test_rows_that_are_held_out_count_for_no_metric_and_no_note() -> None:
+    def judge(value: int, row: dict[str, Any]) -> dict[str, Any]:
+        return {"fitness": value / 10, "size": value, "notes": f"size {value}"}
+
+    task = evo.task(
+        "pick", initial_program=PICK, evaluate=judge, instances=[{"input": 2}, {"input": 3}],
+        held_out=[{"input": 1}], where="here", statement="pick returns a number",
+    )  # fmt: skip
+    found = task.evaluate()
+    assert found.fitness == pytest.approx(0.25)
+    assert found.metrics["size"] == 2.5
+    assert found.metrics["check_fitness"] == pytest.approx(0.1)
+    assert found.notes == "instance 0: size 2"

@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import inspect
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ import evo
 import evo.runs.planning
 from evo.logs.journal import LogBusyError, LogError, Writer
 from evo.models.client import EndpointDown, EndpointRefused
-from evo.runs import delivery
+from evo.runs import delivery, verbs
 from evo.runs.loop import fitness_of
 from evo.searches.base import choose
 from evo.tasks.task import TaskError
@@ -356,3 +357,13 @@ def test_a_listener_that_never_returns_is_given_up(
         delivery.deliver_rest(0.1)
     released.set()
     assert log.finished
+
+
+@pytest.mark.parametrize("name", ["run", "run_many", "run_grid"])
+def test_what_a_verb_prepares_has_its_defaults(name: str) -> None:
+    pair = (getattr(verbs, name), getattr(verbs, f"prepare_{name.removeprefix('run_')}"))
+    one, other = ({k: p.default for k, p in inspect.signature(f).parameters.items()} for f in pair)
+    shared = one.keys() & other.keys()
+    assert {k: one[k] for k in shared} == {k: other[k] for k in shared}
+    if name == "run_grid":
+        assert one["seeds"] == range(40, 50)  # the paper's
