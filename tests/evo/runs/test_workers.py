@@ -49,7 +49,8 @@ def test_nothing_is_begun_after_a_failure_which_is_raised(resources: Resources) 
 
     with pytest.raises(OSError, match="item 0"):
         Workers(resources, PATH).each(one, range(600))
-    assert len(begun) <= (1 if resources.settings.max_concurrent == 1 else MAX_THREADS)
+    alone = resources.settings.max_concurrent == 1
+    assert len(begun) <= (1 if alone else MAX_THREADS + 1)  # its thread may take another
     assert (
         resources.control.stopping.is_set()
     )  # an error that is not the run's own ends the session
