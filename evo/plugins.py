@@ -22,44 +22,17 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import sys
-import warnings
 from collections import UserDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from evo.warning import warn
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-    from types import FrameType
 
 Made = TypeVar("Made")
 Entry = TypeVar("Entry")
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns of the line that called this project, however deep inside of it one is.
-
-    Python's own warnings count frames, which differ from caller to caller.
-    """
-    frame = inspect.currentframe()
-    assert frame is not None  # only other Pythons have none
-    while frame.f_back is not None and _is_inside(frame):
-        frame = frame.f_back
-    names = frame.f_globals
-    warnings.warn_explicit(
-        message,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        names.get("__name__", "<string>"),
-        names.setdefault("__warningregistry__", {}),
-    )
-
-
-def _is_inside(frame: FrameType) -> bool:
-    """Whether a frame is of this project, or of what the standard library runs for it."""
-    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return package in ("evo", "replay") or package in sys.stdlib_module_names
 
 
 class MistakenType(TypeError):  # noqa: N818 - it says whose mistake it is

@@ -23,7 +23,8 @@ from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
 from evo.parsing import parsed
-from evo.plugins import MistakenType, meant, plugged_in, warn
+from evo.plugins import MistakenType, meant, plugged_in
+from evo.warning import warn
 
 T = TypeVar("T")
 R = TypeVar("R", bound=ValueRecord)

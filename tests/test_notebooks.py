@@ -322,7 +322,7 @@ evaluator._Pool, os.cpu_count = SparePool, lambda: 1
 
 
 @pytest.mark.slow
-@pytest.mark.flaky(reruns=1, only_rerun=["Kernel died before replying"])  # for want of a free port
+@pytest.mark.flaky(reruns=1, only_rerun=["Kernel died before replying"])  # another took its port
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(
     path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch

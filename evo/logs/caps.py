@@ -14,7 +14,7 @@ import msgspec
 
 from evo.logs.inputs import AUTO, as_float
 from evo.logs.records import Limits
-from evo.plugins import warn
+from evo.warning import warn
 
 CAPS = {
     "EVO_MAX_LINE_MB": (64, "MiB of one line of a log"),

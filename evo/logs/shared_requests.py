@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from evo.logs.journal import LogError
 from evo.logs.servers import connect, hidden
-from evo.plugins import warn
+from evo.warning import warn
 
 if TYPE_CHECKING:
     import redis

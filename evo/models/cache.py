@@ -22,7 +22,7 @@ from evo.logs.servers import is_shared
 from evo.models.answer import fit_reason, fit_reply
 from evo.models.client import Call, CallCancelled, Messages, ModelClient
 from evo.models.shared_cache import SharedCache
-from evo.plugins import warn
+from evo.warning import warn
 
 MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing

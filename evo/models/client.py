@@ -32,7 +32,7 @@ from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.models.wire import Wire, open_wire
-from evo.plugins import warn
+from evo.warning import warn
 
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""

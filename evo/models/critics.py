@@ -27,7 +27,7 @@ from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, ModelClient
 from evo.models.limits import Slots
 from evo.models.registry import Given, find_model, resolve_sampling
-from evo.plugins import warn
+from evo.warning import warn
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
 """The default rubric."""

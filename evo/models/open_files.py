@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from evo.plugins import warn
+from evo.warning import warn
 
 try:
     import resource

@@ -13,7 +13,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from evo.logs.servers import connect, hidden
-from evo.plugins import warn
+from evo.warning import warn
 
 if TYPE_CHECKING:
     import redis

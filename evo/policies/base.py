@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evo.plugins import warn
+from evo.warning import warn
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evo.plugins import warn
 from evo.policies.base import (
     BasePolicy,
     Bools,
@@ -30,6 +29,7 @@ from evo.policies.base import (
     Shape,
 )
 from evo.policies.draws import Draws
+from evo.warning import warn
 
 FEWEST_EARLIER = 5
 """Earlier runs that a policy needs to learn anything."""

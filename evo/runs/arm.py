@@ -35,7 +35,6 @@ from evo.logs.records import (
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
-from evo.plugins import warn
 from evo.runs.accept import Confirm
 from evo.runs.advice import Advise
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
@@ -66,6 +65,7 @@ from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
+from evo.warning import warn
 
 REACHED = ("completed", "target", "patience", "rule", "budget")  # then results are reported
 

@@ -35,7 +35,7 @@ from evo.logs.records import (
 )
 from evo.logs.types import as_path
 from evo.models.critics import critic_record
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
 from evo.prompt import EXACT_VERSION, PROMPT_VERSION, TOLD_VERSION, WRITTEN_VERSION
 from evo.runs.identity import differences
 from evo.runs.mixture import MIXTURE_VERSION, MODEL_POLICIES
@@ -44,6 +44,7 @@ from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, completed, entries, lists_options, options_in
 from evo.searches.registry import record_of, search_of
 from evo.tasks.task import Task, load_task
+from evo.warning import warn
 
 MOST_SEEDS = 1_000_000
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from evo.plugins import warn
+from evo.warning import warn
 
 E = TypeVar("E")
 

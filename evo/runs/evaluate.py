@@ -17,7 +17,6 @@ import msgspec
 
 from evo.logs.means import deviation, mean
 from evo.logs.records import Evaluation, Header, Instance, Limits
-from evo.plugins import warn
 from evo.prompt import last_line
 from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
 from evo.runs.state import State, program_digest
@@ -26,6 +25,7 @@ from evo.sandbox.compiled import MISSING
 from evo.tasks.folder import TaskError
 from evo.tasks.stages import untaken
 from evo.tasks.task import EvaluatorFailed
+from evo.warning import warn
 
 DrawFunction = Callable[..., Evaluation]
 """Evaluates one draw of a program or text, (task, program, limits, *, draw, seed)."""

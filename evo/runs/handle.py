@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from evo.interrupts import interrupt_heard
 from evo.logs.journal import open_regular
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
 from evo.logs.types import absolute_paths, as_given
+from evo.parallel.interrupts import interrupt_heard
 from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 from evo.tasks.task import Task

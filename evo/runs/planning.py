@@ -16,7 +16,6 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.logs.types import JsonObject
 from evo.models.client import prompt_hash
-from evo.plugins import warn
 from evo.prompt import (
     EXACT_VERSION,
     OPERATORS,
@@ -37,6 +36,7 @@ from evo.searches.base import Place, Request, Search
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
+from evo.warning import warn
 
 
 @dataclass

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from evo.interrupts import no_interrupt_lost
 from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
 from evo.logs.servers import hidden
 from evo.logs.shared_requests import SharedRequests, Wish
@@ -26,6 +25,7 @@ from evo.models.client import (
 from evo.models.critics import Known, Scorer
 from evo.models.limits import Slots
 from evo.models.open_files import fitting
+from evo.parallel.interrupts import no_interrupt_lost
 from evo.runs.delivery import PATIENCE, Delivery
 from evo.runs.handle import LAST, Control
 from evo.runs.progress import Tally, say

@@ -20,7 +20,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
 from evo.prompt import parse_reply, reply_of_files
 from evo.runs import items
 from evo.runs.handle import begin, read_begun
@@ -32,6 +32,7 @@ from evo.runs.verbs import prepare_run
 from evo.sandbox.scores import read_score
 from evo.searches.base import Place
 from evo.tasks.task import Task, load_task
+from evo.warning import warn
 
 BY_HAND = Model(name="by hand")
 """The model of a search whose replies are told, unless another one is named."""

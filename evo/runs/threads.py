@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from evo.interrupts import wait_for
+from evo.parallel.interrupts import all_done
 
 if TYPE_CHECKING:
     from joblib import Parallel
@@ -36,28 +35,9 @@ class Threads:
         Raises:
             Exception: What the function raised first. Items that were under way go on alone.
         """
-        from joblib import delayed
-
-        over, numbers = threading.Event(), itertools.count(1)
-
-        def one(item: T) -> None:
-            try:
-                function(item)
-            except BaseException:
-                over.set()
-                raise
-            if next(numbers) == len(items):
-                over.set()
-
         pool = self._borrow(count)
         try:
-            results = pool(delayed(one)(item) for item in items)
-            try:  # joblib would look for results a hundred times a second
-                if items:
-                    wait_for(over)
-            except BaseException as interrupt:
-                results.throw(interrupt)
-            deque(results, maxlen=0)
+            deque(all_done(pool, function, items), maxlen=0)
         except BaseException:
             _end(pool)
             raise

@@ -16,7 +16,7 @@ from evo.logs.records import Header, Model
 from evo.logs.servers import connect
 from evo.logs.types import absolute_paths, as_path
 from evo.models.registry import own_models
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
 from evo.runs.bounds import powers_of_two
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
@@ -46,6 +46,7 @@ from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
 from evo.searches.registry import known_search
 from evo.tasks.task import Task, load_task, with_function
+from evo.warning import warn
 
 Place = str | os.PathLike[str]
 Result = TypeVar("Result")

@@ -18,7 +18,6 @@ import msgspec
 
 from evo.logs.caps import held, maxima
 from evo.logs.records import Evaluation, Limits, TaskRecord
-from evo.plugins import warn
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import (
     ProgramAnswer,
@@ -30,6 +29,7 @@ from evo.sandbox.messages import (
     send,
 )
 from evo.sandbox.purity import key_of
+from evo.warning import warn
 
 _PARENT = str(Path(__file__).resolve().parents[2])
 _MAIN = (  # only the package itself is imported from its folder, which may hold NumPy, too

@@ -29,7 +29,8 @@ from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.parsing import parsed
-from evo.plugins import meant, warn
+from evo.plugins import meant
+from evo.warning import warn
 
 Picture = Literal["", "circles", "points", "triangle"]
 _SECTIONS = ("prompt", "evaluator")

@@ -17,13 +17,14 @@ import msgspec
 from evo.logs.inputs import limits_of
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.rows import as_lines, rows_of
 from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
 from evo.tasks.their_names import answers_others_names
+from evo.warning import warn
 
 if TYPE_CHECKING:
     from evo.tasks.rows import Rows

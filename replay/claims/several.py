@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields, JsonObject
-from evo.plugins import warn
 from evo.policies import PolicyClass
+from evo.warning import warn
 from replay.claims.decision import kurtosis_of, p_above
 from replay.claims.found import Found
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
-from evo.plugins import warn
+from evo.warning import warn
 from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import (
     ReplayWarning,

@@ -16,7 +16,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
+from evo.warning import warn
 from replay.claims.decision import checked_margin, decide, detectable, still_needed, why_open
 from replay.claims.task_comparison import Measure, TaskComparison
 from replay.logs.columns import in_order, varies

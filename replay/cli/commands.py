@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from evo.cli.options import Costs, Count, Flag, Number, Port, Seed, finite, many, one
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
-from evo.plugins import warn
+from evo.warning import warn
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -149,9 +149,11 @@ def _steps(low: float, high: float, step: float) -> list[tuple[str, Any]]:
 def _pages(
     spec: ExplorerSpec, found: Sequence[Carried], now: Settings
 ) -> tuple[list[bytes], list[int], bool]:
-    """Each chart once, packed with its words, the number of that of each choice, and more.
+    """The charts of all choices.
 
-    The last says whether every chart bears its words.
+    Returns:
+        Each chart once, packed with its words; by choice, which of them it shows; and whether each
+        of them bears its words.
     """
     numbers: dict[bytes, int] = {}
     which, drawn = [], True

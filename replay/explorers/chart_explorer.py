@@ -53,7 +53,7 @@ def _screen() -> Any:
 class ChartExplorer(KernelExplorer):
     """An explorer whose spec has a `chart`, which the browser draws."""
 
-    _borne = ""  # the words on the chart
+    _chart_words = ""  # the words on the chart
 
     def _make_screen(self) -> Widget:
         self._serial = 0
@@ -96,7 +96,7 @@ class ChartExplorer(KernelExplorer):
             super()._draw(coarse=coarse)
         elif self._view is not None:
             chart = self._spec.chart_of(self._view)
-            self._coarse, self._borne = coarse, chart.words
+            self._coarse, self._chart_words = coarse, chart.words
             if chart.picture:
                 self._offer(True, numbers=False)
             self._serial += 1
@@ -110,7 +110,7 @@ class ChartExplorer(KernelExplorer):
             self._say(words, code=not coarse)
 
     def _draws(self, words: str) -> bool:
-        return words == self._borne
+        return words == self._chart_words
 
     def _frame(self, view: SettingView) -> bytes:
         return pack(self._spec.chart_of(view)) if self._in_browser else super()._frame(view)

@@ -32,7 +32,7 @@ from evo.logs import examples
 from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, Status
 from evo.logs.types import Fields
-from evo.plugins import warn
+from evo.warning import warn
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 

@@ -33,10 +33,11 @@ from evo.logs.records import (
     Outcome,
     RunEnd,
 )
-from evo.plugins import MistakenType, warn
+from evo.plugins import MistakenType
 from evo.studies.allocation.journal import AllocationHeader
 from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
+from evo.warning import warn
 from replay.logs.frames import ReplayWarning
 
 Source = str | os.PathLike[str]

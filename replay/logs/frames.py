@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
-from evo.plugins import warn
+from evo.warning import warn
 from replay.logs.columns import FAMILY, NESTED, varies
 from replay.logs.given import check_loaded
 from replay.logs.versions import told_apart, what_differs

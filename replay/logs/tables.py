@@ -17,7 +17,7 @@ import pandas as pd
 from evo.logs.cost import TimeoutRule
 from evo.logs.journal import LogError
 from evo.logs.log import Log
-from evo.plugins import warn
+from evo.warning import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run

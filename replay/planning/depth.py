@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from evo.plugins import warn
+from evo.warning import warn
 from replay.logs.frames import COST_COLUMNS, Brief
 from replay.logs.given import check_loaded
 from replay.planning.grid import (

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from evo.logs.types import JsonObject
-from evo.plugins import warn
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.selection import (
@@ -36,6 +35,7 @@ from evo.studies.selection.race import (
     rewards_of,
     selection_of,
 )
+from evo.warning import warn
 from replay.logs.columns import settings_that_vary
 from replay.logs.frames import counted_once
 from replay.logs.given import check_loaded

@@ -9,7 +9,7 @@ import warnings
 
 import pandas as pd
 
-from evo.plugins import warn
+from evo.warning import warn
 from replay.claims.decision import FEW, FOUND, MANY, OPEN, in_family
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evo.plugins import warn
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.allocation.loop import PullOutcome
+from evo.warning import warn
 from replay.logs.frames import (
     ReplayWarning,
     distinct_runs,

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from evo.plugins import warn
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
+from evo.warning import warn
 from replay.logs.frames import ReplayWarning, bounds_of
 from replay.simulation.arms import IDENTICAL, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs

@@ -1,18 +1,15 @@
 """A package that adds a task, a model, a policy and a log format, as an installed one does."""
 
 import contextlib
-import functools
 import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from synthetic_runs import chain_runs
 
 import evo
 import replay
@@ -20,7 +17,7 @@ from evo.filters import FILTERS
 from evo.filters.registry import KIND as FILTER
 from evo.gate.engines.registry import find_engine
 from evo.models.registry import load_models
-from evo.plugins import PluginError, Registry, _points, warn
+from evo.plugins import PluginError, Registry, _points
 from evo.policies import POLICIES, find_policy, name_of
 from evo.policies.rewards import find_reward
 from evo.runs.budget import check_budget
@@ -237,24 +234,3 @@ def test_what_cannot_be_called_is_refused_where_it_is_registered(
         with pytest.raises(TypeError, match=message):
             register("mine", wrong)
     assert "mine" not in registry
-
-
-def test_a_warning_names_the_line_that_called_however_deep_its_cause() -> None:
-    frame, _ = chain_runs(sizes=(2, 4), budget=16, seeds=range(6))
-    repeated = frame.assign(repeat_of=[None if seed else "x" for seed in frame["seed"]])
-    for call in (
-        lambda: replay.compare(repeated, by="children"),
-        lambda: replay.depth_breadth(repeated),
-        functools.partial(functools.singledispatch(warn), "these runs"),  # by a function of Python
-    ):
-        with pytest.warns(UserWarning, match="runs") as caught:
-            call()
-        assert {each.filename for each in caught} == {__file__}
-
-
-def test_a_warning_of_a_thread_is_given_though_no_line_called() -> None:
-    with (
-        pytest.warns(RuntimeWarning, match="from a thread"),
-        ThreadPoolExecutor(1) as threads,
-    ):
-        threads.submit(warn, "from a thread", RuntimeWarning).result()

@@ -11,11 +11,11 @@ import msgspec
 
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
-from evo.plugins import warn
 from evo.policies import POLICIES, Policy
 from evo.studies.allocation.goal import AllocationGoal
 from evo.studies.allocation.loop import PullOutcome, state_digest
 from evo.studies.folders import refuse_other
+from evo.warning import warn
 
 if TYPE_CHECKING:
     from tqdm import tqdm

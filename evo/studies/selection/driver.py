@@ -22,7 +22,7 @@ from evo.logs import examples
 from evo.logs.inputs import at_least
 from evo.logs.journal import LogError, Writer, open_regular
 from evo.logs.types import Fields, JsonObject
-from evo.plugins import MistakenType, meant, warn
+from evo.plugins import MistakenType, meant
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
@@ -49,6 +49,7 @@ from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
 from evo.studies.study import Study
 from evo.studies.sweep.fields import dotted
 from evo.tasks.task import Task
+from evo.warning import warn
 
 if TYPE_CHECKING:
     from evo.studies.selection.samples import Agent

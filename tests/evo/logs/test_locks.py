@@ -1,12 +1,13 @@
 """The lock of the process that writes a file."""
 
 import fcntl
-import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from samples import write_sample
 
+from evo.logs import locks
 from evo.logs.journal import LogBusyError, Writer
 from evo.logs.locks import is_written
 
@@ -18,8 +19,9 @@ def test_second_writer_is_refused(tmp_path: Path) -> None:
     Writer.claim(path).close()
 
 
-@pytest.mark.flaky(reruns=2)  # on a starved machine the look outlasts a writer's patience
-def test_who_looks_whether_a_log_is_written_keeps_no_writer_from_it(tmp_path: Path) -> None:
+def test_who_looks_whether_a_log_is_written_keeps_no_writer_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_sample(tmp_path / "a.jsonl")
     assert not is_written(path)
     assert not is_written(tmp_path / "none.jsonl")
@@ -27,5 +29,13 @@ def test_who_looks_whether_a_log_is_written_keeps_no_writer_from_it(tmp_path: Pa
         assert is_written(path)
     looked = path.open()
     fcntl.flock(looked, fcntl.LOCK_SH)  # a look, at the moment in which a writer begins
-    threading.Timer(0.02, looked.close).start()
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            looked.close()
+
+    monkeypatch.setattr(locks, "time", SimpleNamespace(sleep=pause))
     Writer.claim(path).close()
+    assert len(pauses) == 3

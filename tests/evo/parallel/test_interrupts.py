@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from evo import parallel
-from evo.interrupts import interrupt_heard, no_interrupt_lost
+from evo.parallel.interrupts import interrupt_heard, no_interrupt_lost
 from evo.runs.threads import Threads
 
 

@@ -20,15 +20,14 @@ import builtins
 import contextlib
 import hashlib
 import inspect
-import itertools
 import math
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
-from evo.interrupts import wait_for
+from evo.parallel.interrupts import all_done
 from evo.plugins import MistakenType
 
 if TYPE_CHECKING:
@@ -114,17 +113,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     """
     work = list(items)
     workers = _workers(max_workers, len(work))
-    ending, over, count = threading.Event(), threading.Event(), itertools.count(1)
-
-    def counted(place: int) -> B | Exception:
-        try:
-            made = one(place)
-        except BaseException:  # ends the others, too
-            over.set()
-            raise
-        if next(count) == len(work):
-            over.set()
-        return made
+    ending = threading.Event()
 
     def one(place: int) -> B | Exception:
         if ending.is_set() or (cancel is not None and cancel.is_set()):
@@ -135,25 +124,22 @@ def map(  # noqa: A001 - it is the parallel twin of that function
         except Exception as error:  # a value in its item's place, raised below if wanted
             return error
 
+    shown = progress and sys.stderr is not None and not sys.stderr.closed
     made: Iterable[B | Exception] = builtins.map(one, range(len(work)))
-    parallel: Generator[B | Exception] | None = None
-    if workers > 1:
-        from joblib import Parallel, delayed
-
-        threads = Parallel(workers, backend="threading", batch_size=1, return_as="generator")
-        made = parallel = threads(delayed(counted)(place) for place in range(len(work)))
-    if progress and sys.stderr is not None and not sys.stderr.closed:
-        from tqdm.auto import tqdm
-
-        made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected
     results: list[B | Exception] = []
     try:
-        if work and parallel is not None and made is parallel:
-            try:
-                wait_for(over)
-            except BaseException as interrupt:
-                ending.set()
-                parallel.throw(interrupt)
+        if workers > 1:
+            from joblib import Parallel, delayed
+
+            threads = Parallel(workers, backend="threading", batch_size=1, return_as="generator")
+            if shown:
+                made = threads(delayed(one)(place) for place in range(len(work)))
+            else:
+                made = all_done(threads, one, range(len(work)))
+        if shown:
+            from tqdm.auto import tqdm
+
+            made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected
         results.extend(made)
     finally:  # after an interrupt nothing further begins
         ending.set()

@@ -1,18 +1,24 @@
-"""Ctrl-C, also where Python loses it."""
+"""Waiting for work on other threads, from which no Ctrl-C is lost."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import signal
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    from joblib import Parallel
+
+A = TypeVar("A")
+B = TypeVar("B")
+
 _pressed = threading.Event()
-"""Whether Ctrl-C was pressed and nobody has said yet that it was heard."""
+"""Whether Ctrl-C was pressed, and the work does not end because of it yet."""
 
 
 @contextlib.contextmanager
@@ -71,3 +77,40 @@ def wait_for(over: threading.Event, seconds: float = 1.0) -> None:
             raise
     interrupt_heard()
     raise KeyboardInterrupt
+
+
+def all_done(pool: Parallel, function: Callable[[A], B], items: Sequence[A]) -> Generator[B]:
+    """Calls a function with each item on a pool of joblib, and returns the results once all are in.
+
+    joblib itself would look for results a hundred times a second, and lose an interrupt.
+
+    Args:
+        pool: Threads that return a generator.
+        function: What is called.
+        items: What it is called with.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C. What is under way goes on alone.
+        BaseException: What the function raised, once its result is taken.
+    """
+    from joblib import delayed
+
+    over, numbers = threading.Event(), itertools.count(1)
+
+    def one(item: A) -> B:
+        try:
+            made = function(item)
+        except BaseException:
+            over.set()
+            raise
+        if next(numbers) == len(items):
+            over.set()
+        return made
+
+    results: Generator[B] = pool(delayed(one)(item) for item in items)
+    try:
+        if items:
+            wait_for(over)
+    except BaseException as interrupt:
+        results.throw(interrupt)
+    return results

@@ -1,0 +1,33 @@
+"""Warnings name the line that called."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from synthetic_runs import chain_runs
+
+import replay
+from evo.warning import warn
+
+
+def test_a_warning_names_the_line_that_called_however_deep_its_cause() -> None:
+    frame, _ = chain_runs(sizes=(2, 4), budget=16, seeds=range(6))
+    repeated = frame.assign(repeat_of=[None if seed else "x" for seed in frame["seed"]])
+    for call in (
+        lambda: replay.compare(repeated, by="children"),
+        lambda: replay.depth_breadth(repeated),
+        functools.partial(functools.singledispatch(warn), "these runs"),  # by a function of Python
+    ):
+        with pytest.warns(UserWarning, match="runs") as caught:
+            call()
+        assert {each.filename for each in caught} == {__file__}
+
+
+def test_a_warning_of_a_thread_is_given_though_no_line_called() -> None:
+    with (
+        pytest.warns(RuntimeWarning, match="from a thread"),
+        ThreadPoolExecutor(1) as threads,
+    ):
+        threads.submit(warn, "from a thread", RuntimeWarning).result()
