@@ -2,11 +2,11 @@
 
 import contextlib
 import itertools
-import json
 import math
 
 import numpy as np
 import pytest
+from explored import numbers_of, without
 from scipy.stats import ttest_ind
 from synthetic_runs import as_frame, chain_runs
 
@@ -15,11 +15,6 @@ from replay.explorers import explore_budget
 from replay.explorers.budget import Budgets, link
 from replay.explorers.budget_data import outlook
 from replay.explorers.budget_picture import _curves
-
-
-@pytest.fixture(scope="module")
-def sweep():
-    return chain_runs(budget=32, sizes=(1, 2, 4, 8, 16, 32))
 
 
 def test_logged_splits_are_those_of_the_grid(sweep):
@@ -34,10 +29,6 @@ def test_logged_splits_are_those_of_the_grid(sweep):
         limits = (split.fitness.low[-1], split.fitness.high[-1])
         assert limits == pytest.approx((row.low, row.high), nan_ok=True)
         assert split.fitness.x[-1] == row.calls
-
-
-def without(sweep, N):
-    return [table[table["children"] != N] for table in sweep]
 
 
 def test_splits_never_run_are_predicted_inside_what_was_logged(sweep):
@@ -81,13 +72,6 @@ def test_no_hits_are_no_certainty(sweep):
     never = outlook(*sweep).split(8, 4, axis="calls", tau=2.0).reached
     assert (never.value == 0).all()
     assert never.high == pytest.approx(0.3085, abs=1e-4)  # Clopper and Pearson (1934), 0 of 10
-
-
-def unpacked(data):
-    """The head of what the browser gets, and its columns by place."""
-    length = int.from_bytes(data[:4], "little")
-    head, floats = json.loads(data[4 : 4 + length]), np.frombuffer(data[4 + length :])
-    return head, lambda place: floats[place[0] : place[0] + place[1]]
 
 
 def test_runs_of_a_split_are_those_of_the_table_and_are_drawn_one_by_one(sweep):
@@ -155,7 +139,7 @@ def test_a_split_is_compared_with_the_best_of_its_budget():
         heat = explorer.figure().axes[0]
         shown = [text.get_text() for text in heat.texts]
         assert shown.count("0") == len({t * n for t, n in known.behind})
-        head, column = unpacked(explorer.screen.data)
+        head, column = numbers_of(explorer.screen.data)
         sent = dict(zip(itertools.product(head["sizes"], head["columns"]),
                         column(head["cells"]["behind"]), strict=True))  # fmt: skip
         assert all(sent[n, t] == each.value for (t, n), each in known.behind.items())
@@ -174,3 +158,12 @@ def test_the_difference_from_a_split_that_was_never_run_has_no_interval_or_a_sim
             kinds.setdefault(sum(pair), []).append(behind)
     assert all("never run" in each.note and math.isnan(each.low) for each in kinds[1])
     assert all(each.low <= each.high for each in kinds.get(0, []))
+
+
+def test_a_mean_over_those_that_have_something_is_not_shown():
+    best = np.tile([np.nan, 0.5, 0.6], (4, 1))
+    best[0, 1] = np.nan
+    known = outlook(as_frame(best, children=2, seeds=range(4)), None)
+    assert math.isnan(known.cell(1, 2).value)
+    assert known.cell(2, 2).value == 0.6
+    assert known.split(2, 2, axis="calls", tau=0.55).reached.value.tolist() == [0, 1]

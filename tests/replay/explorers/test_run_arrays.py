@@ -71,8 +71,9 @@ def test_without_an_initial_program_and_a_fitness_the_arrays_are_json_all_the_sa
     assert "ends at unknown after 0 generations" in found["words"]
 
 
-def test_every_status_but_ok_has_a_look():
+def test_every_status_but_ok_has_a_look_of_its_own():
     assert {*LOOKS} == {*STATUSES} - {"ok"}
+    assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)
     assert LONGEST == 160
 
 

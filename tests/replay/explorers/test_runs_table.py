@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_hex
-from samples import write_sample
 
 import evo
 import replay
@@ -20,25 +19,17 @@ from replay.explorers.run_data import RunData
 from replay.explorers.scripts import script
 
 
-@pytest.fixture(scope="module")
-def frame(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    for seed in range(3):
-        write_sample(folder / f"r{seed}.jsonl", generations=3, children=4, seed=seed)
-    return replay.load(folder, progress=False)
-
-
 @pytest.fixture
-def runs(frame):
-    made = Runs(frame)
+def runs(logged):
+    made = Runs(logged)
     yield made
     made.close()
 
 
-def test_a_row_is_a_run_with_its_counts(runs, frame):
-    assert runs.table["run"].tolist() == frame["run"].unique().tolist()
+def test_a_row_is_a_run_with_its_counts(runs, logged):
+    assert runs.table["run"].tolist() == logged["run"].unique().tolist()
     for row in runs.table.to_dict("records"):
-        rows = frame[frame["run"] == row["run"]]
+        rows = logged[logged["run"] == row["run"]]
         assert row["calls"] == rows["n_calls"].sum() == row["ok"] + row["failed"]
         outcomes = read_log(Path(rows["source"].iloc[0])).outcomes
         assert row["ok"] == sum(each.evaluation.status == "ok" for each in outcomes)
@@ -46,10 +37,10 @@ def test_a_row_is_a_run_with_its_counts(runs, frame):
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
+def test_a_row_opens_two_compare_more_overlay(logged, monkeypatch, listed):
     if not listed:
         monkeypatch.setitem(__import__("sys").modules, "itables.widget", None)
-    runs = Runs(frame)
+    runs = Runs(logged)
     trait = "selected_rows" if listed else "value"
     setattr(runs._rows, trait, [1] if listed else (1,))
     assert isinstance(runs.chosen.shown, RunBrowser)
@@ -57,7 +48,7 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     setattr(runs._rows, trait, [0, 1] if listed else (0, 1))
     assert "They differ in" in runs.chosen.shown.words
     assert " added, " in runs.chosen.below.children[1].value
-    ax = eval(runs.chosen.shown.code, {"replay": replay, "frame": frame})
+    ax = eval(runs.chosen.shown.code, {"replay": replay, "frame": logged})
     assert len(ax.lines) >= 2
     setattr(runs._rows, trait, [0, 1, 2] if listed else (0, 1, 2))
     assert runs.chosen.shown.words.count("best fitness") == 3
@@ -67,9 +58,9 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     runs.close()
 
 
-def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
+def test_logs_without_programs_are_not_said_to_be_alike(logged, tmp_path):
     """Two compact logs hold nothing to compare, which is not the same as no difference."""
-    folder = Path(frame["source"].iloc[0]).parent
+    folder = Path(logged["source"].iloc[0]).parent
     bare = [compact(read_log(folder / f"r{seed}.jsonl"), tmp_path / f"c{seed}.jsonl")
             for seed in (0, 1)]  # fmt: skip
     paths = [Path(log.path) for log in bare]
@@ -85,57 +76,8 @@ def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
     runs.close()
 
 
-@pytest.fixture
-def tabs(frame):
-    made = replay.explore(frame)
-    yield made
-    made.close()
-
-
-def test_a_folder_is_explored_by_its_picture_first_with_the_table_beside(frame):
-    tabs = replay.explore(frame["source"].iloc[0].rpartition("/")[0])
-    assert tabs.tabs.titles[:2] == ("Budget", "Table of runs")
-    assert tabs.tabs.selected_index == 0
-    assert len(tabs["Table of runs"].table) == 3
-    tabs.close()
-
-
-def test_a_run_chosen_anywhere_is_chosen_everywhere(tabs, frame):
-    names = frame["run"].unique().tolist()
-    budget, table = tabs["Budget"], tabs["Table of runs"]
-    budget.screen.runs = [names[1]]  # as the page does it
-    assert (tabs.chosen, table._rows.selected_rows) == ([names[1]], [1])
-    assert isinstance(tabs._below.shown, RunBrowser)
-    table._rows.selected_rows = [1, 2]
-    assert budget.controls["runs"].value == tabs.chosen == names[1:]
-    assert "They differ in" in tabs._below.shown.words
-    assert f"Runs chosen: {names[1]}, " in budget.words
-    tabs.choose()
-    assert budget.controls["runs"].value == table._rows.selected_rows == []
-    assert tabs._below.shown is None
-
-
-def test_what_is_chosen_before_a_tab_is_opened_is_chosen_in_it(tabs, frame):
-    name = frame["run"].iloc[-1]
-    tabs.choose(name)
-    assert tabs["Table of runs"]._rows.selected_rows == [2]
-    assert tabs["Budget"].settings["runs"] == [name]
-
-
-def test_from_a_child_the_way_back_leads_to_its_split(tabs, frame):
-    tabs.choose(frame["run"].iloc[0])
-    browser = tabs._below.shown
-    for generation, deep in ((2, 2), (1, 1), (3, 3), (0, 3)):  # runs end at T = 3
-        browser.choose(generation=generation, index=0)
-        tabs.tabs.selected_index = 1
-        tabs._below.go_back()
-        assert tabs.tabs.selected_index == 0
-        now = tabs["Budget"].settings
-        assert (now["generations"], now["children"], now["calls"]) == (deep, 4, 4 * deep)
-
-
-def test_runs_whose_logs_are_gone_are_drawn(frame):
-    runs = Runs(frame.assign(source="gone.jsonl"))
+def test_runs_whose_logs_are_gone_are_drawn(logged):
+    runs = Runs(logged.assign(source="gone.jsonl"))
     runs.show([0])
     assert "best fitness" in runs.chosen.shown.words
     runs.close()
@@ -158,10 +100,10 @@ def test_complete_logs_are_shipped():
     assert {data.parent(place) for place in data.places[1:]} - {None, (0, 0)}
 
 
-def test_what_all_runs_share_takes_no_column_of_the_page(frame):
+def test_what_all_runs_share_takes_no_column_of_the_page(logged):
     pytest.importorskip("itables", reason="needs the extra [notebook]")
-    other = frame.assign(model=frame["model"].where(frame["run"] != "r1", "other"))
-    columns = [set(Runs(each)._rows.df.columns) for each in (frame, other)]
+    other = logged.assign(model=logged["model"].where(logged["run"] != "r1", "other"))
+    columns = [set(Runs(each)._rows.df.columns) for each in (logged, other)]
     assert columns[1] - columns[0] == {"model"}
     assert {"run", "task", "best_fitness"} <= columns[0]
 
