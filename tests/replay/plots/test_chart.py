@@ -1,14 +1,12 @@
-import itertools
+"""Charts as the browser gets them: numbers, keys and words."""
+
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from replay import plots
 from replay.plots.chart import Chart, pack
-from replay.plots.marks import RAMP, Area, Bars, Cells, Discs, Line, Points, Rule, Segments
+from replay.plots.marks import Bars, Cells, Line, Points, Rule
 from replay.plots.panel import Axis, Panel
 
 
@@ -60,44 +58,3 @@ def test_cells_and_message_are_told():
 def test_what_json_cannot_hold_is_refused():
     with pytest.raises(TypeError):
         pack(make(Line(x=[object()], y=[1.0])))
-
-
-def test_the_ramp_is_cividis():
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgb
-
-    wanted = colormaps["cividis"](np.linspace(0, 1, len(RAMP)))[:, :3]
-    assert np.abs(np.array([to_rgb(each) for each in RAMP]) - wanted).max() < 0.02
-
-
-@pytest.mark.parametrize(
-    ("mark", "columns"),
-    [
-        (Line, {"x": [1, 2], "y": [1, 2, 3]}),
-        (Line, {"x": [1, 2], "y": [1, 2], "low": [0]}),
-        (Points, {"x": np.arange(2), "y": [1, 2], "texts": ["one"]}),
-        (Points, {"x": [1, 2], "y": [1, 2], "color": ["ink"]}),
-        (Bars, {"x0": [0], "x1": [1, 2], "y": [0]}),
-        (Segments, {"x0": [0], "y0": [0], "x1": [1], "y1": [1, 2]}),
-        (Discs, {"x": [0], "y": [0], "r": [1, 2]}),
-        (Area, {"x": [0, 1, 2], "y": [0, 1]}),
-    ],
-)
-def test_columns_of_a_mark_that_differ_in_length_are_refused(mark, columns):
-    with pytest.raises(ValueError, match=f"{mark.__name__}: expected as many values .*, but x"):
-        mark(**columns)
-    cut = {name: values[:1] for name, values in columns.items()}
-    mark(**cut)
-
-
-def test_what_two_scripts_need_stands_in_the_one_that_they_share():
-    folder = Path(plots.__file__).parent
-    views = [folder / "chart.js", *(folder.parent / "explorers").glob("*view.js")]
-    found = {
-        path.name: set(re.findall(r"^(?:export )?function (\w+)", path.read_text(), re.M))
-        - {"mount"}
-        for path in (folder / "drawing.js", *views)
-    }
-    assert len(found) == 4
-    for one, other in itertools.combinations(found.values(), 2):
-        assert not one & other

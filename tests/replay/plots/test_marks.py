@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from replay.plots.marks import (
+    RAMP,
+    Area,
+    Bars,
     Cells,
     Discs,
     Label,
@@ -13,6 +16,7 @@ from replay.plots.marks import (
     Points,
     Polylines,
     Rule,
+    Segments,
     columns_of,
     reach_of,
 )
@@ -71,3 +75,28 @@ def test_tables_of_grids_and_bundles_have_a_row_for_each_number():
     assert cells["row"].tolist() == [0, 0, 0, 1, 1, 1]
     assert cells["column"].tolist() == [0, 1, 2] * 2
     assert cells["value"].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_ramp_is_cividis():
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    wanted = colormaps["cividis"](np.linspace(0, 1, len(RAMP)))[:, :3]
+    assert np.abs(np.array([to_rgb(each) for each in RAMP]) - wanted).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("mark", "columns"),
+    [
+        (Points, {"x": np.arange(2), "y": [1, 2], "texts": ["one"]}),
+        (Bars, {"x0": [0], "x1": [1, 2], "y": [0]}),
+        (Segments, {"x0": [0], "y0": [0], "x1": [1], "y1": [1, 2]}),
+        (Discs, {"x": [0], "y": [0], "r": [1, 2]}),
+        (Area, {"x": [0, 1, 2], "y": [0, 1]}),
+    ],
+)
+def test_every_mark_with_columns_refuses_lengths_that_differ_and_takes_equal_ones(mark, columns):
+    with pytest.raises(ValueError, match=f"{mark.__name__}: expected as many values .*, but x"):
+        mark(**columns)
+    cut = {name: values[:1] for name, values in columns.items()}
+    mark(**cut)
