@@ -1,14 +1,12 @@
 """A figure or a table of one's own joins every report by one registration."""
 
 import base64
-import html
 import json
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from samples import write_sample
 
 import replay
 from replay import plots
@@ -60,13 +58,6 @@ def registered(monkeypatch):
     monkeypatch.setitem(SECTIONS, "tokens", tokens_of_runs)
 
 
-@pytest.fixture
-def logs(tmp_path):
-    for seed in range(6):
-        write_sample(tmp_path / "logs" / f"{seed}.jsonl", seed=seed)
-    return tmp_path / "logs"
-
-
 @pytest.mark.usefixtures("registered")
 def test_they_join_the_report_the_site_and_a_notebook(logs, tmp_path, capsys):
     page = tmp_path / "page.svg"
@@ -86,39 +77,6 @@ def test_they_join_the_report_the_site_and_a_notebook(logs, tmp_path, capsys):
 def test_a_table_that_does_not_apply_is_left_out(logs, tmp_path, capsys):
     assert main(["report", str(logs), "-o", str(tmp_path / "page.png"), "--tau", "2"]) == 0
     assert "Completion tokens" not in capsys.readouterr().out
-
-
-def failing(group, tau):
-    raise KeyError("nope")
-
-
-def refusing(group, tau):
-    raise ValueError("these runs have no tokens")
-
-
-def returning_text(group, tau):
-    return "a table"
-
-
-@pytest.mark.parametrize(
-    ("section", "words"),
-    [
-        (failing, "the function of the section 'mine' failed: KeyError: 'nope'"),
-        (refusing, "these runs have no tokens"),
-        (returning_text, "expected the function of the section 'mine' to return a table"),
-    ],
-)
-def test_a_table_that_errs_is_a_sentence_in_its_place(logs, tmp_path, capsys, section, words):
-    SECTIONS["mine"] = section
-    try:
-        assert main(["report", str(logs), "-o", str(tmp_path / "page.svg")]) == 0
-        assert words in " ".join(capsys.readouterr().out.split())
-        page = replay.site(logs, tmp_path / "site").read_text()
-    finally:
-        SECTIONS.pop("mine")
-    assert "Mine: not made." in page
-    assert words in html.unescape(page)
-    assert "Children by status" in page
 
 
 def test_what_a_table_does_to_the_runs_stays_its_own(logs):
