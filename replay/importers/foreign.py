@@ -18,6 +18,7 @@ import msgspec
 
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import LogError, encode_line, read_bytes, write_new
+from evo.logs.log import line_decoder
 from evo.logs.records import (
     Attempt,
     Child,
@@ -167,12 +168,14 @@ def write(
         'mine'
     """
     try:
-        data = b"".join(encode_line(line) for line in imported.lines(compact=compact, task=task))
-    except (OverflowError, RecursionError, TypeError, UnicodeError, ValueError) as error:
+        lines = [encode_line(line) for line in imported.lines(compact=compact, task=task)]
+        for line in lines:
+            line_decoder.decode(line)  # an integer beyond 64 bits can be written, but not read
+    except (OverflowError, RecursionError, TypeError, msgspec.MsgspecError, ValueError) as error:
         raise LogFormatError(
             f"{imported.source}: holds what a log cannot: {error or type(error).__name__}"
         ) from None
-    write_new(target, data)
+    write_new(target, b"".join(lines))
 
 
 def assemble(
@@ -235,8 +238,8 @@ def assemble(
             generation=number, best_fitness=best, best=place, improved=improved, seconds=took
         )
         generations.append(made)
-    given = sampling or {}
-    limit = given.get("max_tokens")
+    given = {name: (sampling or {}).get(name) for name in ("temperature", "top_p")}
+    limit = (sampling or {}).get("max_tokens")
     record = TaskRecord(
         name=task, hash="", files={}, program_file="", evaluator_file="", statement=""
     )
@@ -246,11 +249,7 @@ def assemble(
         header=Header(
             task=record,
             model=model,
-            sampling=Sampling(
-                temperature=given.get("temperature"),
-                top_p=given.get("top_p"),
-                max_tokens=None if limit is None else int(limit),
-            ),
+            sampling=Sampling(**given, max_tokens=None if limit is None else int(limit)),
             children=n,
             seed=seed,
             min_improvement=0.0,
@@ -502,9 +501,11 @@ def parse_lines(path: Path, kind: type[T], notes: list[str]) -> list[T]:
         if not line.strip():
             continue
         try:
-            values.append(parse(line, kind, f"{path}:{number}"))
+            value = parse(line, object, f"{path}:{number}")
         except LogFormatError:
             if number < len(lines):
                 raise
             notes.append(f"a torn last line of {path.name}")
+        else:
+            values.append(convert(value, kind, f"{path}:{number}"))
     return values
