@@ -29,6 +29,8 @@ HELP = (
 SCALES = {"best fitness": False, "1 - best fitness, by powers of ten": True}
 MOST_GROUPS = 40
 """Values of a column by which runs are grouped at most."""
+MOST_NAMED = 12
+"""Groups whose ends are put into words."""
 USUAL = "usual"
 """Groups of the task, model and N that vary."""
 ALL = "all tasks"
@@ -45,7 +47,10 @@ class CurvesView(PanelView):
         if "texts" not in table:
             return self.chart.words
         ends = table.dropna(subset=["texts"]).groupby("label", sort=False)["texts"].last()
-        return f"Where groups end: {'; '.join(ends)}."
+        if len(ends) <= MOST_NAMED:
+            return f"Where groups end: {'; '.join(ends)}."
+        named = "; ".join(ends.iloc[:MOST_NAMED])
+        return f"Where {MOST_NAMED} of {len(ends)} groups end: {named}. The table has the others."
 
 
 def grouping_columns(frame: pd.DataFrame) -> list[str]:

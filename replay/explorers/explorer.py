@@ -23,7 +23,7 @@ from replay.explorers.debounce import Debounce
 from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.paper import png_of
 from replay.explorers.stored import show_live
-from replay.explorers.widgets import button, close_previous, close_tree, short
+from replay.explorers.widgets import button, close_previous, close_tree, file_stem
 from replay.plots.scripts import picture_of, write_page
 
 if TYPE_CHECKING:
@@ -179,10 +179,8 @@ class Explorer:
             each.layout.display = None if there and (numbers or suffix != "csv") else "none"
 
     def _save_clicked(self, suffix: str) -> None:
-        chosen = [short(each) for each in self.settings.values() if each != []]
-        stem = "-".join([self._spec.name, *chosen])
         try:
-            path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
+            path = self.save(f"{file_stem(self._spec.name, self.settings)}.{suffix}")
         except (OSError, ValueError) as error:  # such as a folder that cannot be written
             self._show_message(f"not saved: {error}")
         else:

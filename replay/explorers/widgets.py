@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -260,10 +261,30 @@ def copyable(code: str) -> str:
     )
 
 
+UNSAID: tuple[object, ...] = (None, "", "default", [], ())
+"""Settings that chose nothing."""
+
+
 def short(value: object) -> str:
     """A setting in a file name."""
     text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)
+
+
+def file_stem(name: str, settings: Mapping[str, object]) -> str:
+    """What a saved view is called: the explorer and what was chosen; of a log its own name.
+
+    Example:
+        >>> from replay.explorers.widgets import file_stem
+        >>> file_stem("run", {"log": "logs/local/tsp-s40.jsonl.gz", "generation": 0, "where": ""})
+        'run-tsp_s40-0'
+    """
+    chosen = (each for each in settings.values() if each is not False and each not in UNSAID)
+    parts = (
+        re.sub(r"^.*/|\.jsonl(\.gz)?$", "", each) if isinstance(each, str) else each
+        for each in chosen
+    )
+    return "-".join([name, *map(short, parts)])[:120]
 
 
 class Closable(Protocol):

@@ -81,3 +81,13 @@ def test_of_several_tasks_one_is_shown_until_all_are_asked_for(frame):
         assert "task" not in shown.code
     with contextlib.closing(explore_curves(frame)) as shown:
         assert shown.controls["task"].layout.display == "none"
+
+
+def test_of_many_groups_some_are_put_into_words(frame):
+    many = pd.concat(frame.assign(run=frame["run"] + f" {k}", prompt=f"p{k:02}") for k in range(20))
+    with contextlib.closing(explore_curves(many, by="prompt")) as shown:
+        assert shown.words.startswith("Where 12 of 40 groups end: p00, N = 2: ")
+        assert shown.words.count(" n = ") == 12
+        assert shown.words.endswith("The table has the others.")
+    with contextlib.closing(explore_curves(frame, by="prompt")) as shown:
+        assert re.fullmatch(r"Where groups end: long, N = 2: .*; short, N = 4: .*\.", shown.words)

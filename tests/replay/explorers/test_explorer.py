@@ -22,6 +22,7 @@ def test_what_is_saved(explorer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     explorer._save_clicked("csv")
     [made] = tmp_path.glob("allocation-toy-chain-*.csv")
+    assert "default" not in made.name
     assert made.read_text().startswith("policy,")
 
 
