@@ -90,4 +90,4 @@ def test_of_many_groups_some_are_put_into_words(frame):
         assert shown.words.count(" n = ") == 12
         assert shown.words.endswith("The table has the others.")
     with contextlib.closing(explore_curves(frame, by="prompt")) as shown:
-        assert re.fullmatch(r"Where groups end: long, N = 2: .*; short, N = 4: .*\.", shown.words)
+        assert re.fullmatch(r"Where groups end: short, N = 2: .*; long, N = 4: .*\.", shown.words)
