@@ -1,4 +1,4 @@
-"""A toy task, and a look for what evaluations leave behind."""
+"""A toy task with programs for it, and a look for what evaluations leave behind."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def score(value):
         raise ValueError("not finite")
     return {"fitness": float(points.mean()), "objective": float(points.sum())}
 """
+GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
+NEEDS_SCIPY = f"from scipy.optimize import minimize\nminimize(abs, 1.0)\n{GOOD}"
+IMPORTS_US = (
+    "import sys\nfor name in [n for n in sys.modules if n.startswith('replay')]:\n"
+    f"    del sys.modules[name]\nimport replay\n{GOOD}"
+)
+NO_IMPORT = "named 'replay'\nthe package 'replay' cannot be imported inside the sandbox"
 LIMITS = Limits(seconds=30.0, memory_mb=1024, processes=64, files_mb=16)
 HURRY = Limits(seconds=1.0, memory_mb=1024, processes=64, files_mb=16)  # for what never ends
 

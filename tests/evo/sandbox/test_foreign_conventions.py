@@ -1,4 +1,4 @@
-"""Folders in the style of OpenEvolve: the evaluator imports the program itself."""
+"""Evaluators in the conventions of other tools, which import the program themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from toy import LIMITS, make_task
 
 from evo.logs.records import Evaluation, Limits, TaskRecord
-from evo.sandbox import Evaluator
+from evo.sandbox import EVALUATOR_FAILED, Evaluator
 from evo.tasks.task import load_task
 
 PROGRAM = "VALUE = 0.5\ndef answer():\n    return VALUE\n"
@@ -258,3 +258,100 @@ def test_files_out_of_a_forged_log_stay_in_the_folder(evaluator: Evaluator, name
     assert evaluation.status == "error"
     assert f"files below the task's folder, got {name!r}" in (evaluation.error or "")
     assert not Path("/tmp/forged.py").exists()
+
+
+EVALUATE = "def evaluate(path):\n    "
+RETURN = f"{EVALUATE}return "
+
+
+@pytest.mark.parametrize(
+    ("source", "program", "its_own"),
+    [
+        (f"{RETURN}load(path).answer()", "def answer():\n    return {}[1]", True),
+        (f"{EVALUATE}load(path)\n    return {{}}[1]", PROGRAM, False),
+        (f"{RETURN}load(path).other()", PROGRAM, True),
+        (f"{RETURN}path.other", PROGRAM, False),
+        (f"{RETURN}load(path).answer()", "def answer(:", True),
+        (f"{RETURN}compile('(', 'other.py', 'exec')", PROGRAM, False),
+        (f"{RETURN}[0] * (1 << 60)", PROGRAM, True),
+    ],
+)
+def test_an_error_is_the_evaluators_unless_the_program_had_a_part_in_it(
+    evaluator: Evaluator, source: str, program: str, its_own: bool
+) -> None:
+    found = run(evaluator, source, program)
+    assert found.status == "error"
+    assert (found.error or "").startswith(EVALUATOR_FAILED) == (not its_own), found.error
+
+
+SHOWS = """
+from openevolve.evaluation_result import EvaluationResult
+def evaluate(path):
+    artifacts = {"stderr": "near line 3", "other": "not shown"}
+    return EvaluationResult(metrics={"combined_score": 0.0, "error": "broke"}, artifacts=artifacts)
+"""
+TWO = "def evaluate(program_path, results_path):\n    "
+MAIN = "def main(program_path, results_dir):\n    "
+CORRECT = "put(results_dir + '/correct.json', correct=True)\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "fitness", "metrics"),
+    [
+        (f"{RETURN}{{'combined_score': 1, 'error': 2.0}}", 1.0, {"error": 2.0}),
+        (f"{RETURN}{{'combined_score': 1, 'timeout': 30}}", 1.0, {"timeout": 30.0}),
+        (f"{RETURN}{{'combined_score': 1, 7: 2}}", 1.0, {"7": 2.0}),
+        (f"{TWO}return {{'combined_score': 0.25}}", 0.25, {}),
+        (f"{TWO}put(results_path, combined_score=1, benchmark_ratio=2)", 1.0,
+         {"benchmark_ratio": 2.0}),
+        (f"{MAIN}{CORRECT}put(results_dir + '/metrics.json', combined_score=1, public=3)", 1.0,
+         {"public": 3.0}),
+        (f"{MAIN}raise RuntimeError\n{RETURN}0.5", 0.5, {}),
+    ],
+)  # fmt: skip
+def test_what_a_convention_leaves_open_is_no_failure(
+    evaluator: Evaluator, source: str, fitness: float, metrics: dict[str, float]
+) -> None:
+    found = run(evaluator, WRITE + source)
+    assert (found.status, found.fitness, found.metrics) == ("ok", fitness, metrics), found.error
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "says"),
+    [
+        (SHOWS, "error", "broke\nstderr: near line 3"),
+        (f"{RETURN}{{'timeout': True, 'error': 'late'}}", "timeout", "late"),
+        (f"{RETURN}{{'timeout': __import__('numpy').True_}}", "timeout",
+         "the evaluator timed out"),
+        (f"{MAIN}put(results_dir + '/correct.json', correct=False)", "invalid",
+         "the evaluator reports that the program is not correct"),
+    ],
+)  # fmt: skip
+def test_a_failure_has_the_words_that_the_evaluator_gave_it(
+    evaluator: Evaluator, source: str, status: str, says: str
+) -> None:
+    found = run(evaluator, WRITE + source)
+    assert (found.status, found.error) == (status, says)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def main():\n    return 1", "defines no function evaluate(program_path)"),
+        (f"{MAIN}pass", "correct.json"),
+        (f"{MAIN}open(results_dir + '/correct.json', 'w').write('[1]')",
+         "correct.json: expected an object, got [1]"),
+    ],
+)  # fmt: skip
+def test_an_evaluator_that_keeps_to_no_convention_is_at_fault(
+    evaluator: Evaluator, source: str, says: str
+) -> None:
+    error = run(evaluator, WRITE + source).error or ""
+    assert error.startswith(EVALUATOR_FAILED)
+    assert says in error
+
+
+def test_the_file_of_a_program_is_named_after_what_evolves(evaluator: Evaluator) -> None:
+    source = f"{RETURN}(1.0, path.rpartition('.')[2])"
+    assert run(evaluator, source).notes == "py"
+    assert run(evaluator, source, "some text", evolves="text").notes == "txt"
