@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from offline_requests import PARENTS, TASKS, ask, post, showing
+from offline_requests import PARENTS, ask, post, showing
 
 from evo.models.offline.endpoint import CACHE_BLOCK, respond
 
@@ -17,15 +17,6 @@ GOOD: dict[str, Any] = {"model": "offline", "messages": [{"role": "user", "conte
 
 
 # --- one request, one reply
-
-
-def test_only_parent_seed_and_temperature_matter() -> None:
-    def reply(*, system: str = "", seed: int | None = 5, **fields: Any) -> str:
-        return ask(showing(PARENTS["cp"], system=system), seed=seed, **fields).text
-
-    assert reply() == reply(system="Be bold.", top_p=0.3, user="someone", stop=None)
-    assert len({reply(temperature=t / 10) for t in range(21)}) > 3
-    assert len({reply(seed=None, system=f"Be bold {k} times.") for k in range(100)}) > 75
 
 
 # --- usage and limits
@@ -156,19 +147,3 @@ def test_any_json_body_is_answered(fields: dict[str, Any], mended: bool) -> None
     body = msgspec.json.encode((GOOD if mended else {}) | fields)
     if respond("POST", "/v1/chat/completions", body).status != 200:
         assert refusal(body)["status"] in {400, 404}
-
-
-@given(
-    text=TEXTS,
-    language=st.sampled_from(["python", "text", "", "json"]),
-    seed=st.integers(0, 99),
-    data=st.data(),
-)
-def test_any_parent_is_answered(text: str, language: str, seed: int, data: st.DataObject) -> None:
-    """Arbitrary texts, and programs of the tasks with a random piece replaced."""
-    if data.draw(st.booleans()):
-        program = PARENTS[data.draw(st.sampled_from(TASKS))]
-        start = data.draw(st.integers(0, len(program)))
-        end = data.draw(st.integers(start, min(start + 40, len(program))))
-        text = program[:start] + text[:40] + program[end:]
-    assert ask(showing(text, language=language), seed=seed).finish_reason in {"stop", "length"}
