@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -67,8 +68,12 @@ class _Network:
         self._session = background.wait(opened())
         url = URL(f"{endpoint.base_url.rstrip('/')}/chat/completions", encoded=True)
         self._url = url.with_user(None)
+        authorization = f"Bearer {endpoint.key}"
+        if url.user or url.password:  # as the `openai` library sends a login in the address
+            login = f"{url.user or ''}:{url.password or ''}"
+            authorization = f"Basic {base64.b64encode(login.encode()).decode()}"
         self._headers = {
-            "Authorization": f"Bearer {endpoint.key}",
+            "Authorization": authorization,
             "Content-Type": "application/json",
             "Accept": "*/*",
             "Accept-Encoding": "identity",
