@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-import openai
 import pytest
 from endpoints import Answer, Endpoint, closed_port, together
 
 from evo.logs.records import Model, Sampling
-from evo.models import background
 from evo.models.answer import Exchange, retry_after
 from evo.models.client import (
     CallCancelled,
@@ -311,33 +309,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             monkeypatch.setenv(name, value)
 
     return put
-
-
-def test_a_request_is_the_one_that_the_library_itself_sends(endpoint, client):
-    endpoint.script = lambda _: Answer(body=completion(), headers={"set-cookie": "a=b"})
-    ours = client()
-    assert [ours.call(MESSAGES, seed=5).reply for _ in range(2)] == ["hi", "hi"]
-
-    async def ask() -> None:
-        http = openai.DefaultAioHttpClient(headers={"accept-encoding": "identity"})
-        how = {"api_key": KEY, "base_url": endpoint.url, "timeout": None, "http_client": http}
-        async with openai.AsyncOpenAI(**how) as library:
-            await library.chat.completions.create(**endpoint.requests[0])
-
-    background.wait(ask())
-    first, second, general = endpoint.requests
-    assert first == second == general
-    own, again, usual = endpoint.headers
-    assert own == again
-    differing = {name for name in usual.keys() | own if usual.get(name) != own.get(name)}
-    assert differing <= {"accept", "connection", "x-stainless-raw-response"}
-
-
-def test_a_login_in_the_address_is_sent(endpoint, client):
-    address = endpoint.url.replace("http://", "http://me:secret@")
-    client(model=Model(name="m", base_url=address)).call(MESSAGES, seed=5)
-    (headers,) = endpoint.headers
-    assert headers["authorization"] == "Basic bWU6c2VjcmV0"
 
 
 def test_a_key_goes_only_to_the_host_it_belongs_to(environment):

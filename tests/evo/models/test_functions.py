@@ -1,9 +1,8 @@
-"""Functions and client objects as models: what they are passed, what they may answer."""
+"""Functions as models: what they are passed, what they may answer."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import threading
 import time
@@ -14,13 +13,13 @@ import httpx2
 import msgspec
 import openai
 import pytest
-from endpoints import Answer, Endpoint, closed_port
+from endpoints import Answer, Endpoint
+from model_calls import COMPLETION, MESSAGES, USAGE, ask
 
 import evo
 from evo.logs.records import Model, Sampling
 from evo.models.client import (
     LONGEST_ERROR,
-    Call,
     CallCancelled,
     EndpointDown,
     EndpointMissing,
@@ -29,28 +28,6 @@ from evo.models.client import (
 from evo.models.functions import model_of
 from evo.models.limits import Slots
 from evo.models.registry import ModelError, find_model, resolve_sampling
-
-MESSAGES = [{"role": "user", "content": "hello"}]
-USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-COMPLETION = {
-    "id": "1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
-    ],
-    "usage": USAGE,
-}
-
-
-def ask(given: Any, **how: Any) -> Call:
-    """One call of a model."""
-    model = find_model(given)
-    sampling = resolve_sampling(model, **how.pop("sampling", {}))
-    how = {"slots": Slots(4), "back_off": 0.01, "timeout": 5.0, **how}
-    with contextlib.closing(ModelClient(model, sampling, **how)) as client:
-        return client.call(MESSAGES, seed=7)
 
 
 def answering(answer: object) -> list[Callable[..., object]]:
@@ -305,55 +282,6 @@ def test_a_source_that_seems_to_hold_a_key_is_not_logged() -> None:
 def test_a_mistake_is_said(given: Callable[[], object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         given()
-
-
-# --- client objects
-
-
-@pytest.mark.parametrize("kind", ["async", "sync", "shared", "azure"])
-def test_a_client_object_is_a_model(kind: str) -> None:
-    with Endpoint() as endpoint:
-        endpoint.script = lambda number: (
-            Answer(body=COMPLETION) if number % 2 else Answer(503, headers={"retry-after-ms": "1"})
-        )
-        if kind == "azure":
-            address = endpoint.url.removesuffix("/v1")
-            client: Any = openai.AsyncAzureOpenAI(
-                azure_endpoint=address, api_key="secret-key", api_version="2024-01"
-            )
-        else:
-            cls = openai.OpenAI if kind == "sync" else openai.AsyncOpenAI
-            client = cls(base_url=endpoint.url, api_key="secret-key", default_headers={"x-me": "1"})
-        model = evo.Model("gpt-4o", client=client, share=kind == "shared")
-        call = ask(model)
-        assert [attempt.http_status for attempt in call.attempts] == [503, 200]
-        assert call.reply == "hi"
-        assert endpoint.requests[0]["model"] == "gpt-4o"
-        headers = endpoint.headers[0]
-        assert headers["api-key" if kind == "azure" else "authorization"].endswith("secret-key")
-        assert kind == "azure" or headers["x-me"] == "1"
-        endpoint.script = lambda _: Answer(400, b"bad secret-key here")
-        refused = ask(model)
-        assert "[key]" in str(refused.rejected)
-    written = msgspec.json.encode(model)
-    assert b"secret" not in written
-    assert b'"way":"client"' in written
-    gone = client.copy(base_url=closed_port())
-    with pytest.raises(EndpointDown, match="no connection"):
-        ask(evo.Model("gpt-4o", client=gone, share=kind == "shared"), retries=0)
-    with contextlib.suppress(AttributeError):
-        client.close() if kind == "sync" else asyncio.run(client.close())
-
-
-def test_a_client_object_keeps_to_the_deadline() -> None:
-    with Endpoint() as endpoint:
-        endpoint.script = lambda _: Answer(wait=30)
-        for cls in (openai.AsyncOpenAI, openai.OpenAI):
-            client = cls(base_url=endpoint.url, api_key="k")
-            started = time.monotonic()
-            call = ask(evo.Model("m", client=client), timeout=0.3, retries=0)
-            assert call.attempts[0].status == "timeout"
-            assert time.monotonic() - started < 10
 
 
 # --- names, addresses and prices
