@@ -182,6 +182,7 @@ if TYPE_CHECKING:
     Arms = list[str | dict[str, object]] | None
     Varied = dict[str, list[object]] | None
     Port = int
+    Positive = int
     Seed = int | None
     Count = int | None
     Needed = float
@@ -197,7 +198,7 @@ else:
     Arms = many(lambda texts: [arm(text) for text in texts], "--arm", metavar="NAME=VALUE,...")
     Varied = many(fields, "--vary", metavar="NAME=VALUE,...")
     Port = Seed = one(functools.partial(whole, low=0), metavar="NUMBER")
-    Count = one(functools.partial(whole, low=1), metavar="NUMBER")
+    Count = Positive = one(functools.partial(whole, low=1), metavar="NUMBER")
     Needed = Number = one(finite, metavar="NUMBER")
     Timeout = one(seconds_or_auto, metavar="NUMBER|auto")
     Costs = many(numbers, metavar="WHAT=NUMBER")

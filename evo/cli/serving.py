@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from evo.cli.gates import NO_GATE, GateOptions
-from evo.cli.options import FLAGS, Flag, Port
+from evo.cli.options import FLAGS, Flag, Port, Positive
 from evo.cli.tables import FAILURE
 from evo.runs.concurrency import CALL_SECONDS
 
@@ -88,13 +88,13 @@ def bench(
     *,
     model: str,
     endpoint: str | None = None,
-    calls: int = 16,
-    max_tokens: int = 256,
+    calls: Positive = 16,
+    max_tokens: Positive = 256,
     timeout: Annotated[float, Parameter(name=FLAGS["call_timeout"])] = CALL_SECONDS,
     compare: Flag = False,
-    population: int = 30,
-    problems: int = 50,
-    max_concurrent: int = 10,
+    population: Positive = 30,
+    problems: Positive = 50,
+    max_concurrent: Positive = 10,
     latency: str | None = None,
 ) -> int:
     """Finds an endpoint's best number of calls in flight, or compares sequential with concurrent.
@@ -117,6 +117,8 @@ def bench(
 
     if compare:
         return _compare(named_model(model, endpoint), population, problems, max_concurrent, latency)
+    if latency is not None:
+        raise ValueError("--latency goes with --compare: without it the endpoint's own is measured")
 
     tried, steps = named_model(model, endpoint), [1 << k for k in range(calls.bit_length())]
     print(

@@ -148,13 +148,6 @@ def test_seeds() -> None:
         instance_range("forty")
 
 
-def test_tasks_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("tasks") == 0
-    assert "circle_packing" in capsys.readouterr().out
-    assert call("models") == 0
-    assert "not an LLM" in capsys.readouterr().out
-
-
 def test_best_that_cannot_be_written_is_one_line(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -578,35 +578,3 @@ def test_streams_are_kept_as_they_were_sent() -> None:
             assert gate.account.spent["calls"] == 1 - len(said[1:])
     assert said[0] == said[1]
     assert said[0].endswith(b"data: [DONE]\n\n")
-
-
-# --- the command
-
-
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        (["--budget", "calls=0"], "finite number of calls, got 0"),
-        (["--budget", "cals=5"], "got 'cals'"),
-        (["--budget", "seconds=5"], "calls, tokens, flops, dollars"),
-        (["--rpm", "0"], "at least 1"),
-        (["--budget", "calls=5", "--timeout", "0"], "timeout"),
-        (["--budget", "calls=5", "--call-timeout", "0"], "timeout"),
-        (["--model", "qwen3-8b"], "no endpoint is known"),
-        (["--model", "qwen3-8b", "--latency", "1,1"], "offline model alone"),
-        (["--cache", "."], "response cache"),
-        (["--latency", "fast"], "MEDIAN,SIGMA"),
-        (["--request-log", "no/x"], "no/x"),
-    ],
-)
-def test_a_mistake_is_one_line(
-    options: list[str], wanted: str, capsys: pytest.CaptureFixture[str], monkeypatch: Any
-) -> None:
-    from evo.cli.entry import main
-
-    for name in ("OPENAI_BASE_URL", "LLM_API_BASE", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    assert main(["serve", "--port", "0", *options]) == 2
-    said = capsys.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("", 1)
-    assert wanted in said.err

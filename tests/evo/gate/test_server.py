@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import socket
 import threading
 import time
@@ -17,9 +16,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import openai
 import pytest
-from endpoints import connected, serving
+from endpoints import connected
 from faulty_server import Fault, FaultyServer
 from offline_requests import PARENTS, ask, showing
 
@@ -278,54 +276,12 @@ def test_the_end_leaves_no_thread_and_no_socket(tmp_path: Path) -> None:
     assert not left(threads, files)
 
 
-def test_what_cannot_be_had_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_had_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     background.event_loop()  # which stays
     threads, files = threading.active_count(), descriptors()
-    with OfflineServer() as server:
-        port = int(server.url.split(":")[2].removesuffix("/v1"))
-        other = OfflineServer(port=port, request_log=tmp_path / "requests.jsonl")
-        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port}: Address already in use"), other:
-            pass
-        with (
-            pytest.raises(FileNotFoundError, match="nowhere"),
-            OfflineServer(request_log=tmp_path / "nowhere" / "requests.jsonl"),
-        ):
-            pass
-    assert not left(threads, files)
-
-
-# --- evo serve
-
-
-def test_evo_serve_gives_every_request_a_seed_if_asked() -> None:
-    def replies(*options: str) -> list[str | None]:
-        with (
-            serving(*options) as (_, url),
-            openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
-        ):
-            made = [
-                client.chat.completions.create(model="offline", messages=MESSAGES, seed=2)
-                for _ in range(4)
-            ]
-        return [completion.choices[0].message.content for completion in made]
-
-    assert replies() == [ask(MESSAGES, seed=2).text] * 4
-    assert len(set(first := replies("--seed", "7"))) > 1
-    assert replies("--seed", "7") == first
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_evo_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
-    log = tmp_path / "requests.jsonl"
     with (
-        serving("--request-log", str(log), "--latency", "0.01,0.5") as (process, url),
-        openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
+        pytest.raises(FileNotFoundError, match="nowhere"),
+        OfflineServer(request_log=tmp_path / "nowhere" / "requests.jsonl"),
     ):
-        completion = client.chat.completions.create(model="offline", messages=MESSAGES, seed=2)
-        assert completion.choices[0].message.content == ask(MESSAGES, seed=2).text
-        process.send_signal(number)  # the client's connection is still open
-        out, errors = process.communicate(timeout=60)
-    assert process.returncode in (0, 130)
-    assert not out
-    assert "Traceback" not in errors
-    assert [line["seed"] for line in lines(log)] == [2]
+        pass
+    assert not left(threads, files)

@@ -192,9 +192,7 @@ def test_mistakes_are_said_before_the_first_call(address, tmp_path, capsys, monk
     for arguments, words in (
         ([*command, "--control", "host"], "expected the address of a Redis server"),
         ([*command, "--control", f"unix://{tmp_path}/none.sock"], "as a place of requests"),
-        (["stop"], "expected what is to stop"),
         (["stop", "--control", address], "/: no session that listens"),
-        (["go-on"], "--control"),
     ):
         assert main(arguments) == 2
         assert words in capsys.readouterr().err

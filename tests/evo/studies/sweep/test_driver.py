@@ -367,8 +367,6 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys)
     assert main(["resume", folder, "-q"]) == 0
     assert main(["sweep", folder, "--no-resume"]) == 2
     assert "got resume=False, which begins another: give a space or" in capsys.readouterr().err
-    assert main(["pause", str(tmp_path)]) == 2
-    assert "not the folder of a study" in capsys.readouterr().err
     file.write_text("task = 'mmd'\nspaces = {}\n")
     assert main(["sweep", str(file)]) == 2
     assert "unknown field `spaces` (known: task, space" in capsys.readouterr().err
