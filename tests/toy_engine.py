@@ -135,3 +135,25 @@ def start_and_die(folder: str) -> None:
     while not (output.exists() and output.read_text().endswith("\n")):
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process of this number runs; one that ended may wait for its parent."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # just gone, or a system without such files
+        return not Path("/proc/self/stat").exists()
+    return state != "Z"
+
+
+def ended(process: EngineProcess) -> str:
+    """How an engine ended, once it has."""
+    deadline = time.monotonic() + 60
+    while process.ended is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.end()
+    return process.ended

@@ -33,11 +33,15 @@ def obey(group: int) -> None:
 
 
 def keep(output: IO[bytes], path: str) -> None:
-    """Writes output to a file as long as there is room for it."""
+    """Writes output to a file as long as there is room for it, and reads it to its end.
+
+    A program whose output nobody reads would wait for that, so a full disk costs its output alone.
+    """
     left = MOST_OUTPUT
     with open(path, "ab", buffering=0) as file:
         while data := os.read(output.fileno(), 1 << 16):
-            file.write(data[:left])
+            with contextlib.suppress(OSError):
+                file.write(data[:left])
             left -= len(data[:left])
 
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from endpoints import closed_port
-from toy_engine import MORTAL, PROCESSES, allocate_until_killed, mortals, start_and_die, toy
+from toy_engine import MORTAL, PROCESSES, allocate_until_killed, mortals, toy
 
 import evo
 import evo.gate.engines.arm
 import replay
 from evo.cli.entry import main
 from evo.gate.engines.job import Job
-from evo.gate.engines.process import EngineProcess
 from evo.gate.log import read_gate_log
-from evo.logs.records import Sampling
 from evo.models.client import EndpointDown
 from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
@@ -58,15 +53,6 @@ def check_replay(done: evo.Allocation, policy: str) -> None:
         missing=["close" if each else "stop" for each in over],
     )
     assert again.pulls[0].tolist() == done.pulls[:made].tolist()
-
-
-@pytest.fixture(autouse=True)
-def _engines() -> Iterator[None]:
-    """Forgets what a test registers."""
-    known = dict(evo.ENGINES)
-    yield
-    evo.ENGINES.clear()
-    evo.ENGINES.update(known)
 
 
 @pytest.mark.parametrize(
@@ -305,101 +291,3 @@ def test_what_an_engine_leaves_is_not_verified_but_the_log_of_its_gate_is(
     )
     assert main(["verify", str(tmp_path)]) == 1
     assert "gate.jsonl:2" in capsys.readouterr().err
-
-
-def test_a_tool_alone_is_the_case_of_one_arm(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    toy("single")
-    assert main(["drive", "single", "mmd", "--calls", "3", "-q", "--log-dir", str(tmp_path)]) == 0
-    assert "arm-00.jsonl" in capsys.readouterr().out
-    log = evo.read_log(tmp_path / "single-min_max_distance-s40" / "arm-00.jsonl")
-    assert (len(log.generations), len(log.outcomes)) == (3, 3)
-    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    frame = replay.drive("single", "mmd", calls=3, log_dir=tmp_path)
-    assert frame["best_fitness"].tolist() == log.trajectory.tolist()
-    assert before == sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    toy("dead", how="raise", at=0)
-    with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
-        evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
-
-
-def lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def test_an_engine_sees_no_environment_and_dies_with_its_parent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SECRET_KEY", "sk-of-the-user")
-    process = PROCESSES.Process(target=start_and_die, args=(str(tmp_path),))
-    process.start()
-    process.join()
-    pid, _, names = (tmp_path / "output.txt").read_text().partition(" ")
-    assert "SECRET_KEY" not in names
-    deadline = time.monotonic() + 60
-    while lives(int(pid)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def test_an_engine_waits_until_an_earlier_one_in_its_folder_has_ended(tmp_path: Path) -> None:
-    slow = (
-        "import os, signal, time\n"
-        "def end(*_): time.sleep(.5); os.write(1, b'first ended\\n'); os._exit(0)\n"
-        "signal.signal(signal.SIGTERM, end); os.write(1, b'first\\n'); time.sleep(600)"
-    )
-    output = tmp_path / "output.txt"
-    first = EngineProcess([sys.executable, "-c", slow], tmp_path, {"PATH": "/bin"})
-    while not (output.exists() and "first" in output.read_text()):
-        time.sleep(0.01)
-    second = EngineProcess([sys.executable, "-c", "print('second')"], tmp_path, {"PATH": "/bin"})
-    first.end()
-    while second.ended is None:
-        time.sleep(0.01)
-    second.end()
-    assert output.read_text().split("\n") == ["first", "first ended", "second", ""]
-
-
-def test_settings_of_engines_are_written_for_a_job(tmp_path: Path) -> None:
-    task = evo.load_task("mmd")
-    job = evo.Job(
-        folder=tmp_path, python="python", task=task, model="m", endpoint="http://g/v1",
-        judge="http://j/v1", calls=64, children=8, seed=3,
-    )  # fmt: skip
-    command = evo.ENGINES["openevolve"].prepare(job)
-    assert command[0] == "python"
-    assert "--checkpoint" not in command
-    settings = json.loads((tmp_path / "config.yaml").read_text())
-    assert settings["checkpoint_interval"] == 8
-    assert settings["llm"]["api_base"] == "http://g/v1"
-    assert settings["diff_based_evolution"]
-    assert "temperature" not in settings["llm"]
-    for number in (8, 16, 24):
-        folder = tmp_path / "out" / "checkpoints" / f"checkpoint_{number}"
-        folder.mkdir(parents=True)
-        if number < 24:  # the last one was not written to its end
-            (folder / "best_program_info.json").touch()
-    command = evo.ENGINES["openevolve"].prepare(job)
-    assert command[-2:] == ["--checkpoint", str(folder.with_name("checkpoint_16"))]
-    assert evo.ENGINES["shinka"].prepare(job) == ["python", "run.py"]
-    written = json.loads((tmp_path / "settings.json").read_text())
-    assert written["seed"] == 3
-    assert "patch_types" not in written["evolution"]
-    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=600)
-    asked = dataclasses.replace(job, sampling=sampling, full_rewrites=True)
-    evo.ENGINES["openevolve"].prepare(asked)
-    settings = json.loads((tmp_path / "config.yaml").read_text())
-    assert not settings["diff_based_evolution"]
-    assert [settings["llm"][n] for n in ("temperature", "top_p", "max_tokens")] == [0.5, 0.9, 600]
-    evo.ENGINES["shinka"].prepare(asked)
-    evolution = json.loads((tmp_path / "settings.json").read_text())["evolution"]
-    assert evolution["patch_types"] == ["full"]
-    assert evolution["llm_kwargs"] == {"temperatures": 0.5, "max_tokens": 600}
-    assert evo.ENGINES["gepa"].prepare(asked) == ["python", "run.py"]
-    written = json.loads((tmp_path / "settings.json").read_text())
-    assert written["sampling"] == {"temperature": 0.5, "top_p": 0.9, "max_tokens": 600}

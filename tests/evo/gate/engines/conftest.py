@@ -1,0 +1,27 @@
+"""A job that engines prepare for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import evo
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> evo.Job:
+    return evo.Job(
+        folder=tmp_path, python="python", task=evo.load_task("mmd"), model="m",
+        endpoint="http://g/v1", judge="http://j/v1", calls=64, children=8, seed=3,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _engines() -> Iterator[None]:
+    """Forgets what a test registers."""
+    known = dict(evo.ENGINES)
+    yield
+    evo.ENGINES.clear()
+    evo.ENGINES.update(known)

@@ -1,0 +1,39 @@
+"""An engine alone: an allocation over one arm, kept once it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from toy_engine import toy
+
+import evo
+import replay
+from evo.cli.entry import main
+
+
+@pytest.fixture(autouse=True)
+def _engines() -> Iterator[None]:
+    """Forgets what a test registers."""
+    known = dict(evo.ENGINES)
+    yield
+    evo.ENGINES.clear()
+    evo.ENGINES.update(known)
+
+
+def test_a_tool_alone_is_the_case_of_one_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy("single")
+    assert main(["drive", "single", "mmd", "--calls", "3", "-q", "--log-dir", str(tmp_path)]) == 0
+    assert "arm-00.jsonl" in capsys.readouterr().out
+    log = evo.read_log(tmp_path / "single-min_max_distance-s40" / "arm-00.jsonl")
+    assert (len(log.generations), len(log.outcomes)) == (3, 3)
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    frame = replay.drive("single", "mmd", calls=3, log_dir=tmp_path)
+    assert frame["best_fitness"].tolist() == log.trajectory.tolist()
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    toy("dead", how="raise", at=0)
+    with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
+        evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
