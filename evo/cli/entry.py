@@ -21,6 +21,7 @@ from typing import TextIO
 import cyclopts
 
 from evo.cli.help import HELP_ALL, Help, shorten
+from evo.cli.mistakes import words_of
 from evo.cli.options import COMMON
 from evo.cli.tables import FAILURE, MISTAKE
 from evo.logs.escapes import plain_text
@@ -235,7 +236,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
             sys.stderr.close()
             return FAILURE
         except cyclopts.CycloptsError as error:
-            say(f"{error} (see --help)")
+            say(f"{words_of(error)} (see --help)")
             return MISTAKE
         except Exception as error:
             if (code := exit_code(error)) is None:

@@ -107,7 +107,7 @@ def test_a_probe_asks_no_more_than_it_said(
 def test_mistakes_of_a_measurement_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     offline = ["--model", "offline"]
     for arguments, text in (
-        (["--endpoint", "http://localhost:1/v1"], "--model requires an argument"),
+        (["--endpoint", "http://localhost:1/v1"], "expected --model and its value, got none"),
         (["--model", "nobody"], "unknown model 'nobody'"),
         (["--endpoint", "localhost", "--model", "x"], "looks like https://host/v1"),
         ([*offline, "--compare", "--latency", "1;2"], "expected MEDIAN,SIGMA such as 2,1"),

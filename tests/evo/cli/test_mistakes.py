@@ -1,0 +1,49 @@
+"""Arguments that do not fit a command: what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+import pytest
+from commands import call, one_line
+
+from replay.cli.entry import main as replay_main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["allocate", "mmd", "ucb1"],
+            "expected --policy and its value, got 'ucb1' without a name; write `--policy ucb1`",
+        ),
+        (
+            ["drive", "shinka", "mmd", "6 4"],
+            "expected --calls and its value, got '6 4' without a name; write `--calls '6 4'`",
+        ),
+        (["allocate", "mmd"], "expected --policy and its value, got none"),
+        (["allocate", "mmd", "--policy"], "--policy: expected a value after it, got none"),
+        (
+            ["allocate", "mmd", "--polcy", "ucb1"],
+            "expected --policy, got the unknown option --polcy; did you mean --policy?",
+        ),
+        (["allocate", "mmd", "--x", "3"], "expected --policy, got the unknown option --x"),
+        (["allocate", "--policy", "ucb1"], "expected TASK, got none"),
+        (["go-on", "a.jsonl"], "expected --control and its value, got none"),
+        (
+            ["allocate", "mmd", "ucb1", "--policy", "ucb1"],
+            "expected no further words, got 'ucb1'; name the option that they belong to",
+        ),
+        (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
+    ],
+)
+def test_a_mistake_says_what_was_expected_what_came_and_what_to_do(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*arguments) == 2
+    line = one_line(capsys)
+    assert line.startswith(f"evo: {words}")
+    assert line.endswith(" (see --help)")
+
+
+def test_the_other_program_speaks_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay_main(["import", "auto"]) == 2
+    assert one_line(capsys).startswith("replay: expected ")
