@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -52,6 +52,7 @@ def task(
     private: Sequence[str] = (),
     where: Where = "sandbox",
     language: str = "",
+    scale: Literal["unit"] | None = None,
 ) -> Task:
     """Makes a task out of functions, texts and rows; every verb takes it, as it does a folder.
 
@@ -99,6 +100,8 @@ def task(
         language: Of a text that is a program in another language: c, cpp, rust, go, julia,
             javascript, sql, r, lua or bash. It is compiled and run in the sandbox: it reads its
             input, text or JSON, on standard input, and what it prints, JSON or text, is the value.
+        scale: "unit" if the fitness lies between 0 and 1, so that policies and selectors may take
+            it as it is.
 
     Returns:
         The task: `.evaluate(program)`, `.check()` and `.save(folder)` are its own verbs.
@@ -118,6 +121,8 @@ def task(
     _check_words(name, statement, entry)
     if where not in ("sandbox", "here"):
         raise ValueError(f"where: expected 'sandbox' or 'here', got {where!r}")
+    if scale not in (None, "unit"):
+        raise ValueError(f"scale: expected 'unit' or None, got {scale!r}")
     judge = judge_of(evaluate, where, with_rows=instances is not None)
     if language:
         _check_language(entry, evolves)
@@ -147,6 +152,7 @@ def task(
         evolves=program.evolves,
         isolation=judge.isolation,
         language=language,
+        scale=scale,
         program=program.files or program.file,
         evaluator=_EVALUATOR,
         instances=_INSTANCES if with_rows else None,

@@ -298,7 +298,8 @@ def _bounds_of(found: Choices, bounds: tuple[float, float] | None) -> tuple[floa
         if default_reward(task) != "best_fitness":
             raise ValueError(
                 f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high), the "
-                'least and the largest fitness there is, or scale = "unit" in its task.toml'
+                'least and the largest fitness there is, or scale="unit" to evo.task, in a folder '
+                "to its task.toml"
             )
     return 0.0, 1.0
 

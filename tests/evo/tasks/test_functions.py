@@ -77,6 +77,23 @@ def test_scores_may_be_any_numbers_and_one_failure_leaves_no_fitness() -> None:
     assert missing.instances[0].score == -7
 
 
+def test_a_task_whose_scores_lie_between_0_and_1_may_say_so(tmp_path) -> None:
+    def made(**more):
+        evaluate = "def score(value):\n    return value\n"
+        program = "def make():\n    return 0.5\n"
+        return task("m", initial_program=program, evaluate=evaluate, statement="x", **more)
+
+    silent, unit = made(), made(scale="unit")
+    hashes = [each.record.hash for each in (silent, made(scale=None), unit)]
+    assert hashes[0] == hashes[1] != hashes[2]
+    unit.save(tmp_path / "m")
+    for each in (unit, evo.load_task(tmp_path / "m")):
+        assert evo.rewards.default_reward(each.record) == "best_fitness"
+    assert evo.rewards.default_reward(silent.record) == "rank"
+    with pytest.raises(ValueError, match="scale: expected 'unit' or None, got 'half'"):
+        made(scale="half")
+
+
 def test_held_out_rows_decide_nothing() -> None:
     made = on_rows(held_out=[{"input": -1, "want": 5}])
     assert made.evaluate().metrics["check_fitness"] == -7

@@ -20,7 +20,8 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     task = write_task(tmp_path / "task", "def make():\n    raise ValueError\n", judge, toml)
     given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
     two = [{"children": 1}, {"children": 2}]
-    with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):
+    words = r"'task' declares no scale; give bounds.*, or scale=\"unit\" to evo\.task, in a folder"
+    with pytest.raises(ValueError, match=words):
         evo.select_best(two, **given, log_dir=tmp_path / "a")
     with pytest.raises(TypeError, match=r"bounds: expected \(low, high\), .*got 5"):
         evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=5)  # type: ignore[arg-type]
