@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evo.plugins import MistakenType
 from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
-from replay.logs.given import check_loaded
+from replay.logs.given import check_loaded, check_result
 from replay.simulation.simulate import Replay
 from replay.simulation.sizes import pool_kind
 from replay.simulation.together import Scaled, effects_together
@@ -182,8 +181,7 @@ def spread_of(replay: Replay) -> float:
 
 def _on_one_task(baseline: Replay, treatment: Replay, level: float, name: str) -> Interval:
     for side in (baseline, treatment):
-        if not hasattr(side, "best_fitness"):
-            raise MistakenType(f"{name}: expected replays of replay.simulate, got {side!r}")
+        check_result(name, side, "Replay", "replay.simulate")
     before, after = (np.asarray(side.best_fitness)[:, -1] for side in (baseline, treatment))
     if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
         raise ValueError(

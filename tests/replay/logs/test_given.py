@@ -149,7 +149,8 @@ def test_a_table_of_ones_own_lacks_what_it_lacks():
 
 
 def test_what_is_no_replay_or_no_figure_is_named():
-    with pytest.raises(MistakenType, match=r"^pool effect: expected replays of .*, got 5$"):
+    words = r"^pool effect: expected what replay.simulate returns, got a value of type int$"
+    with pytest.raises(MistakenType, match=words):
         replay.pool_effect(5, 5)
     for show in (replay.show, lambda wrong: replay.plots.save(wrong, "a.png")):
         for wrong in (5, None, "x", [1], [], pd.DataFrame({"a": [1]})):

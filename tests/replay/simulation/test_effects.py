@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,16 +17,15 @@ from replay.simulation.effects import (
     pool_interval,
     time_to_threshold,
 )
+from replay.simulation.simulate import Replay
 from replay.statistics.intervals import FloatArray, IntArray
 from replay.statistics.jackknife import jackknife
 
 
-@dataclass
-class Played:
-    """A replay as the statistics see it."""
-
-    best_fitness: FloatArray
-    arms: IntArray
+def replayed(best_fitness: FloatArray, arms: IntArray) -> Replay:
+    """A replay of which only its end is known."""
+    nothing = np.zeros((len(arms), 0))
+    return Replay(nothing.astype(int), best_fitness, arms, nothing, {})
 
 
 def draws(n, arms, replicates, seed=0):
@@ -39,9 +37,9 @@ def test_effects_are_paired_and_add_up():
     rng = np.random.default_rng(1)
     runs = rng.random((15, 6)).cumsum(axis=1)
     arms = draws(15, 3, 500)
-    single = Played(runs[arms[:, 0]], arms)
-    random = Played(runs[arms].mean(axis=1), arms)
-    best = Played(runs[arms].max(axis=1), arms)
+    single = replayed(runs[arms[:, 0]], arms)
+    random = replayed(runs[arms].mean(axis=1), arms)
+    best = replayed(runs[arms].max(axis=1), arms)
     pool, allocation = pool_effect(single, random), allocation_effect(random, best)
     total = policy_effect(single, best)
     assert pool.value + allocation.value == pytest.approx(total.value)
@@ -51,7 +49,7 @@ def test_effects_are_paired_and_add_up():
     assert np.isnan(nothing.low)
     assert "equal" in nothing.note
     with pytest.raises(ValueError, match="drew different arms"):
-        effect(single, Played(best.best_fitness, arms[::-1]))
+        effect(single, replayed(best.best_fitness, arms[::-1]))
 
 
 def test_pools_of_one_run_have_the_interval_of_the_runs():
@@ -171,7 +169,7 @@ def test_of_a_replay_each_replicate_is_a_sample():
     rng = np.random.default_rng(0)
     runs = np.maximum.accumulate(rng.random((20, 40)), axis=1)
     arms = draws(20, 4, 1000)
-    played = Played(runs[arms].max(axis=1), arms)
+    played = replayed(runs[arms].max(axis=1), arms)
     found = time_to_threshold(played, 0.95)
     share = (played.best_fitness >= 0.95).mean(axis=0)
     assert found.time == np.flatnonzero(share >= 0.9)[0] + 1
