@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -21,10 +20,11 @@ def warn_of_neighbour(name: str, file: str) -> None:
     """
     stem, other = OTHERS[name]
     if any(Path(file).parents[1].glob(f"{stem}-[0-9]*.dist-info")):
-        warnings.warn(
+        from evo.warning import warn
+
+        warn(
             f"the packages evo-replay and {other} are installed side by side and share the import "
-            f"name `{name}`, so that one overwrites files of the other; {ADVICE}",
-            stacklevel=3,
+            f"name `{name}`, so that one overwrites files of the other; {ADVICE}"
         )
 
 

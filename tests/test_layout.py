@@ -70,8 +70,8 @@ def runs_later(node: ast.AST) -> bool:
 ROWS = {
     "evo": (
         *(
-            "neighbours",
             "warning",
+            "neighbours",
             "keyed",
             "parsing",
             "plugins",

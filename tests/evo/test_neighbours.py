@@ -15,8 +15,9 @@ def test_another_package_of_the_same_import_name_is_named(ours, other, tmp_path)
     (tmp_path / "evo_replay-0.1.0.dist-info").mkdir()
     warn_of_neighbour(ours.__name__, file)
     (tmp_path / f"{other}.dist-info").mkdir()
-    with pytest.warns(UserWarning, match="an environment of its own"):
+    with pytest.warns(UserWarning, match="an environment of its own") as caught:
         warn_of_neighbour(ours.__name__, file)
+    assert [each.filename for each in caught] == [__file__]
 
 
 def test_a_module_that_is_not_ours_is_an_error() -> None:
