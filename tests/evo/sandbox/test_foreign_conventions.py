@@ -126,7 +126,7 @@ def test_what_an_evaluator_of_shinkaevolve_calls_incorrect_is_invalid(evaluator:
 def test_data_files_and_siblings(evaluator: Evaluator, folder_name: str) -> None:
     source = dedent(
         """
-        import os, pickle, helper
+        import os, pickle, helper, above
         HERE = os.path.dirname(os.path.abspath(__file__))
         def evaluate(program_path):
             with open(os.path.join(HERE, "data", "table.txt")) as file:
@@ -142,7 +142,7 @@ def test_data_files_and_siblings(evaluator: Evaluator, folder_name: str) -> None
                 raise AssertionError("files of the task are read-only")
             with open("scratch.pkl", "wb") as file:
                 pickle.dump(near, file)
-            return {"combined_score": near + helper.ONE}
+            return {"combined_score": near + helper.ONE + above.ZERO}
         """
     )
     task = folder(
@@ -150,6 +150,7 @@ def test_data_files_and_siblings(evaluator: Evaluator, folder_name: str) -> None
         files={
             f"{folder_name}evaluator.py": source,
             f"{folder_name}helper.py": "ONE = 1",
+            "above.py": "ZERO = 0",
             f"{folder_name}data/table.txt": "0.125",
             "initial_program.py": "",
         },
@@ -323,8 +324,11 @@ def test_what_a_convention_leaves_open_is_no_failure(
         (f"{RETURN}{{'timeout': True, 'error': 'late'}}", "timeout", "late"),
         (f"{RETURN}{{'timeout': __import__('numpy').True_}}", "timeout",
          "the evaluator timed out"),
-        (f"{MAIN}put(results_dir + '/correct.json', correct=False)", "invalid",
-         "the evaluator reports that the program is not correct"),
+        *(
+            (f"{MAIN}put(results_dir + '/correct.json'{correct})", "invalid",
+             "the evaluator reports that the program is not correct")
+            for correct in ("", ", correct=False")
+        ),
     ],
 )  # fmt: skip
 def test_a_failure_has_the_words_that_the_evaluator_gave_it(

@@ -202,6 +202,8 @@ def test_an_answer_is_waited_for_until_the_deadline_and_no_longer(watched: Watch
     began = time.monotonic()
     assert not watched.watcher.wait_for_answer(reader.fileno(), began + 0.05)
     assert time.monotonic() - began >= 0.05
+    with subprocess.Popen(["true"]):  # whose end is no answer
+        assert not watched.watcher.wait_for_answer(reader.fileno(), time.monotonic() + 0.1)
     writer.write(b"x")
     assert watched.watcher.wait_for_answer(reader.fileno(), time.monotonic() + 60)
     assert not watched.watcher.wait_for_answer(reader.fileno(), time.monotonic() - 1)
