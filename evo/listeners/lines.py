@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from evo.logs.types import as_path
+
 
 class JSONLines:
     """Appends a line of JSON for each event to a file.
@@ -28,7 +30,7 @@ class JSONLines:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = as_path("path", path)
         self._lock = threading.Lock()
 
     def __call__(self, event: Any) -> None:

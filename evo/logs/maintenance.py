@@ -38,6 +38,7 @@ from evo.logs.records import (
     ReplyLine,
     SearchRecord,
 )
+from evo.logs.types import as_path
 
 SHIPPED = {"best_of_n", "population", "islands", "map_elites", "pareto", "tree"}
 """Names of the searches of this package; one of a user's own may have any numbers."""
@@ -258,7 +259,7 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
         >>> small.header.compact, small.best_fitness == log.best_fitness
         (True, True)
     """
-    log, target = read_log(path), Path(target)
+    log, target = read_log(path), as_path("target", target)
     bare = [Child(**{n: getattr(o, n) for n in Outcome.__struct_fields__}) for o in log.outcomes]
     lines: list[Record] = [msgspec.structs.replace(log.header, compact=True)]
     lines += [*log.sessions, *log.ends]

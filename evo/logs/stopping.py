@@ -11,6 +11,7 @@ from typing import Self
 
 from evo.logs.journal import PREFIX, LogError
 from evo.logs.shared_requests import POLL, Wish, ask
+from evo.logs.types import as_path
 
 __all__ = ["POLL", "StopRequests", "Wish", "stop", "stop_file"]
 
@@ -52,12 +53,12 @@ def stop(
         no such log
     """
     if control is not None:
-        ask(control, wish, None if path is None else Path(path))
+        ask(control, wish, None if path is None else as_path("path", path))
         return
     if path is None or wish == "go on":
         missing = "path: expected a log" if path is None else "wish: 'go on' needs a server"
         raise ValueError(f"{missing}, or give control='redis://host:6379/0'")
-    path = Path(path)
+    path = as_path("path", path)
     if not path.is_file():
         raise LogError(f"{path}: no such log")
     with path.open("rb") as file:

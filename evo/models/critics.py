@@ -23,6 +23,7 @@ import msgspec
 from evo.logs.cost import Cost, cost_of_children
 from evo.logs.journal import PREFIX, LogError, Writer, check_folder, go_on, open_regular
 from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, TaskRecord
+from evo.logs.types import as_path
 from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, ModelClient
 from evo.models.limits import Slots
@@ -298,9 +299,9 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
             model=known, sampling=sampling, rubric=rubrics[0], more_rubrics=rubrics[1:]
         )
         self.calls: list[CriticCall] = []
-        self._log = None if log is None else Path(log)
+        self._log = None if log is None else as_path("log", log)
         self._slots, self._timeout, self._retries = Slots(max_concurrent), timeout, retries
-        self._cache = None if cache is None else Path(cache)
+        self._cache = None if cache is None else as_path("cache", cache)
         self._opening = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._scorer: Scorer | None = None

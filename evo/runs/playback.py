@@ -20,6 +20,7 @@ from evo.logs.journal import LogError, Writer, check_free, encode_line, write_ne
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
+from evo.logs.types import as_path
 from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
@@ -147,7 +148,7 @@ def rerun(
     )  # fmt: skip
     settings = Settings(max_concurrent=64, workers=workers, progress=False)
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
-        target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
+        target = as_path("log", log) if log is not None else Path(folder) / "rerun.jsonl"
         with open_resources(settings, only=model) as resources:
             fork = logged.header.fork
             ours = fork is None or all(each.header.source == "evo" for each in fork.segments)
@@ -277,7 +278,7 @@ def rescore(
     limits = header.limits if limits is None else limits_of(limits, header.limits)
     limits = with_seconds(limits, evaluation_timeout)
     stem = logged.path.name.removesuffix(".gz").removesuffix(".jsonl")
-    target = logged.path.with_name(f"{stem}.rescored.jsonl") if log is None else Path(log)
+    target = logged.path.with_name(f"{stem}.rescored.jsonl") if log is None else as_path("log", log)
     check_free(target, finished=True)
     what = f" by {metric}" if metric else ""
     draws = header.draws if draws is None else at_least("draws", draws, 1)

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import msgspec
 
 from evo.logs.log import Log
+from evo.logs.types import as_path
 from evo.plugins import MistakenType
 from evo.runs.configuration import LOCAL
 from evo.runs.verbs import run_many
@@ -133,7 +134,7 @@ def load_comparison(file: str | os.PathLike[str]) -> Comparison:
         8
     """
     try:
-        content = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        content = tomllib.loads(as_path("file", file).read_text(encoding="utf-8"))
         return msgspec.convert(content, Comparison)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise ValueError(f"{os.fspath(file)}: {error}") from None
@@ -173,7 +174,7 @@ def compare_engines(
     """
     if not isinstance(comparison, Comparison):
         raise MistakenType(f"expected an evo.Comparison, got {comparison!r}")
-    where = dict(pythons or {})
+    where, folder = dict(pythons or {}), as_path("log_dir", log_dir)
     if strange := where.keys() - set(comparison.engines):
         raise ValueError(
             f"pythons: expected names out of {', '.join(comparison.engines)}, "
@@ -187,7 +188,7 @@ def compare_engines(
     for seed, task, engine in comparison.order():
         condition = {**settings, "condition": engine}
         if engine == OURS:
-            log = _ours(comparison, task, seed, Path(log_dir), progress, condition)
+            log = _ours(comparison, task, seed, folder, progress, condition)
         else:
             python = where.get(engine, sys.executable)
             (log,) = drive(

@@ -24,6 +24,7 @@ from evo.logs.cost import price_of_tokens
 from evo.logs.log import Log, Logs
 from evo.logs.maintenance import lines_through
 from evo.logs.records import Header
+from evo.logs.types import as_path
 from evo.plugins import meant
 from evo.policies import POLICIES
 from evo.policies.rewards import find_reward
@@ -260,7 +261,7 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
         'local-tsp'
     """
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
-    path = shipped.get(os.fspath(file), Path(file))
+    path = shipped.get(str(as_path("file", file)), Path(file))
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Protocol)
     except OSError:
@@ -274,7 +275,7 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
 
 def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[RunJob]:
     """Returns the runs of a protocol, so ordered that any beginning of them is balanced."""
-    place = LOCAL / protocol.name if folder is None else Path(folder)
+    place = LOCAL / protocol.name if folder is None else as_path("folder", folder)
     found: list[tuple[float, int, RunJob]] = []
     for order, condition in enumerate(protocol.conditions):
         header = _header(protocol, condition)
@@ -426,7 +427,7 @@ def logs_of(
         >>> evo.protocols.logs_of(protocol, new(""))["deep"]
         []
     """
-    place = LOCAL / protocol.name if folder is None else Path(folder)
+    place = LOCAL / protocol.name if folder is None else as_path("folder", folder)
     found: dict[str, list[Log]] = {}
     for condition in protocol.conditions:
         copies = [f"-c{k}" for k in range(condition.copies)] if condition.forks else [""]

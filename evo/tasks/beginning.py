@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
+from evo.logs.types import as_path
 from evo.plugins import meant
 
 Kind = Literal["program", "instances", "prompt"]
@@ -37,7 +38,7 @@ def new_task(folder: str | os.PathLike[str], kind: Kind = "program") -> list[Pat
         raise ValueError(
             f"kind: expected one of {known}, got {kind!r}{meant(kind, get_args(Kind))}"
         )
-    place = Path(folder)
+    place = as_path("folder", folder)
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise FileExistsError(f"{place} exists already: give another folder, or empty this one")
     source = _TEMPLATES / kind

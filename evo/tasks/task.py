@@ -17,6 +17,7 @@ from evo.logs.hashes import hash_of_task
 from evo.logs.languages import ENTRY, LANGUAGES
 from evo.logs.records import Evaluation, Evolves, Isolation, Limits, StageRecord, TaskRecord
 from evo.logs.several import PROGRAM_FILES
+from evo.logs.types import as_path
 from evo.plugins import meant, plugged_in
 from evo.tasks.contradictions import check_record
 from evo.tasks.folder import (
@@ -143,7 +144,7 @@ class Task:
         Raises:
             TaskError: The evaluator runs in this process, or the folder holds something.
         """
-        record, place = self.record, Path(folder)
+        record, place = self.record, as_path("folder", folder)
         if record.isolation == "here":
             raise TaskError(
                 f"{record.name}: its evaluator runs in this process, with what it has open there, "

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.logs.types import JsonObject
+from evo.logs.types import JsonObject, as_path
 from replay.explorers.debounce import Debounce
 from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.paper import png_of
@@ -108,7 +108,7 @@ class Explorer:
         """
         from replay.plots.output import save
 
-        path = Path(path)
+        path = as_path("path", path)
         with self._lock:
             self.settle()
             if path.suffix.lower() == ".csv":

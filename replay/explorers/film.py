@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.logs.log import Log, read_log
+from evo.logs.types import as_path
 from replay import markup
 from replay.explorers.run_data import RunData, RunView, look_at, name
 from replay.logs.decode import find_logs
@@ -142,7 +143,7 @@ class Film:
         Raises:
             ValueError: The name ends in anything else.
         """
-        path = Path(path)
+        path = as_path("path", path)
         match path.suffix.lower():
             case ".html":
                 path.write_text(self.page(), encoding="utf-8")

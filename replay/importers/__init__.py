@@ -23,6 +23,7 @@ import pandas as pd
 
 from evo.logs import examples
 from evo.logs.journal import encode_line, file_name, write_new
+from evo.logs.types import as_path
 from evo.plugins import plugged_in
 from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
 from evo.studies.folders import ALLOCATION
@@ -182,7 +183,7 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
         >>> len(imported.generations)
         2
     """
-    if not os.fspath(path).strip():
+    if not str(as_path("path", path)).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
     path = Path(path)
     known = plugged_in("replay.importers", IMPORTERS, _SHIPPED)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.cost import TimeoutRule
 from evo.logs.journal import read_bytes
+from evo.logs.types import as_path
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
 from replay.logs.columns import COUNTED
@@ -47,7 +47,7 @@ def load_allocation(
         >>> len(replay.load_allocation(settings["log_dir"]))
         4
     """
-    path = Path(folder)
+    path = as_path("folder", folder)
     path = path if path.name == ALLOCATION else path / ALLOCATION
     journal = read_journal(path)
     arms = [load(log, timeouts=timeouts, progress=False) for log in find_logs(path)]

@@ -6,13 +6,13 @@ import math
 import operator
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 
 from evo.gate.log import GateLog, Passed, read_gate_log
 from evo.logs.cost import cost_of_attempts
 from evo.logs.records import Model, Sampling
+from evo.logs.types import as_path
 
 _SAMPLING = Sampling(temperature=None, top_p=None, max_tokens=None)  # each client has its own
 
@@ -33,7 +33,7 @@ def gate_calls(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         LogError: A file is damaged, or is not the log of a gate.
     """
-    return calls_of(read_gate_log(Path(path)) for path in paths)
+    return calls_of(read_gate_log(as_path("path", path)) for path in paths)
 
 
 def calls_of(logs: Iterable[GateLog]) -> pd.DataFrame:

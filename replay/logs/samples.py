@@ -8,6 +8,8 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
+from evo.logs.types import as_path
+
 PACKAGED = Path(sysconfig.get_path("data")) / "share" / "evo-replay"
 """Where notebooks and logs are in an installed package."""
 
@@ -32,7 +34,7 @@ def copy_samples(folder: str | os.PathLike[str]) -> list[Path]:
         FileNotFoundError: This installation has no samples.
     """
     source = _packaged_logs() / SAMPLES
-    return _copy(source, sorted(source.rglob("*.jsonl.gz")), Path(folder))
+    return _copy(source, sorted(source.rglob("*.jsonl.gz")), as_path("folder", folder))
 
 
 def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
@@ -64,7 +66,7 @@ def notebooks(folder: str | os.PathLike[str]) -> list[Path]:
     ]
     books = sorted((source / "notebooks").glob("[0-9]*.ipynb"))
     pictures = sorted((source / OPENING).glob("*.png"))
-    return _copy(source, [*books, *pictures, *logs], Path(folder))[: len(books)]
+    return _copy(source, [*books, *pictures, *logs], as_path("folder", folder))[: len(books)]
 
 
 def _packaged_logs() -> Path:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evo.logs.types import as_path
 from evo.plugins import MistakenType
 from replay.plots.style import THEMES, arrange, figure_of
 
@@ -48,7 +49,7 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
     """
     import matplotlib as mpl
 
-    suffix = Path(path).suffix.lower()
+    suffix = as_path("path", path).suffix.lower()
     dates: dict[str, dict[str, object]] = {
         ".png": {},
         ".svg": {"Date": None},

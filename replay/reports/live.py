@@ -30,6 +30,7 @@ from evo.logs.journal import LogError
 from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop, stop_file
+from evo.logs.types import as_path
 from evo.models.responses import JSON, HttpRequest, Response
 from evo.models.serving import HttpServer
 from replay.explorers import run_text
@@ -367,7 +368,7 @@ class LivePage(HttpServer):
 
     def __init__(self, folder: str | os.PathLike[str], port: int = 0) -> None:
         super().__init__("127.0.0.1", port)
-        path = Path(folder)
+        path = as_path("folder", folder)
         if not path.exists():
             raise LogError(f"{path}: no such folder or log")
         self.folder = Folder(path)

@@ -24,6 +24,7 @@ import numpy as np
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
 from evo.logs.sparkline import sparkline
+from evo.logs.types import as_path
 from evo.studies.folders import ALLOCATION
 from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
 from replay.explorers.run_data import drawing_of
@@ -97,9 +98,9 @@ def site(
         >>> replay.site(path, new("")).name
         'index.html'
     """
+    folder = as_path("folder", folder)
     tables = load_tables(logs, strict=strict)
     parts = groups(tables)
-    folder = Path(folder)
     title = title or f"Runs of {', '.join(dict.fromkeys(part.task for part in parts))}"
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from evo.gate.engines.registry import EngineError, find_engine
 from evo.logs.journal import file_name
 from evo.logs.log import Log, read_log
 from evo.logs.records import Model
+from evo.logs.types import as_path
 from evo.runs.configuration import LOCAL
 from evo.studies.allocation.driver import allocate_live
 from evo.studies.allocation.journal import read_journal
@@ -55,10 +56,10 @@ def drive(
         EngineError: The engine is unknown, not installed there, or ended before its first call.
         TaskError: There is no such task.
     """
-    known, loaded = find_engine(engine), load_task(task)
+    known, loaded, place = find_engine(engine), load_task(task), as_path("log_dir", log_dir)
     logs = []
     for seed in seeds:
-        folder = Path(log_dir) / f"{known.name}-{file_name(loaded.name)}-s{seed}"
+        folder = place / f"{known.name}-{file_name(loaded.name)}-s{seed}"
         log = _complete(folder, calls)
         if log is None:
             arm = {"engine": known.name, "python": python, "seed": seed, **settings}
