@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import evo
 from evo.logs.hashes import hash_of_task
-from evo.logs.records import Model
+from evo.logs.records import Child, Generation, Header, Model
 from evo.tasks.task import load_task
 from replay.importers.foreign import (
     MOST,
@@ -72,6 +72,7 @@ def test_a_failure_has_no_fitness_whatever_the_source_says():
     found = judged(0.9, failure=("timeout", "late"), metrics={"area": 2, "no": "x", 3: math.nan})
     assert (found.status, found.fitness, found.error) == ("timeout", None, "late")
     assert found.metrics == {"area": 2.0}
+    assert judged(None, failure=("no_program", "none")).status == "no_program"
     fine = judged(0, metrics={3: 1.5}, seconds=2.0)
     assert (fine.status, fine.fitness, fine.metrics) == ("ok", 0.0, {"3": 1.5})
     assert fine.seconds == 2.0
@@ -89,6 +90,7 @@ def test_a_failure_has_no_fitness_whatever_the_source_says():
         ("ValueError: no", "error"),
         ("MyException raised", "error"),
         ("timeouts are allowed", None),
+        ("the ValueErrors of before", None),
         ("an Error", None),
         ("Errors were found", None),
         ("", None),
@@ -211,24 +213,35 @@ def test_the_header_states_what_is_known_and_nothing_else():
     assert (header.seed, header.mixed, header.task.name, header.source) == (3, 2, "mmd", "tool")
     assert run.lost == "seeds; usage"
     assert run.generations[0].seconds == 2.5
+    assert [line.seconds for line in made([0.5], [0.6], seconds=[2.5, None]).generations] == [
+        2.5,
+        None,
+    ]
     bare = made([0.5])
     assert (bare.header.sampling.max_tokens, bare.header.seed) == (None, UNKNOWN_SEED)
     assert (bare.lost, bare.generations[0].seconds) == ("nothing", None)
-    assert made([0.5], initial=None).initial is None
+    assert [type(line) for line in made([0.5], initial=None).lines()] == [Header, Child, Generation]
 
 
 def test_the_text_of_the_best_is_kept_if_that_child_or_the_first_program_has_one():
-    assert made([0.5, 0.2], [0.3, 0.9]).keeps_best
-    assert made([0.05]).keeps_best  # the first program is the best
-    assert not made([0.05], initial=0.1).children[0].parents
-    run = assemble(
-        SOURCE, "tool", name="run", lost=[], model=Model("m"), n=2, initial=born(0, judged(0.1)),
-        children=[[born(1, judged(0.2), program="x"), born(1, judged(0.9), index=1)]],
-    )  # fmt: skip
-    assert not run.keeps_best
-    only = assemble(SOURCE, "tool", name="run", lost=[], model=Model("m"), children=[],
-                    initial=born(0, judged(0.1)))  # fmt: skip
-    assert not only.keeps_best
+    def run(*programs, initial=None):
+        """Two generations of two children, of which the last is the best of all."""
+        children = [
+            [born(g, judged(0.1 * (2 * g + k)), index=k, program=programs[2 * g - 2 + k])
+             for k in (0, 1)]
+            for g in (1, 2)
+        ]  # fmt: skip
+        return assemble(SOURCE, "tool", name="run", lost=[], model=Model("m"), n=2,
+                        initial=initial, children=children)  # fmt: skip
+
+    assert run(None, None, None, "x").keeps_best
+    assert not run("x", "x", "x", None).keeps_best
+    for program in ("x", None):
+        first = born(0, judged(9.0), program=program)
+        assert run(*"abcd", initial=first).keeps_best == (program is not None)
+        only = assemble(SOURCE, "tool", name="run", lost=[], model=Model("m"), children=[],
+                        initial=first)  # fmt: skip
+        assert only.keeps_best == (program is not None)
 
 
 def test_a_compact_log_has_no_texts_and_the_same_numbers(tmp_path):

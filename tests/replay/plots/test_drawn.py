@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+from matplotlib.colors import to_hex
 
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -34,8 +35,10 @@ def test_it_draws_what_the_chart_holds_on_the_axes_that_it_is_given():
     assert found is ax
     assert ax.get_title(loc="left") == "mine"
     assert ax.lines[0].get_ydata().tolist() == [1, 3]
-    assert ax.title.get_color() or ax._left_title.get_color() == THEMES["dark"].text
-    assert drawn(chart)([1.0]).figure is not ax.figure
+    assert to_hex(ax.figure.get_facecolor()).upper() == THEMES["dark"].ground
+    other = drawn(chart)([1.0]).figure
+    assert other is not ax.figure
+    assert to_hex(other.get_facecolor()).upper() == THEMES["light"].ground
     with pytest.raises(ValueError, match="expected values"):
         drawn(chart)([])
 

@@ -64,7 +64,12 @@ def test_a_row_is_as_high_as_its_highest_panel_and_a_figure_as_wide_as_it_needs(
     figure = Chart(panels=panels, columns=2).figure()
     assert figure.get_figheight() == pytest.approx(3.0 + HEAD + 2.0 + HEAD)
     assert figure.get_figwidth() == 9.0
+    upper, _, lower = (ax.get_position().height for ax in figure.axes)
+    assert upper > lower
     assert Chart(panels=panels, columns=3).figure().get_figwidth() == 12.0
+    assert Chart(panels=panels, columns=9).figure().get_figwidth() == 12.0
+    narrow = [panel(width=400.0), panel(width=400.0)]
+    assert [Chart(panels=narrow, columns=n).figure().get_figwidth() for n in (1, 2)] == [4.0, 9.0]
     assert Chart(panels=panels, columns=3).figure(width=7).get_figwidth() == 7
     assert Chart(panels=[panel(equal=True)]).figure().get_figwidth() == 5.0
     assert Chart(panels=[panel(width=700.0)]).draw().figure.get_figwidth() == 7.0
@@ -113,8 +118,10 @@ def test_numbers_that_lie_over_each_other_are_left_out_and_words_go_in_two_rows(
     shown = texts(drawn(x=Axis(domain=(0.0, 1.0), ticks=words)).xaxis)
     assert [text.startswith("\n") for text in shown] == [k % 2 == 1 for k in range(21)]
     assert [text.strip() for text in shown] == [text for _, text in words]
-    rows = texts(drawn(y=Axis(domain=(0.0, 1.0), ticks=words)).yaxis)
-    assert rows == [text for _, text in words]
+    ax = drawn(y=Axis(domain=(0.0, 1.0), ticks=words))
+    assert texts(ax.yaxis) == vars(ax)["rows"] == [text for _, text in words]
+    apart = [(0.0, "first"), (0.5, "middle"), (1.0, "last")]
+    assert ticks(drawn(x=Axis(domain=(0.0, 1.0), ticks=apart)).xaxis) == apart
 
 
 def test_kept_numbers_do_not_touch_each_other():
@@ -122,6 +129,17 @@ def test_kept_numbers_do_not_touch_each_other():
     ax = drawn(x=Axis(domain=(0.0, 1.0), ticks=many))
     ax.figure.draw_without_rendering()
     boxes = [Text.get_window_extent(text) for text in ax.get_xticklabels()]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+
+
+def test_round_numbers_are_written_without_zeros_and_as_many_as_have_room():
+    ax = drawn(x=Axis(domain=(0.0, 1.0)))
+    assert texts(ax.xaxis) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    long = Axis(domain=(0.12345, 0.123453))
+    narrow, wide = (drawn(x=long, width=width) for width in (250.0, 900.0))
+    assert len(texts(narrow.xaxis)) < len(texts(wide.xaxis))
+    narrow.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in narrow.get_xticklabels()]
     assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
@@ -162,7 +180,7 @@ def test_a_legend_lists_the_marks_that_have_a_label_and_only_if_it_is_asked_for(
     marks = [
         Line(x=[0, 1], y=[0, 1], label="line", dash="6 3", width=2.0, color="#D55E00"),
         LINE,
-        Points(x=[0.5], y=[0.5], label="points", color=["#009E73"], shape="diamond"),
+        Points(x=[0, 1], y=[0, 1], label="points", color=["#009E73", "ink"], shape="diamond"),
         Bars(x0=[0], x1=[1], y=[0.5], label="bars"),
     ]
     assert drawn(*marks).get_legend() is None

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Ellipse
 from matplotlib.path import Path
+from matplotlib.text import Text
 
 from replay.plots import style
 from replay.plots.marks import (
@@ -70,9 +71,10 @@ def test_a_line_has_its_band_only_with_both_limits_and_if_it_is_asked_for(ax):
     [plain], [stepped] = (drawn(Line(**line, step=step), ax) for step in (False, True))
     assert (plain.get_drawstyle(), stepped.get_drawstyle()) == ("default", "steps-post")
     band, _ = drawn(Line(**line, **both, step=True), ax)
-    [(x0, low, x1, high)] = boxes(band)
-    assert (x0, low, x1, high) == (0, 0, 1, 3)
-    assert len(band.get_paths()[0]) > len(drawn(Line(**line, **both), ax)[0].get_paths()[0])
+    assert boxes(band) == [[0, 0, 1, 3]]
+    corners = band.get_paths()[0].vertices.tolist()
+    assert [1, 2] in corners  # level until the next place
+    assert [0, 3] not in corners
 
 
 def test_intervals_of_points_lie_along_their_own_axes(ax):
@@ -142,9 +144,11 @@ def test_a_span_without_an_end_reaches_that_of_the_panel(ax):
 
 
 def test_a_frame_alone_has_nothing_inside(ax):
-    [found] = drawn(Spans(x0=[2], x1=[3], y0=[0], y1=[1], frame=2.5), ax)
+    ends = {"x0": [np.nan, 2], "x1": [1, 3], "y0": [0, 0], "y1": [1, 1]}
+    [found] = drawn(Spans(**ends, frame=[1.0, 2.5], color=["#111111", "#D55E00"]), ax)
     assert found.get_facecolors()[0][3] == 0
     assert found.get_linewidths() == pytest.approx([2.5 * PIXEL])
+    assert found.get_edgecolors().tolist() == [pytest.approx(to_rgba("#D55E00"))]
 
 
 def test_a_segment_is_straight_or_level_until_it_turns(ax):
@@ -209,6 +213,16 @@ def test_nothing_is_written_where_it_could_not_be_read(ax):
     assert len(ax.texts) == 0
     drawn(Cells(values=wide[:, :5], written=[["0"] * 5], **GRID), ax)
     assert len(ax.texts) == 5
+
+
+@pytest.mark.parametrize("columns", [5, 16, 26])
+def test_what_is_written_has_room_in_its_cell(columns):
+    ax = style.subplots(width=6)[1][0]
+    ax.set(xlim=(0, 2), ylim=(0, 2))
+    drawn(Cells(values=np.zeros((1, columns)), written=[[".12"] * columns], **GRID), ax)
+    assert len(ax.texts) == columns
+    (left, _), (right, _) = ax.transData.transform([(0, 0), (2 / columns, 0)])
+    assert Text.get_window_extent(ax.texts[0]).width < right - left
 
 
 def test_polylines_have_a_colour_and_a_width_each(ax):
