@@ -202,7 +202,7 @@ class KernelExplorer(Explorer):
             self._view = None
 
     def choose(self, **settings: object) -> None:
-        """Set several controls at once, and draw once.
+        """Set several controls at once, and draw once; others follow as if each was moved by hand.
 
         Raises:
             ValueError: There is no such setting or value; nothing has changed.
@@ -212,12 +212,16 @@ class KernelExplorer(Explorer):
             with self._untold():
                 try:
                     begin(self.controls, settings, self._spec.fit)
+                    given = {name: self.controls[name].value for name in settings}
+                    chosen = self._settings
+                    for name in (each for each in self.controls if each in given):
+                        chosen = self._spec.adjust(name, {**chosen, **given})
                 except ValueError:
                     begin(self.controls, before, self._spec.fit)
                     raise
-            if {**self._settings, **settings} != self._settings:
+            if chosen != self._settings:
                 self._remember("")
-            self._take({**self._settings, **settings})
+            self._take(chosen)
 
     def undo(self) -> None:
         """Go back to the settings before the latest change; a slider's moves in a row are one."""
