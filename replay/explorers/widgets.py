@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -233,14 +234,13 @@ def source_of(frame: pd.DataFrame) -> str:
     sources = [str(each) for each in frame["source"].unique()] if "source" in frame else []
     if not sources or not all(sources):
         return "frame"
-    origins = [origin_of(each) for each in sources]
-    sources = list(dict.fromkeys(
-        str(origin.place) if origin else each for each, origin in zip(sources, origins, strict=True)
-    ))  # fmt: skip
-    if len(sources) > 3:
-        folders = dict.fromkeys(each.rpartition("/")[0] for each in sources)
-        sources = [f"{folder}/*.jsonl*" for folder in folders]
-    return f"replay.load({', '.join(map(repr, sources))})"
+    places = {each: str(origin.place) for each in sources if (origin := origin_of(each))}
+    own = [each for each in sources if each not in places]
+    if len(own) > 3:
+        folders = {each: each[: each.rindex("/") + 1] if "/" in each else "" for each in own}
+        places |= {each: f"{glob.escape(folder)}*.jsonl*" for each, folder in folders.items()}
+    named = dict.fromkeys(places.get(each, each) for each in sources)
+    return f"replay.load({', '.join(map(repr, named))})"
 
 
 _COPY = (
