@@ -26,7 +26,7 @@ import numpy as np
 from evo.logs.log import Log, read_log
 from evo.logs.types import as_path
 from replay import markup
-from replay.explorers.run_data import RunData, RunView, look_at, name
+from replay.explorers.run_data import RunData, RunView, look_at, name, status_name
 from replay.logs.decode import find_logs
 from replay.logs.lineage import Place, compare_programs, program_of
 from replay.plots import construction, style
@@ -63,7 +63,7 @@ class FilmStep:
     def words(self) -> str:
         """The program and what it gained."""
         place, fitness = self.view.place, self.view.evaluation.fitness
-        found = self.view.evaluation.status if fitness is None else f"fitness {fitness:.6g}"
+        found = status_name(self.view.evaluation) if fitness is None else f"fitness {fitness:.6g}"
         gained = "" if np.isnan(self.gain) else f" ({self.gain:+.3g})"
         return f"{name(place).capitalize()}: {found}{gained}."
 

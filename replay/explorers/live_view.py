@@ -18,7 +18,7 @@ from evo.logs.log import Log, read_log
 from replay.explorers.background import start_thread, wait
 from replay.explorers.explorer_spec import ExplorerSpec, Sentence
 from replay.explorers.run_browser import browse_code, film_parts
-from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
+from replay.explorers.run_data import RunData, RunView, look_at, name, run_words, status_name
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, row
@@ -92,7 +92,7 @@ class LiveRunView(RunView):
         if self.place == self.data.best:
             return ""
         fitness = self.evaluation.fitness
-        how = self.evaluation.status if fitness is None else f"fitness {fitness:.6g}"
+        how = status_name(self.evaluation) if fitness is None else f"fitness {fitness:.6g}"
         return f"Shown: {name(self.place)}, {how}. "
 
 

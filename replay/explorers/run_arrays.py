@@ -29,6 +29,9 @@ LOOKS = {
 }
 """Marker and colour of failures, as matplotlib and `run_view.js` know them."""
 
+NO_LOOK = ("o", GREY)
+"""Marker and colour of failures of an unknown kind."""
+
 NOWHERE = (-1, -1)
 """The place of no program."""
 
@@ -82,7 +85,7 @@ def run_arrays(log: Log, name: str) -> JsonObject:
         "range": [low, high],
         "limits": with_room(low, high),
         "references": [list(each) for each in references],
-        "statuses": [[each, *LOOKS.get(each, ("o", GREY))] for each in failures],
+        "statuses": [[each, *LOOKS.get(each, NO_LOOK)] for each in failures],
         "errors": list(errors),
         "best": [None if math.isnan(value) else value for value in trajectory],
         "children": {

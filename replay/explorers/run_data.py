@@ -50,7 +50,7 @@ class RunData:
         self.fitness = np.array(
             [np.nan if each.fitness is None else each.fitness for each in found.values()]
         )
-        self.status = np.array([NAMED.index(each.status or UNKNOWN) for each in found.values()])
+        self.status = np.array([NAMED.index(status_name(each)) for each in found.values()])
         self.improved = np.array([place in winners for place in self.places])
         self.trajectory = log.trajectory
         self._asked = {(each.generation, each.index): each.parents for each in log.outcomes}
@@ -213,7 +213,13 @@ class RunData:
 def _message(evaluation: Evaluation) -> str:
     """The status and the sentence of an error."""
     line = sentence(evaluation.error)
-    return f"{evaluation.status}: {line}" if line else str(evaluation.status)
+    status = status_name(evaluation)
+    return f"{status}: {line}" if line else status
+
+
+def status_name(evaluation: Evaluation) -> str:
+    """The status of a program in words."""
+    return evaluation.status or UNKNOWN
 
 
 def sentence(error: str | None) -> str:
@@ -241,7 +247,7 @@ def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: obj
         reason = f"{whose} has no picture of what a program returns"
         return Drawing(reason=reason, pictured=False)
     if evaluation.status != "ok":
-        return Drawing(reason=f"{evaluation.status}: no construction to draw")
+        return Drawing(reason=f"{status_name(evaluation)}: no construction to draw")
     if value is None and program is not None:
         value = kept_value(log.path, program)
     if value is None and log.header.compact:
@@ -271,7 +277,7 @@ class RunView:
         """The program, its place in the run, and the run, in sentences."""
         evaluation = self.evaluation
         if evaluation.fitness is None:
-            found = f"{evaluation.status}, so it has no fitness"
+            found = f"{status_name(evaluation)}, so it has no fitness"
         else:
             found = f"ok, fitness {evaluation.fitness:.6g}"
         text = [f"{name(self.place).capitalize()}: {found}."]

@@ -12,8 +12,8 @@ import numpy as np
 
 from evo.logs.records import STATUSES
 from replay.explorers.explorer_spec import Sentence
-from replay.explorers.run_arrays import LOOKS
-from replay.explorers.run_data import Drawing, RunData, RunView
+from replay.explorers.run_arrays import LOOKS, NO_LOOK
+from replay.explorers.run_data import NAMED, UNKNOWN, Drawing, RunData, RunView
 from replay.plots import construction, style
 from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
@@ -131,12 +131,12 @@ class RunPicture:
         ax = self._failures
         style.label_axes(ax, self.theme, x="generation", y="")
         style.whole_numbers(ax)
-        found = [name for name in LOOKS if (data.status == STATUSES.index(name)).any()]
+        found = [name for name in (*LOOKS, UNKNOWN) if (data.status == NAMED.index(name)).any()]
         many = len(data.places) > FEW
         for row, name in enumerate(found):
-            members = data.status == STATUSES.index(name)
+            members = data.status == NAMED.index(name)
             self._points[members, 1] = row
-            marker, colour = LOOKS[name]
+            marker, colour = LOOKS.get(name, NO_LOOK)
             ax.plot(
                 *self._points[members].T, ls="", marker=marker, color=colour, mew=0,
                 ms=3.0 if many else 6.0, alpha=0.8, rasterized=many,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evo.logs.cost import cost_of_attempts, usage_tokens
 from replay import markup
-from replay.explorers.run_data import RunView, name
+from replay.explorers.run_data import RunView, name, status_name
 from replay.logs.lineage import MOST_LINES, Place, program_of
 from replay.markup import LONGEST, clean
 from replay.plots.scripts import WIDE
@@ -41,7 +41,7 @@ lines, and tabs as wide as their words."""
 def facts(view: RunView) -> str:
     """Evaluation and cost of a program as a table."""
     evaluation = view.evaluation
-    rows: list[tuple[str, str]] = [("status", evaluation.status or "unknown")]
+    rows: list[tuple[str, str]] = [("status", status_name(evaluation))]
     if evaluation.fitness is not None:
         rows.append(("fitness", f"{evaluation.fitness:.9g}"))
     rows += [(key, f"{value:.9g}") for key, value in evaluation.metrics.items()]
@@ -69,6 +69,8 @@ def error(view: RunView) -> str:
     """Returns the error, with what the program printed."""
     if view.evaluation.error:
         return _text(view.evaluation.error)
+    if view.evaluation.status != "ok":
+        return note("The log holds no message of this failure.")
     return note("The evaluation had nothing to complain of.")
 
 

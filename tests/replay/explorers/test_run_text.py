@@ -1,5 +1,7 @@
 """The texts of a child: each says something, or why there is nothing to say."""
 
+import re
+
 import msgspec
 import pytest
 from explored import NASTY
@@ -8,8 +10,10 @@ from samples import sample_child, sample_header, sample_lines
 
 import evo
 import replay
+from evo.logs.evaluations import Instance
+from evo.logs.log import read_log
 from evo.logs.maintenance import compact
-from evo.logs.records import Evaluation
+from evo.logs.records import Attempt, Evaluation
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import RunData, look_at
 from replay.markup import clean
@@ -96,3 +100,134 @@ def test_an_imported_log_says_what_it_lacks(tmp_path):
     assert "imported" in browser._view.drawing.reason
     assert browser._screen.drawing["pictured"] is False  # so that the chart has the whole width
     browser.close()
+
+
+@pytest.fixture
+def view_of(tmp_path):
+    """Makes a view of a program that rewrote another text."""
+
+    def make(before="", after="", **child):
+        header = sample_header(1)
+        task = header.task
+        files = {**task.files, task.program_file: before}
+        task = msgspec.structs.replace(task, files=files)
+        made = msgspec.structs.replace(sample_child(1, 0, 0.5), program=after, **child)
+        lines = [msgspec.structs.replace(header, task=task), sample_lines()[2], made]
+        return look_at(RunData(read_log(write(tmp_path / "a.jsonl", *lines))), (1, 0))
+
+    return make
+
+
+def lines_of(count, change=None):
+    return "\n".join("x = 'new'" if k == change else f"x = {k}" for k in range(count))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        ("error", None, "The log holds no message of this failure."),
+        (None, None, "The log holds no message of this failure."),
+        ("error", "a < b", "a &lt; b"),
+        ("ok", None, "The evaluation had nothing to complain of."),
+    ],
+)
+def test_only_of_what_is_ok_it_is_said_that_nothing_was_wrong(view_of, status, error, said):
+    fitness = 0.5 if status == "ok" else None
+    view = view_of(evaluation=Evaluation(status=status, error=error, fitness=fitness))
+    assert said in texts.error(view)
+    assert (status or "unknown") in texts.facts(view)
+
+
+@pytest.mark.parametrize(("count", "gaps"), [(9, 0), (10, 1), (30, 1)])
+def test_long_equal_parts_are_folded_and_short_ones_are_shown(view_of, count, gaps):
+    view = view_of(lines_of(count, 0), lines_of(count))
+    shown = texts.side_by_side(view)
+    assert shown.count("equal lines") == gaps
+    rows = shown.count("<tr><td")
+    assert rows == (count if not gaps else 1 + 3 + 1 + 3)
+    if gaps:
+        assert f"{count - 1 - 6} equal lines" in shown
+    assert shown.count("--minus") == shown.count("--plus") == 1
+
+
+def test_a_line_that_only_one_side_has_stands_beside_nothing(view_of):
+    shown = texts.side_by_side(view_of("a = 1\n", "a = 1\nb = 2\n"))
+    assert shown.count("--plus") == 1
+    assert "--minus" not in shown
+
+
+def test_programs_are_compared_only_where_there_are_two_that_are_not_too_long(view_of, monkeypatch):
+    same = view_of("a = 1\n", "a = 1\n")
+    assert texts.changes(same) == ("The same text as the initial program.", "")
+    sentence, shown = texts.changes(view_of("a = 1\n", "a = 2\n"))
+    assert sentence == "1 line added, 1 removed, against the initial program."
+    assert "a = 2" in re.sub("<[^>]+>", "", shown)
+    root = look_at(same.data, (0, 0))
+    assert "rewrites nothing" in texts.changes(root)[0]
+    assert "rewrites nothing" in texts.side_by_side(root)
+    monkeypatch.setattr(texts, "MOST_LINES", 3)
+    assert "too long to be compared" in texts.side_by_side(view_of(lines_of(4), "x"))
+    assert "too long to be compared" not in texts.side_by_side(view_of(lines_of(3), "x"))
+
+
+def test_of_the_initial_program_it_is_said_that_nobody_was_asked_for_it(view_of):
+    root = look_at(view_of().data, (0, 0))
+    for page in (texts.prompt, texts.reply, texts.attempts):
+        assert "No call was made for the initial program." in page(root)
+    assert "seed" not in texts.facts(root)
+
+
+def test_a_long_text_is_cut_and_the_rest_is_counted(view_of, monkeypatch):
+    monkeypatch.setattr(texts, "LONGEST", 10)
+    for length, more in ((10, None), (11, 1), (2010, 2000)):
+        shown = texts.reply(view_of(reply="r" * length))
+        assert shown.count("r" * 10) == 1
+        assert ("further characters" in shown) == (more is not None)
+        if more:
+            assert f"{more:,} further characters are not shown." in shown
+
+
+def test_reasoning_follows_the_reply_where_the_endpoint_gave_it(view_of):
+    assert "Reasoning" not in texts.reply(view_of(reply="said"))
+    shown = texts.reply(view_of(reply="said", reasoning="thought"))
+    assert shown.index("said") < shown.index("Reasoning") < shown.index("thought")
+
+
+def test_every_request_states_its_tokens_or_that_they_are_unknown(view_of):
+    usage = {"prompt_tokens": 1500, "completion_tokens": 7,
+             "prompt_tokens_details": {"cached_tokens": 60}}  # fmt: skip
+    attempts = (
+        Attempt(status="error", latency=None, error="a < b", http_status=503),
+        Attempt(status="ok", latency=0.5, usage=usage, finish_reason="stop", cached=True),
+    )
+    shown = texts.attempts(view_of(attempts=attempts))
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in shown.split("<tr>")[2:]]
+    assert rows[0] == ["1", "error (503)", "unknown", *["unknown"] * 3, "", "a &lt; b"]
+    assert rows[1] == [
+        "2", "ok (from the response cache)", "0.5", "1,500", "60", "7", "stop", "",
+    ]  # fmt: skip
+    assert "nothing about the requests" in texts.attempts(view_of(attempts=()))
+
+
+def test_facts_state_scores_by_instance_and_no_time_that_is_unknown(view_of):
+    scores = (Instance(id="a", status="ok", score=0.25), Instance(id="b", status="error"))
+    evaluation = Evaluation(
+        status="ok", fitness=0.5, metrics={"<m>": 2.0}, instances=scores, seconds=None
+    )
+    shown = texts.facts(view_of(evaluation=evaluation, attempts=(), kept_out="too similar"))
+    cells = re.findall("<td[^>]*>(.*?)</td>", shown)
+    table = dict(zip(cells[::2], cells[1::2], strict=True))
+    assert (table["instance a"], table["instance b"]) == ("0.25", "error")
+    assert (table["&lt;m&gt;"], table["kept out"]) == ("2", "too similar")
+    assert table["fitness"] == "0.5"
+    assert "evaluation" not in table  # its time is unknown
+
+
+def test_notes_have_a_head_only_where_there_are_some_and_errors_are_open(view_of):
+    fine = texts.child(view_of())
+    assert "<summary>Notes" not in fine
+    assert "<details id='error'>" in fine
+    noted = texts.child(view_of(evaluation=Evaluation(status="error", error="e", notes="a < b")))
+    assert "<summary>Notes</summary><pre>a &lt; b</pre>" in noted
+    assert "<details id='error' open>" in noted
+    assert "<summary>Reply" not in texts.child(view_of(), ("Reply",))
