@@ -2,15 +2,20 @@
 
 import base64
 import contextlib
+import dataclasses
 import io
+import json
 import re
 
 import pandas as pd
+import pytest
 from explored import numbers_of
 from PIL import Image
 from synthetic_runs import chain_runs
 
 from replay.explorers import explore_budget
+from replay.explorers.browser_explorer import BrowserExplorer, BrowserSpec
+from replay.explorers.explorer_spec import Sentence
 
 
 def test_the_numbers_of_another_task_come_with_it(sweep):
@@ -52,3 +57,149 @@ def test_the_stored_picture_is_small_and_needs_no_script(sweep):
         assert explorer.words.split(".")[0] in shown
         assert bundle["text/plain"] == explorer.words
         assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def named(**how):
+    """An explorer of two lists, a number and any number of runs, which states its settings."""
+    sent = []
+    spec = BrowserSpec(
+        name="mine", theme="light",
+        options={"task": ["a", "b"], "children": [1, 2, 4], "tau": None, "runs": ["r1", "r2"]},
+        lists=("runs",),
+        view=lambda now, coarse: Sentence(str(now)),
+        pack=lambda now: sent.append(dict(now)) or f"{len(sent)} {now}".encode(),
+        same=lambda one, other: one["task"] == other["task"],
+        **how,
+    )  # fmt: skip
+    begins = {"task": "a", "children": 2, "tau": 0.5, "runs": []}
+    return BrowserExplorer(spec, help="<b>", begins=begins), sent
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"children": 3}, r"children: expected a value out of \(1, 2, 4\), got 3"),
+        ({"tau": float("nan")}, "tau: expected a value out of the numbers"),
+        ({"tau": 1e7}, "tau: expected a value out of the numbers"),
+        ({"tau": True}, "tau: expected a value out of the numbers"),
+        ({"tau": "0.5"}, "tau: expected a value out of the numbers"),
+        ({"runs": "r1"}, "runs: expected a list, got 'r1'"),
+        ({"runs": ["r1", "r9"]}, "runs: there is no 'r9'"),
+        ({"depth": 1}, "expected settings among task, children, tau, runs, got 'depth'"),
+    ],
+)
+def test_settings_and_values_that_do_not_exist_are_refused_and_change_nothing(settings, said):
+    shown, _ = named()
+    before = shown.settings
+    with contextlib.closing(shown), pytest.raises(ValueError, match=said):
+        shown.choose(**{"children": 4, **settings})
+    assert shown.settings == before
+
+
+def test_any_number_within_a_million_and_any_of_the_runs_can_be_chosen():
+    shown, _ = named()
+    with contextlib.closing(shown):
+        for tau in (-1e6, 0, 1e6):
+            shown.controls["tau"].value = tau
+            assert shown.settings["tau"] == tau
+        shown.choose(runs=("r2", "r1"), children=4)
+        assert (shown.controls["runs"].value, shown.settings["children"]) == (["r2", "r1"], 4)
+
+
+def test_numbers_are_sent_again_only_where_those_on_the_page_do_not_serve():
+    shown, sent = named()
+    with contextlib.closing(shown):
+        shown.choose(children=4, tau=0.7)
+        shown.screen.set_state({"children": 1})  # as the browser does
+        assert len(sent) == 1
+        shown.choose(task="b")
+        assert [each["task"] for each in sent] == ["a", "b"]
+        shown.screen.set_state({"task": "a"})
+        assert [each["task"] for each in sent] == ["a", "b", "a"]
+
+
+def test_what_goes_with_a_setting_follows_it_by_hand_and_on_another_tasks_numbers():
+    moved = []
+
+    def adjust(name, settings):
+        moved.append(name)
+        return {**settings, "children": 1} if name == "task" else settings
+
+    shown, _ = named(adjust=adjust)
+    with contextlib.closing(shown):
+        shown.controls["tau"].value = 0.9
+        shown.controls["task"].value = "b"
+        assert shown.settings["children"] == 1
+        shown.screen.set_state({"children": 4})  # fits together already
+        shown.screen.set_state({"task": "a"})
+        assert shown.settings["children"] == 1
+    assert moved == ["tau", "task", "task"]
+
+
+def test_a_setting_is_observed_by_its_value_alone():
+    shown, _ = named()
+    with contextlib.closing(shown):
+        seen = []
+        shown.controls["children"].observe(seen.append)
+        shown.choose(tau=0.9)
+        shown.choose(children=4)
+        assert [(change["old"], change["new"]) for change in seen] == [(2, 4)]
+        with pytest.raises(ValueError, match="expected names='value', got 'options'"):
+            shown.controls["children"].observe(print, names="options")
+
+
+def test_what_takes_longer_is_sent_only_if_there_is_news_and_nothing_has_moved():
+    news = []
+    shown, sent = named(slow=lambda now: news.pop())
+    with contextlib.closing(shown):
+        for news_now, still, count in (
+            (True, [False], 1),
+            (False, [True, True], 1),
+            (True, [True, False], 1),
+            (True, [True, True], 2),
+        ):
+            news[:] = [news_now]
+            answers = iter(still)
+            shown._at_rest(lambda answers=answers: next(answers))
+            assert len(sent) == count
+        news[:] = [True]
+        shown.settle()
+        assert len(sent) == 3
+
+
+def test_the_page_that_shows_the_picture_asks_for_the_rest_until_it_is_closed(monkeypatch):
+    shown, _ = named()
+    soon = []
+    monkeypatch.setattr(shown._debounce, "soon", lambda: soon.append(1))
+    shown._receive({"kind": "other"})
+    assert soon == []
+    shown._receive({"kind": "mounted"})
+    assert soon == [1]
+    shown.close()
+    shown._receive({"kind": "mounted"})
+    assert soon == [1]
+
+
+def test_a_choice_of_which_nothing_is_known_is_a_sentence():
+    def view(now, coarse):
+        if now["children"] == 4:
+            raise ValueError("never run")
+        return Sentence(str(now))
+
+    shown, _ = named()
+    with contextlib.closing(shown):
+        shown._spec = dataclasses.replace(shown._spec, view=view)
+        shown.choose(children=4)
+        assert shown.words == "never run"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_page_holds_the_numbers_and_the_choice_and_its_address_if_it_is_alone(alone):
+    shown, _ = named()
+    with contextlib.closing(shown):
+        shown.choose(children=4)
+        page = shown.page(alone=alone)
+        assert base64.b64encode(shown.screen.data).decode() in page
+        assert base64.b64encode(json.dumps(shown.settings).encode()).decode() in page
+        assert ("{ addressed: mount }" in page) == alone
+        assert "<b>" not in shown.widget.children[0].value

@@ -1,8 +1,11 @@
 """All explorers of a frame in tabs, through which one choice of runs goes."""
 
+import ipywidgets
 import pytest
 
 import replay
+from replay.explorers import PANELS, Tabs
+from replay.explorers.panels import ExplorerPanel
 from replay.explorers.run_browser import RunBrowser
 
 
@@ -53,3 +56,68 @@ def test_from_a_child_the_way_back_leads_to_its_split(tabs, logged):
         assert tabs.tabs.selected_index == 0
         now = tabs["Budget"].settings
         assert (now["generations"], now["children"], now["calls"]) == (deep, 4, 4 * deep)
+
+
+class Shown:
+    """As much of an explorer as a tab needs."""
+
+    def __init__(self, made):
+        self.widget, self.closed = ipywidgets.HTML(), 0
+        made.append(self)
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture
+def made():
+    return []
+
+
+@pytest.fixture
+def two(made):
+    tabs = Tabs({name: lambda: Shown(made) for name in ("one", "two")})
+    yield tabs
+    tabs.close()
+
+
+def test_an_explorer_is_made_once_and_when_its_tab_is_first_opened(two, made):
+    assert len(made) == 1
+    two.tabs.selected_index = 1
+    assert two.tabs.children[1].children == (made[1].widget,)
+    for again in (0, 1, None):
+        two.tabs.selected_index = again
+    assert len(made) == 2
+    assert two["one"] is made[0]
+
+
+def test_looking_at_a_tab_does_not_open_it_and_opening_does(two, made):
+    assert two["two"] is made[1]
+    assert two.tabs.selected_index == 0
+    assert two.open("two") is made[1]
+    assert two.tabs.selected_index == 1
+
+
+def test_a_tab_that_is_not_there_is_named_with_those_that_are(two):
+    with pytest.raises(KeyError, match=r"expected a tab among \['one', 'two'\], got 'three'"):
+        two["three"]
+    with pytest.raises(ValueError, match=r"expected a tab among \['one', 'two'\], got 'three'"):
+        two.open("three")
+
+
+def test_tabs_without_runs_below_have_none_to_choose(two):
+    two.choose("r1")
+    assert two.chosen == []
+
+
+def test_closing_closes_what_was_made_and_makes_nothing(two, made):
+    two.close()
+    assert [each.closed for each in made] == [1]
+
+
+def test_panels_of_ones_own_come_after_the_built_in_tabs(logged, monkeypatch):
+    monkeypatch.setitem(PANELS, "Mine", ExplorerPanel(lambda frame: None))
+    tabs = replay.explore(logged)
+    assert tabs.tabs.titles[-1] == "Mine"
+    assert tabs.tabs.titles[0] == "Budget"
+    tabs.close()
