@@ -102,9 +102,9 @@ class RunsAsArms:
     def effects(self, keys: dict[str, tuple[Any, ...]], rounds: int) -> dict[str, Interval]:
         """What each other policy gains over the baseline, by name."""
         base = self.baseline(rounds)
-        against = self.play(*keys[base])
+        against = self.play(*keys[base]).end
         others = (name for name in keys if name not in {base, "single"})
-        return {name: self.play(*keys[name]).less(against) for name in others}
+        return {name: self.play(*keys[name]).end.less(against) for name in others}
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,8 @@ from replay.logs.frames import FAILURES, Brief, bounds_of
 from replay.logs.given import check_loaded
 from replay.simulation.arms import IDENTICAL, pool_of, used_up
 from replay.simulation.earlier import Earlier, earlier_runs
-from replay.simulation.effects import time_to_threshold
-from replay.simulation.pools import REPLICATES, Played, Pools
+from replay.simulation.effects import ThresholdTime, pool_times
+from replay.simulation.pools import REPLICATES, Played, PoolEnds, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
 from replay.simulation.sizes import default_arms
 from replay.statistics.intervals import NOTHING, Interval
@@ -222,34 +223,39 @@ def compete(
         named = isinstance(policy, str) and policy == label
         chosen |= named_policies([label], learned=earlier is not None) if named else {label: policy}
     everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **chosen}
-    played = {label: pools.play(policy) for label, policy in everyone.items()}
-    replays, oracle = (
-        {label: each.replay for label, each in played.items()},
-        pools.play("oracle_arm"),
-    )
+    random = pools.play(everyone["random"])
+    arms_drawn, ok = random.replay.arms, not np.isnan(random.replay.best_fitness).any()
+    usual = usual_tau(random.replay) if tau is None else -math.inf
+    tau = usual if usual > -math.inf else tau
+    baseline = _seen(random, tau)
+    del random  # replays are large: one at a time
+    seen = {
+        label: baseline if label == "random" else _seen(pools.play(policy), tau)
+        for label, policy in everyone.items()
+    }
     notes = [str(each.message) for each in caught]
-    notes += [text for each in played.values() for text in each.warnings]
-    if note := played["random"].curve.note:
+    notes += [text for each in seen.values() for text in each.end.warnings]
+    if note := seen["random"].curve.note:
         notes.append(note)
-    if np.isnan(replays["random"].best_fitness).any():
+    if not ok:
         notes.append(f"pulls without a mean: {NOTHING}. {FAILURES}")
-    if identical := used_up(lengths[oracle.replay.arms], rounds):
+    if identical := used_up(lengths[arms_drawn], rounds):
         notes.insert(0, IDENTICAL)
-    if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
-        tau = usual
+    if usual > -math.inf:
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    effects, regrets, times = _compared(pools, everyone, played, oracle, tau, identical=identical)
+    effects, regrets = ([], []) if identical else _compared(pools, everyone)
     if not identical and rounds > shortest:
         notes.append(
             f"no effect over one run: with {rounds} rounds a single run would have to be deeper "
             f"than the shortest one, which has {shortest} generations; random is the baseline"
         )
-    curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
+    curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in seen.items()])
+    times = [{"policy": label, **asdict(t)} for label, e in seen.items() for t in e.times]
     return Contest(
         children=int(frame["children"].iloc[0]), runs=n, arms=arms, rounds=rounds,
         replicates=replicates, reward=reward, tau=tau, curves=curves,
         finals=curves[curves["round"] == rounds],
-        pulls=_table([(_numbered(label, "rank", e.pulls), e.pulls) for label, e in played.items()]),
+        pulls=_table([(_numbered(label, "rank", e.pulls), e.pulls) for label, e in seen.items()]),
         times=pd.DataFrame(times, columns=_TIMES),
         effects=_table(effects),
         regrets=_table(regrets),
@@ -258,39 +264,39 @@ def compete(
     )  # fmt: skip
 
 
-def _compared(
-    pools: Pools,
-    chosen: Mapping[str, str | PolicyClass],
-    played: Mapping[str, Played],
-    oracle: Played,
-    tau: float | None,
-    *,
-    identical: bool,
-) -> tuple[_Rows, _Rows, list[dict[str, object]]]:
-    """Effects, regrets to the best arm of the same pool, and times to `tau`.
+class _Seen(NamedTuple):
+    """What is shown of a policy, without its replay."""
 
-    Where all policies end alike by construction there are no effects and no regrets to show.
-    """
+    curve: Interval
+    pulls: Interval
+    times: list[ThresholdTime]
+    end: PoolEnds
+
+
+def _seen(played: Played, tau: float | None) -> _Seen:
+    times = [] if tau is None else pool_times(played.replay, tau, (0.9, 0.5))
+    return _Seen(played.curve, played.pulls, times, played.end)
+
+
+def _compared(pools: Pools, chosen: Mapping[str, str | PolicyClass]) -> tuple[_Rows, _Rows]:
+    """Effects, and regrets to the best arm of the same pool."""
     effects: _Rows = []
     regrets: _Rows = []
-    times = []
-    pool = played["random"].less(played["single"])
-    for label, each in played.items():
+    ends = {label: pools.ended(policy) for label, policy in chosen.items()}
+    pool, oracle = ends["random"].less(ends["single"]), pools.ended("oracle_arm")
+    for label, end in ends.items():
         about = {"policy": label}
-        if label not in BASELINES and not identical:
-            gain = each.less(played["random"])
+        if label not in BASELINES:
             if pools.rounds <= int(pools.lengths.min()):
                 policy = chosen[label]
                 null_p = math.nan if pools.nothing(policy) else pools.null_p(policy, "single")
                 over = about | {"effect": "policy", "null_p": null_p}
-                effects.append((over, each.less(played["single"])))
+                effects.append((over, end.less(ends["single"])))
             effects.append((about | {"effect": "pool", "null_p": math.nan}, pool))
+            gain = end.less(ends["random"])
             effects.append((about | {"effect": "allocation", "null_p": math.nan}, gain))
-        if not identical:
-            regrets.append((about | {"oracle": "oracle_arm"}, oracle.less(each)))
-        for share in (0.9, 0.5) if tau is not None else ():
-            times.append(about | asdict(time_to_threshold(each.replay, tau or 0.0, share=share)))
-    return effects, regrets, times
+        regrets.append((about | {"oracle": "oracle_arm"}, oracle.less(end)))
+    return effects, regrets
 
 
 def _numbered(label: str, of: str, found: Interval) -> dict[str, object]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -356,17 +356,12 @@ def time_to_threshold(
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
     if rule not in {"bootstrap", "share"}:
         raise ValueError(f"expected rule 'bootstrap' or 'share', got {rule!r}")
-    arms = getattr(best_fitness, "arms", None)
+    if hasattr(best_fitness, "arms"):
+        return pool_times(best_fitness, tau, (share,), rule=rule)[0]
     curves = _carried(best_fitness)
     n, reached, note, coverage = len(curves), curves >= tau, "", math.nan
     shares = reached.mean(axis=0)
-    if arms is not None:
-        band = pool_interval(reached.astype(np.float64), arms)
-        low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(band.n[0])
-        coverage = float(np.fmin.reduce(band.coverage))
-        if np.isnan(band.low).all():
-            low, high, note = np.nan, np.nan, band.note
-    elif rule == "bootstrap":
+    if rule == "bootstrap":
         drawn = weights(n, resamples, np.random.default_rng([seed, n]))
         known = np.isfinite(curves)
         means = drawn @ np.where(known, curves, 0.0)
@@ -377,12 +372,33 @@ def time_to_threshold(
     else:  # a run that never does is last
         early = interval([-_crossing(curve, tau) for curve in curves], 1 - share)
         low, high, coverage, note = -early.high, -early.low, early.coverage, early.note
-    start = int(arms is not None)
     return ThresholdTime(
-        tau=tau, time=start + _crossing(shares, share), low=start + low, high=start + high,
-        share=share, share_reached=float(shares[-1]), rule=rule, n=n, note=note,
-        coverage=coverage,
+        tau=tau, time=_crossing(shares, share), low=low, high=high, share=share,
+        share_reached=float(shares[-1]), rule=rule, n=n, note=note, coverage=coverage,
     )  # fmt: skip
+
+
+def pool_times(
+    played: Any, tau: float, shares: Sequence[float], *, rule: str = "bootstrap"
+) -> list[ThresholdTime]:
+    """`time_to_threshold` of a replay, for several shares of its replicates."""
+    reached = _carried(played) >= tau
+    reach = reached.mean(axis=0)
+    band = pool_interval(reached.astype(np.float64), played.arms)
+    n, coverage = int(band.n[0]), float(np.fmin.reduce(band.coverage))
+    known = not np.isnan(band.low).all()
+
+    def when(limit: FloatArray, share: float) -> float:
+        return 1 + _crossing(limit, share) if known else math.nan
+
+    return [
+        ThresholdTime(
+            tau=tau, time=1 + _crossing(reach, share), low=when(band.high, share),
+            high=when(band.low, share), share=share, share_reached=float(reach[-1]), rule=rule,
+            n=n, note="" if known else band.note, coverage=coverage,
+        )
+        for share in shares
+    ]  # fmt: skip
 
 
 def _carried(source: object) -> FloatArray:

@@ -77,12 +77,10 @@ class Played:
             return interval(_alone(self.fitness, self.means.shape[1]), bounds=self.bounds)
         return pool_interval(self.means, self.replay.arms).within(self.bounds)
 
-    def less(
-        self, other: Played, *, level: float = 0.95, name: str = "mean difference"
-    ) -> Interval:
-        """The effect: how far this policy ends above another on the same pools."""
-        gain = self.means[:, -1] - other.means[:, -1]
-        return pool_interval(gain, self.replay.arms, level=level, name=name, kind="effect")
+    @functools.cached_property
+    def end(self) -> PoolEnds:
+        """What the policy ends with."""
+        return PoolEnds(self.means[:, -1].copy(), self.replay.arms, self.warnings)
 
     @functools.cached_property
     def place(self) -> Ints:
@@ -189,8 +187,10 @@ class PoolEnds(NamedTuple):
     arms: Ints
     warnings: tuple[str, ...]
 
-    def less(self, other: PoolEnds, *, level: float, name: str) -> Interval:
-        """As `Played.less`."""
+    def less(
+        self, other: PoolEnds, *, level: float = 0.95, name: str = "mean difference"
+    ) -> Interval:
+        """The effect: how far this policy ends above another on the same pools."""
         gain = self.means - other.means
         return pool_interval(gain, self.arms, level=level, name=name, kind="effect")
 
@@ -280,25 +280,21 @@ class Pools:
         self.fitness, self.lengths, self.n = fitness, lengths, len(fitness)
         self.K, self.rounds, self.reward = arms, rounds, reward
         self.replicates, self.seed, self.earlier = replicates, seed, earlier
-        self._played: dict[str | PolicyClass, Played] = {}
         self._ended: dict[str | PolicyClass, PoolEnds] = {}
         self._permuted: dict[tuple[str | PolicyClass, int], FloatArray] = {}
 
     def play(self, policy: str | PolicyClass) -> Played:
-        """Replays a policy on the pools."""
-        if policy not in self._played:
-            self._played[policy] = play(
-                self.fitness, policy, lengths=self.lengths, rounds=self.rounds, arms=self.K,
-                replicates=self.replicates, seed=self.seed, reward=self.reward,
-                earlier=self.earlier, bounds=self.bounds,
-            )  # fmt: skip
-        return self._played[policy]
+        """Replays a policy on the pools, of which what it ends with is kept: the rest is large."""
+        played = play(
+            self.fitness, policy, lengths=self.lengths, rounds=self.rounds, arms=self.K,
+            replicates=self.replicates, seed=self.seed, reward=self.reward,
+            earlier=self.earlier, bounds=self.bounds,
+        )  # fmt: skip
+        self._ended[policy] = played.end
+        return played
 
     def ended(self, policy: str | PolicyClass) -> PoolEnds:
         """What a policy ends with on the pools, without what it did before."""
-        if policy in self._played:
-            played = self._played[policy]
-            return PoolEnds(played.means[:, -1], played.replay.arms, played.warnings)
         if policy not in self._ended:
             self._ended[policy] = self._once("ends", policy, lambda: self._finish(policy))
         return self._ended[policy]

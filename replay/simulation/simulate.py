@@ -392,11 +392,10 @@ def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
 
     pulls = stack("pulls")
     if (rows != np.arange(rows.shape[1])).any():
-        slots = np.maximum(pulls.T, 0, dtype=np.int64)
-        slots += np.arange(len(rows)) * rows.shape[1]
-        found = rows.reshape(-1)[slots]
-        found[pulls.T < 0] = -1
-        pulls = found.T
+        # Where nothing was pulled, -1 leads to the last column of the replicate before.
+        padded = np.pad(rows, ((0, 0), (0, 1)), constant_values=-1)
+        slots = pulls.T + np.arange(len(rows)) * padded.shape[1]
+        pulls = padded.reshape(-1)[slots].T
     spent = {
         unit: np.concatenate([p.spent.get(unit, np.zeros(p.pulls.shape)) for p in parts])
         for unit in sorted({unit for part in parts for unit in part.spent})
