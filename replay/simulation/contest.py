@@ -218,11 +218,7 @@ def compete(
         fitness, lengths, arms=arms, rounds=rounds, replicates=replicates, seed=seed, reward=reward,
         earlier=earlier_runs(earlier, frame), bounds=bounds_of(frame),
     )  # fmt: skip
-    chosen: dict[str, str | PolicyClass] = {}
-    for label, policy in labelled(policies).items():
-        named = isinstance(policy, str) and policy == label
-        chosen |= named_policies([label], learned=earlier is not None) if named else {label: policy}
-    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **chosen}
+    everyone = _with_baselines(policies, learned=earlier is not None)
     random = pools.play(everyone["random"])
     arms_drawn, ok = random.replay.arms, not np.isnan(random.replay.best_fitness).any()
     usual = usual_tau(random.replay) if tau is None else -math.inf
@@ -262,6 +258,15 @@ def compete(
         identical=identical,
         notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
+
+
+def _with_baselines(policies: Policies, *, learned: bool) -> dict[str, str | PolicyClass]:
+    """The baselines and these policies by label; `learned` as of `named_policies`."""
+    found: dict[str, str | PolicyClass] = {name: name for name in BASELINES}
+    for label, policy in labelled(policies).items():
+        named = isinstance(policy, str) and policy == label
+        found |= named_policies([label], learned=learned) if named else {label: policy}
+    return found
 
 
 class _Seen(NamedTuple):
