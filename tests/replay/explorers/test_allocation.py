@@ -78,7 +78,7 @@ def test_policies_are_compared_with_one_run_where_runs_are_as_deep_as_the_budget
     view = explorer._view
     assert [*view.effects] == ["random", "ucb1", "thompson"]
     single, ucb1 = view.played["single"], view.played["ucb1"]
-    assert view.effects["ucb1"].value == ucb1.less(single).value
+    assert view.effects["ucb1"].value == ucb1.end.less(single.end).value
     assert "ucb1 gains" in explorer.words
     assert "over one run with the whole budget" in explorer.words
     explorer.controls["rounds"].value = max(explorer.controls["rounds"].options)

@@ -31,7 +31,7 @@ def test_many_studies_at_once_are_judged_as_each_by_itself():
             replicates=2000,
             seed=1,
         )
-        alone.append(own.play("ucb1").end.less(own.play("single")))
+        alone.append(own.play("ucb1").end.less(own.play("single").end))
     for name in ("value", "low", "high"):
         one, other = (np.array([getattr(each, name) for each in made]) for made in (found, alone))
         error = np.hypot(one.std(), other.std()) / np.sqrt(70)
