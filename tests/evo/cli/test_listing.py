@@ -47,3 +47,14 @@ def test_every_known_model_is_listed_a_users_too_and_what_is_unknown_is_left_emp
     assert rows["bare"].split() == ["bare"]
     for name, model in load_models().items():
         assert rows[name].endswith("not an LLM") == (not model.is_llm)
+
+
+def test_a_price_that_is_not_stated_is_that_of_the_provider(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("genai_prices")
+    file = tmp_path / "models.toml"
+    file.write_text("['gpt-4o']\nbase_url = 'https://api.openai.com/v1'\n")
+    monkeypatch.setenv("EVO_MODELS", str(file))
+    assert call("models") == 0
+    assert rows_of(capsys)["gpt-4o"].split()[1:] == ["128,000", "2.5", "10"]

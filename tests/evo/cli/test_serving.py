@@ -14,7 +14,7 @@ from endpoints import serving
 from offline_requests import PARENTS, ask, showing
 
 from evo.cli.entry import main
-from evo.cli.gates import GateOptions
+from evo.cli.gates import NO_GATE, GateOptions
 from evo.cli.serving import serve
 from evo.gate.benchmarking import Level, Pass
 from evo.gate.server import Latency, OfflineServer
@@ -170,6 +170,7 @@ class NoEvent:
         ({"options": GateOptions(timeout=5.0)}, ["OfflineServer"]),  # nothing is forwarded there
         ({"latency": "0.1,0"}, ["OfflineServer"]),
         ({"options": GateOptions(seed=5)}, ["Gate"]),
+        ({"options": GateOptions(budget={"calls": 5.0})}, ["Gate"]),
         ({"options": GateOptions(requests_per_minute=5)}, ["Gate"]),
         ({"model": "offline-2"}, ["Gate"]),
         ({"model": "offline-2", "latency": "0.1,0"}, ["OfflineServer", "Gate"]),
@@ -198,5 +199,8 @@ def test_only_the_plain_offline_model_is_served_without_a_gate(
     assert [type(each).__name__ for each in entered] == opened
     said = capsys.readouterr().out
     assert "is the offline model (not an LLM); Ctrl-C ends it" in said
+    assert ("\nlog: " in said) == (options.get("options", NO_GATE).budget is not None)
+    if isinstance(first := entered[0], OfflineServer):
+        assert first._latency == (Latency(0.1) if "latency" in options else None)
     if len(opened) == 2:  # the one behind it is slow
         assert entered[1].model.base_url == urls[0]  # type: ignore[attr-defined]

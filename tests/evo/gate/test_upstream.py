@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from endpoints import Answer, Endpoint, closed_port
+from endpoints import Answer, Endpoint, closed_port, say
 from offline_requests import PARENTS, showing
 
 from evo.gate.upstream import Upstream, open_upstream
@@ -69,7 +70,7 @@ def test_a_request_goes_out_as_it_is_and_comes_back_as_it_is(status: int) -> Non
         assert sent["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize("end", ["", "/"])
+@pytest.mark.parametrize("end", ["", "/", "/%7Ea"])
 def test_a_login_in_the_address_is_sent_in_place_of_the_key_and_a_slash_at_its_end_is_none(
     end: str,
 ) -> None:
@@ -82,7 +83,7 @@ def test_a_login_in_the_address_is_sent_in_place_of_the_key_and_a_slash_at_its_e
         address = server.url.replace("http://", "http://me:secret@")
         with way_to(f"{address}{end}") as way:
             assert ask(way)[0] == 200
-    assert paths == ["/v1/chat/completions"]
+    assert paths == [f"/v1{end.rstrip('/')}/chat/completions"]
     (sent,) = server.headers
     assert sent["authorization"] == "Basic bWU6c2VjcmV0"
 
@@ -105,3 +106,20 @@ def test_an_answer_is_there_before_its_body_and_closing_it_lets_the_endpoint_go(
 def test_without_a_connection_nothing_was_sent() -> None:
     with way_to(closed_port()) as way, pytest.raises(NotSent):
         ask(way)
+
+
+def test_closing_the_way_lets_the_endpoint_go() -> None:
+    gone = threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler, body: object, number: int) -> None:
+        say(handler, 200, b"{}")
+        handler.wfile.flush()
+        if handler.connection.recv(1) == b"":  # until then the connection is kept for more
+            gone.set()
+            handler.close_connection = True
+
+    with Endpoint(answer) as server:
+        with way_to(server.url) as way:
+            assert ask(way)[0] == 200
+            assert not gone.is_set()
+        assert gone.wait(10)

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import inspect
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ import aiohttp
 import msgspec
 import openai
 import pytest
-from endpoints import Answer, Endpoint, closed_port
+from endpoints import Answer, Endpoint, closed_port, say
 from model_calls import COMPLETION, MESSAGES, ask
 
 import evo
@@ -121,6 +122,33 @@ def test_a_users_client_outlives_the_way_through_it(kind: str, endpoint: Endpoin
             assert post(wire_of(client, 9.0, share=kind == "shared")).status == 200
             assert not client.is_closed()
         assert (client.max_retries, client.timeout) == (2, 30.0)
+
+
+def test_closing_the_way_lets_the_endpoint_go() -> None:
+    gone = threading.Event()
+
+    def answer(handler: Any, body: object, number: int) -> None:
+        say(handler, 200, b"{}")
+        handler.wfile.flush()
+        if handler.connection.recv(1) == b"":  # until then the connection is kept for more
+            gone.set()
+            handler.close_connection = True
+
+    with Endpoint(answer) as server:
+        way = LibraryWire(server.url, KEY)
+        assert background.wait(way.post({"model": "m"})).status == 200
+        assert not gone.is_set()
+        way.close()
+        assert gone.wait(10)
+
+
+@pytest.mark.parametrize("end", ["", "/", "//"])
+def test_slashes_at_the_end_of_an_address_are_none(end: str) -> None:
+    def say_path(handler: Any, body: object, number: int) -> None:
+        say(handler, 200, handler.path.encode())
+
+    with Endpoint(say_path) as server:
+        assert post(LibraryWire(f"{server.url}{end}", KEY)).content == b"/v1/chat/completions"
 
 
 def test_a_request_is_the_one_that_the_library_itself_sends(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from typing import Any
 
 import msgspec
@@ -13,6 +11,7 @@ import pytest
 from model_calls import MESSAGES
 
 import evo
+from evo.models import background
 from evo.models.functions import FunctionWire
 from evo.models.library import LibraryWire
 from evo.models.offline import OFFLINE_URL
@@ -49,22 +48,18 @@ def test_a_users_client_is_used_for_its_own_address(share: bool) -> None:
         assert way._client.timeout == 1.5
 
 
+@pytest.mark.parametrize("share", [False, True])
+def test_an_async_client_keeps_its_own_connections_only_where_it_is_shared(share: bool) -> None:
+    client = openai.AsyncOpenAI(base_url=SOMEWHERE, api_key="k")
+    model = evo.Model("m", client=client, share=share)
+    with contextlib.closing(open_wire(model, SOMEWHERE, "key", 1.5)) as way:
+        assert (way._client._client is client._client) == share  # type: ignore[attr-defined]
+    background.wait(client.close())
+
+
 @pytest.mark.parametrize("fields", [{}, {"max_tokens": 3}, {"temperature": 9}, {"model": "other"}])
 def test_the_offline_model_answers_here_as_its_endpoint_does(fields: dict[str, Any]) -> None:
     body = {"model": "offline", "messages": MESSAGES, "seed": 1, **fields}
     found = OfflineWire().post(body)
     expected = respond("POST", "/v1/chat/completions", msgspec.json.encode(body))
     assert (found.status, found.content) == (expected.status, expected.content)
-
-
-def test_neither_a_function_nor_the_offline_model_loads_the_library() -> None:
-    code = (
-        "import sys, evo\n"
-        "from evo.models.wire import open_wire\n"
-        "from evo.models.offline import OFFLINE_URL\n"
-        "open_wire(evo.Model('m', call=len), 'http://h/v1', 'k', 1.0)\n"
-        "open_wire(evo.Model('offline'), OFFLINE_URL, 'k', 1.0)\n"
-        "print(*sorted({'openai', 'aiohttp', 'httpx2'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

@@ -63,6 +63,16 @@ def test_programs_that_fail_are_told_why(evaluator: Evaluator, name: str) -> Non
     assert (evaluation.error or "").count("File ") <= 1  # no frame but the program's
 
 
+def test_a_program_whose_value_is_scored_apart_finds_no_file_of_its_task(
+    evaluator: Evaluator,
+) -> None:
+    source = "def score(value):\n    return float(len(value))\n"
+    files = {"evaluator.py": source, "held_out.txt": "secret", "initial_program.py": ""}
+    program = "import os\ndef construct():\n    return os.listdir('.')\n"
+    found = evaluator.evaluate(make_task(source, files=files), program, LIMITS, keep_value=True)
+    assert (found.status, found.value) == ("ok", [])
+
+
 def test_an_entry_is_the_first_name_that_can_be_called(evaluator: Evaluator) -> None:
     program = GOOD.replace("construct", "build")
     assert evaluator.evaluate(make_task(), f"construct = 3\n{program}", LIMITS).status == "ok"

@@ -189,6 +189,8 @@ def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
         ("(2, 'well done')", 2.0, {}, "well done"),
         ("({'combined_score': 3, 'size': 7}, {'why': 'long'})", 3.0, {"size": 7.0}, "why: long"),
         ("({'combined_score': 3, 'notes': 'own'}, 'other')", 3.0, {}, "own"),
+        ("{'combined_score': 3, 'artifacts': {'why': 'long'}}", 3.0, {}, "why: long"),
+        ("{'combined_score': 3, 'artifacts': {}, 'text_feedback': 'long'}", 3.0, {}, "long"),
     ],
 )
 def test_a_number_is_a_score_and_a_pair_has_notes(

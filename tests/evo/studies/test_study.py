@@ -53,8 +53,10 @@ def test_what_was_opened_ends_with_the_study_the_last_first(fails: bool, tmp_pat
     def opened(name: str):  # type: ignore[no-untyped-def]
         try:
             yield name
-        finally:
-            ends.append(name)
+        except KeyError:
+            ends.append(f"{name} fails")
+            raise
+        ends.append(name)
 
     with (
         pytest.raises(KeyError) if fails else contextlib.nullcontext(),
@@ -65,7 +67,7 @@ def test_what_was_opened_ends_with_the_study_the_last_first(fails: bool, tmp_pat
         made.enter(opened("c"))
         if fails:
             raise KeyError
-    assert ends == ["c", "b", "a"]
+    assert ends == (["c fails", "b", "a fails"] if fails else ["c", "b", "a"])
 
 
 def test_a_ledger_is_that_of_the_larger_study_or_one_of_its_own(tmp_path: Path) -> None:
@@ -135,3 +137,21 @@ def test_runs_have_progress_bars_of_their_own_unless_the_study_is_quiet(
         assert opened.isolated == quiet
         assert opened.control is made.control
         assert made.settings.progress
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_bar_of_the_whole_study_is_shown_where_progress_is(
+    shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[dict[str, object]]()
+
+    @contextlib.contextmanager
+    def bar(**given: object):  # type: ignore[no-untyped-def]
+        yield asked.append(given)
+        asked.clear()
+
+    monkeypatch.setattr("evo.studies.study.progress_bar", bar)
+    with study(tmp_path, settings=Settings(progress=shown, workers=1)) as made:
+        made.progress(7, "run", "a sweep")
+        assert asked == [{"total": 7, "unit": "run", "label": "a sweep", "shown": shown}]
+    assert asked == []  # it ends with the study

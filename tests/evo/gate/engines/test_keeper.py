@@ -53,17 +53,22 @@ def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
 def test_output_beyond_its_limit_is_read_and_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "MOST_OUTPUT", 10)
-    path = tmp_path / "output.txt"
+    monkeypatch.setattr(keeper, "MOST_OUTPUT", 70_000)
+    path, printed = tmp_path / "output.txt", tmp_path / "printed"
     path.write_text("earlier ")
-    for pieces in (["12345678", "9abc", "defg"], ["x" * 30, "y"]):
-        reader, writer = os.pipe()
-        for piece in pieces:
-            os.write(writer, piece.encode())
-        os.close(writer)
-        with os.fdopen(reader, "rb") as output:
-            keeper.keep(output, str(path))
-    assert path.read_text() == "earlier 123456789a" + "x" * 10
+    text = "".join(f"{number:9}\n" for number in range(20_000))
+    printed.write_text(text)
+    with printed.open("rb") as output:
+        keeper.keep(output, str(path))
+        assert output.read() == b""  # all of it was read
+    assert path.read_text() == f"earlier {text[:70_000]}"
+
+
+def test_the_last_words_of_a_program_are_kept_however_many_they_are(tmp_path: Path) -> None:
+    program = "print('x' * 5_000_000); print('last')"
+    process = EngineProcess([sys.executable, "-c", program], tmp_path, {"PATH": "/bin"})
+    ended(process)
+    assert process.output.stat().st_size == 5_000_006
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device of a full disk")

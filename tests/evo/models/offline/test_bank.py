@@ -44,6 +44,7 @@ def test_a_number_that_is_tuned_moves_within_its_range(
     assert whole != value or value in ends
     real = Argument(low, high).tune(float(value), KeyedStream(seed))
     assert low <= real <= high
+    assert shorten(real) == real  # as people write it
     assert 0.5 * abs(value) - 1e-9 <= abs(real) <= 2 * abs(value) + 1e-9
     assert real == value or value != 0
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from offline_requests import PARENTS, TASKS, TOY, ask, showing
+from offline_requests import PARENTS, TASKS, TOY, ask, parses, showing
 
+from evo.logs.languages import KEEPS_FORM
+from evo.logs.several import header_line
 from evo.models.offline.model import answer
+from evo.prompt import ShownProgram, advice_messages, build_messages
+from evo.tasks.task import load_task
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 BLOCK = f"```python\n{TOY}```\n"
@@ -62,8 +67,9 @@ def test_the_last_message_of_a_user_is_answered_and_code_before_a_problem() -> N
 
 def test_without_a_seed_the_whole_conversation_takes_its_place() -> None:
     talks = [[("user", BLOCK)], [("system", "Be bold."), ("user", BLOCK)]]
-    seeded, unseeded = ([reply(*each, seed=seed) for each in talks] for seed in (3, None))
+    seeded, first, unseeded = ([reply(*each, seed=seed) for each in talks] for seed in (3, 0, None))
     assert seeded[0] == seeded[1]
+    assert first[0] == first[1]  # 0 is a seed
     assert unseeded[0] != unseeded[1]
     assert unseeded == [reply(*each, seed=None) for each in talks]
 
@@ -79,3 +85,56 @@ def test_a_reply_breaks_off_before_its_end_if_and_only_if_it_says_so(
     assert all(text.count("```") % 2 == 0 for text in whole)
     assert 5 < len(cut) < 50
     assert not [text for text in cut if text.rstrip().endswith(("```", "little.", "unchanged."))]
+
+
+def replies(shown: str, *, model: str = "offline", count: int = 200) -> list[str]:
+    """Replies of different seeds, hot, so that many fail."""
+    return [answer(model, [("user", shown)], seed, 2.0)[0] for seed in range(count)]
+
+
+def test_some_rewrites_keep_their_parent_of_known_and_unknown_tasks() -> None:
+    for shown, low, high in ((BLOCK, 0.02, 0.2), (f"```python\n{PARENTS['cp']}```", 0.005, 0.2)):
+        kept = sum("I keep the program." in text for text in replies(shown, count=300))
+        assert low * 300 < kept < high * 300
+
+
+def test_a_program_in_another_language_fails_to_compile_now_and_then() -> None:
+    program = "int main(void) { int k = 3; return k; }\n"
+    shown = f"{KEEPS_FORM}\n```c\n{program}```"
+    ends = Counter(text.count(";") for text in replies(shown) if "int main" in text)
+    assert ends.keys() <= {program.count(";"), program.count(";") - 1, 0}
+    whole, broken = ends[program.count(";")], ends[program.count(";") - 1]
+    assert 0 < broken < whole
+
+
+def test_who_heeds_feedback_makes_fewer_mistakes() -> None:
+    task = load_task("mmd").record
+    told = "What went wrong lately:\n- error: it broke\n"
+
+    def failures(feedback: str) -> int:
+        user = build_messages(task, task.files[task.program_file], 0.5, feedback=feedback)[-1]
+        found = replies(user["content"], model="offline-2", count=150)
+        return sum(text.count("```python") == 0 or not sound(text) for text in found)
+
+    assert failures(told) < 0.7 * failures("")
+
+
+def sound(text: str) -> bool:
+    """Whether the last block of a reply is closed and is Python."""
+    program = text.rpartition("```python\n")[2].partition("\n```")
+    return bool(program[1]) and parses(program[0])
+
+
+def test_advice_on_a_search_and_files_of_a_program_are_answered_as_such() -> None:
+    task = load_task("mmd").record
+    parent = ShownProgram((0, 0), 0.5, task.files[task.program_file])
+    asked = [
+        (each["role"], each["content"])
+        for each in advice_messages(task, [parent], generations=[], tried=[])
+    ]
+    assert "This advice is from the offline model" in reply(*asked)
+    files = f"{header_line('a.py')}\n```python\n{TOY}```\n{header_line('b.txt')}\n```\n3 4\n```\n"
+    changed = {
+        reply(("user", files), seed=seed).partition("==== file: ")[2][:4] for seed in range(9)
+    }
+    assert changed == {"a.py", "b.tx"}

@@ -225,3 +225,62 @@ def test_the_earliest_moves_of_a_program_that_takes_too_long_are_left_out() -> N
     assert cost(new, bank) <= MOST_MILLISECONDS
     longer = replace(new, moves=slow[-len(new.moves) - 1 :])
     assert cost(longer, bank) > MOST_MILLISECONDS
+
+
+def unknown(count: int) -> tuple[Statement, ...]:
+    """Moves of the program's own, of which nobody knows how long they take."""
+    return tuple(Statement("my_own", {"k": k}) for k in range(count))
+
+
+def test_any_move_can_be_left_out() -> None:
+    bank, read = chains("cp")
+    chain = replace(read[0], moves=unknown(3))
+    left = {
+        tuple(move.arguments["k"] for move in rewrite(chain, bank, "drop", KeyedStream(k))[0].moves)
+        for k in range(40)
+    }
+    assert left == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_a_full_chain_gives_up_an_old_move_for_each_new_one() -> None:
+    bank, read = chains("mmd")
+    full = replace(read[0], layout=None, base="mine()", moves=unknown(bank.most_moves))
+    given_up = set[str]()
+    for seed in range(60):
+        new, _ = rewrite(full, bank, "add", KeyedStream(seed))
+        assert sum(step not in full.moves for step in new.moves) == 1
+        if len(new.moves) == bank.most_moves:  # else the new one takes long
+            (gone,) = {*map(str, full.moves)} - {*map(str, new.moves)}
+            given_up.add(gone)
+        assert len(new.moves) <= bank.most_moves
+    assert len(given_up) > 1
+
+
+def test_a_point_that_is_moved_again_is_moved_from_where_it_was() -> None:
+    bank, read = chains("cp")
+    far = tuple((index, 10.0, -10.0) for index in range(bank.count))
+    chain = replace(read[0], moves=(Statement("nudge", {"offsets": far}),))
+    for seed in range(20):
+        new, _ = rewrite(chain, bank, "nudge", KeyedStream(seed))
+        rows = new.moves[-1].arguments["offsets"]
+        assert isinstance(rows, tuple)
+        assert len(rows) == bank.count
+        assert all(dx > 9 and dy < -9 for _, dx, dy in rows)  # type: ignore[misc,operator]
+        assert rows != far
+
+
+def test_another_last_step_is_paid_for_with_the_earliest_moves() -> None:
+    bank, read = chains("cp")
+    chain = replace(read[0], layout=None, base="mine()", moves=unknown(40))
+    for seed in range(10):
+        new, _ = rewrite(chain, bank, "last", KeyedStream(seed))
+        assert cost(new, bank) <= MOST_MILLISECONDS
+        longer = replace(new, moves=unknown(40)[-len(new.moves) - 1 :])
+        assert cost(longer, bank) > MOST_MILLISECONDS
+
+
+def test_a_new_start_keeps_the_last_step_now_and_then() -> None:
+    bank, read = chains("cp")
+    own = replace(read[0], last=Statement("my_own_radii", {}))
+    made = [rewrite(own, bank, "restart", KeyedStream(seed))[0].last for seed in range(40)]
+    assert 5 < sum(last == own.last for last in made) < 35

@@ -11,6 +11,9 @@ from toy_engine import toy
 import evo
 import replay
 from evo.cli.entry import main
+from evo.studies.allocation.drive import _complete
+from evo.studies.allocation.journal import read_journal
+from evo.studies.folders import ALLOCATION
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +29,23 @@ def test_a_tool_alone_is_the_case_of_one_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy("single")
-    assert main(["drive", "single", "mmd", "--calls", "3", "-q", "--log-dir", str(tmp_path)]) == 0
+    command = ["drive", "single", "mmd", "--calls", "3", "--seeds", "41", "-q"]
+    assert main([*command, "--log-dir", str(tmp_path)]) == 0
     assert "arm-00.jsonl" in capsys.readouterr().out
-    log = evo.read_log(tmp_path / "single-min_max_distance-s40" / "arm-00.jsonl")
+    folder = tmp_path / "single-min_max_distance-s41"
+    log = evo.read_log(folder / "arm-00.jsonl")
+    assert log.header.seed == 41
     assert (len(log.generations), len(log.outcomes)) == (3, 3)
     before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    frame = replay.drive("single", "mmd", calls=3, log_dir=tmp_path)
+    frame = replay.drive("single", "mmd", calls=3, seeds=[41], log_dir=tmp_path)
     assert frame["best_fitness"].tolist() == log.trajectory.tolist()
     assert before == sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    assert _complete(folder, 3) is not None
+    assert _complete(folder, 4) is None  # which would be another allocation
+    journal = folder / ALLOCATION
+    while len(read_journal(journal).told) == 3:
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert _complete(folder, 3) is None
     toy("dead", how="raise", at=0)
     with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
         evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
