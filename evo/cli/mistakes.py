@@ -15,7 +15,7 @@ def words_of(error: cyclopts.CycloptsError) -> str:
         return _missing(error.argument, left, given=bool(error.keyword))
     if isinstance(error, cyclopts.UnusedCliTokensError):
         shown = ", ".join(map(repr, left))
-        return f"expected no further words, got {shown}; name the option that they belong to"
+        return f"expected no further words, got {shown}; leave them out or name their options"
     return str(error)
 
 

@@ -28,6 +28,7 @@ from typing import ParamSpec, Self, TypeVar
 
 from evo.models import background
 from evo.models.responses import HttpRequest, Response
+from evo.plugins import MistakenType
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,6 +49,10 @@ class HttpServer(contextlib.AbstractContextManager["HttpServer"], ABC):
     """
 
     def __init__(self, host: str, port: int) -> None:
+        if not isinstance(host, str):
+            raise MistakenType(f"host: expected the name of a host or its address, got {host!r}")
+        if isinstance(port, bool) or not isinstance(port, int):
+            raise MistakenType(f"port: expected a whole number, got {port!r}")
         if not 0 <= port <= 65535:
             raise ValueError(f"port must be from 0 (any free one) to 65535, got {port!r}")
         self._where = (host, port)

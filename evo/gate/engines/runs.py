@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 from evo.gate.engines.job import Engine
 from evo.gate.engines.registry import EngineError, check_installed, find_engine
 from evo.logs.records import Header, Sampling
-from evo.logs.types import Fields
+from evo.logs.types import Fields, as_path
 from evo.models.client import find_endpoint
 from evo.runs.configuration import make_header
 from evo.tasks.task import Task
@@ -83,7 +82,7 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
     if isinstance(patience, bool) or not isinstance(patience, int | float) or not patience > 0:
         raise ValueError(f"patience: expected seconds above 0, got {patience!r}")
     # The link that an environment's Python is must not be followed: it names the environment.
-    place = str(Path(os.fspath(python)).absolute())
+    place = str(as_path("python", python).absolute())
     check_installed(Path(place), engine)
     shared = {n: v for n, v in common.items() if n in HEEDED and n not in _SAMPLING}
     sampling = {name: own.get(name) for name in _SAMPLING}

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from evo.gate.engines.registry import EngineError, find_engine
+from evo.logs.inputs import at_least
 from evo.logs.journal import file_name
 from evo.logs.log import Log, read_log
 from evo.logs.records import Model
 from evo.logs.types import as_path
-from evo.runs.configuration import LOCAL
+from evo.runs.configuration import LOCAL, seeds_of
 from evo.studies.allocation.driver import allocate_live
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
@@ -57,8 +58,9 @@ def drive(
         TaskError: There is no such task.
     """
     known, loaded, place = find_engine(engine), load_task(task), as_path("log_dir", log_dir)
+    calls, numbers = at_least("calls", calls, 1), seeds_of(seeds)
     logs = []
-    for seed in seeds:
+    for seed in numbers:
         folder = place / f"{known.name}-{file_name(loaded.name)}-s{seed}"
         log = _complete(folder, calls)
         if log is None:

@@ -30,7 +30,7 @@ from replay.cli.entry import main as replay_main
         (["go-on", "a.jsonl"], "expected --control and its value, got none"),
         (
             ["allocate", "mmd", "ucb1", "--policy", "ucb1"],
-            "expected no further words, got 'ucb1'; name the option that they belong to",
+            "expected no further words, got 'ucb1'; leave them out or name their options",
         ),
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
     ],

@@ -16,6 +16,7 @@ from endpoints import connected
 from evo.models import background
 from evo.models.responses import HttpRequest, Response
 from evo.models.serving import HttpServer
+from evo.plugins import MistakenType
 
 
 class Witness(HttpServer):
@@ -57,8 +58,17 @@ def fetch(server: HttpServer, path: str) -> list[object]:
 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_what_is_no_port_is_said_before_anything_is_opened(port: int) -> None:
-    with pytest.raises(ValueError, match=rf"from 0 \(any free one\) to 65535, got {port}"):
+    with pytest.raises(
+        ValueError, match=rf"port must be from 0 \(any free one\) to 65535, got {port}"
+    ):
         Witness(port=port)
+    for wrong in ("8000", 3.5, None, True):
+        with pytest.raises(MistakenType, match=rf"port: expected a whole number, got {wrong!r}"):
+            Witness(port=wrong)  # type: ignore[arg-type]
+    with pytest.raises(
+        MistakenType, match=r"host: expected the name of a host or its address, got 5"
+    ):
+        Witness(5)  # type: ignore[arg-type]
     for least_and_most in (0, 65535):
         Witness(port=least_and_most)
 

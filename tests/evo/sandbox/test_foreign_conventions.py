@@ -186,6 +186,7 @@ def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
         ("0.25", 0.25, {}, ""),
         ("True", 1.0, {}, ""),
         ("__import__('numpy').float32(0.5)", 0.5, {}, ""),
+        ("__import__('numpy').True_", 1.0, {}, ""),
         ("(2, 'well done')", 2.0, {}, "well done"),
         ("({'combined_score': 3, 'size': 7}, {'why': 'long'})", 3.0, {"size": 7.0}, "why: long"),
         ("({'combined_score': 3, 'notes': 'own'}, 'other')", 3.0, {}, "own"),

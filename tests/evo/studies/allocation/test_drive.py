@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_engine import toy
@@ -11,6 +13,7 @@ from toy_engine import toy
 import evo
 import replay
 from evo.cli.entry import main
+from evo.plugins import MistakenType
 from evo.studies.allocation.drive import _complete
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
@@ -49,3 +52,24 @@ def test_a_tool_alone_is_the_case_of_one_arm(
     toy("dead", how="raise", at=0)
     with pytest.raises(evo.EngineError, match=r"made no call: .*the toy broke"):
         evo.drive("dead", "mmd", calls=3, log_dir=tmp_path, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"calls": 0}, "calls: expected at least 1, got 0"),
+        ({"calls": "3"}, "calls: expected a whole number, got '3'"),
+        ({"seeds": 5}, "seeds: expected several numbers such as"),
+        ({"seeds": [1, 1]}, "seeds: expected at least one and all different"),
+        ({"seeds": "40-42"}, "seeds: expected such as 7, 40:50"),
+        ({"python": 5}, "python: expected a path, got 5"),
+        ({"nonsense": 3}, "'nonsense' means nothing for an engine"),
+    ],
+)
+def test_what_is_given_wrong_is_named_before_anything_is_made(
+    wrong: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    toy("single")
+    with pytest.raises((ValueError, MistakenType), match=f"{re.escape(words)}"):
+        evo.drive("single", "mmd", **{"calls": 1, "log_dir": tmp_path, "progress": False, **wrong})
+    assert not [*tmp_path.iterdir()]
