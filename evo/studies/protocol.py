@@ -261,7 +261,8 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
         'local-tsp'
     """
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
-    path = shipped.get(str(as_path("file", file)), Path(file))
+    path = as_path("file", file)
+    path = shipped.get(os.fspath(file), path)
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Protocol)
     except OSError:

@@ -183,9 +183,9 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
         >>> len(imported.generations)
         2
     """
-    if not str(as_path("path", path)).strip():
+    given, path = path, as_path("path", path)
+    if not os.fspath(given).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
-    path = Path(path)
     known = plugged_in("replay.importers", IMPORTERS, _SHIPPED)
     if format is not None and format not in known:
         raise LogFormatError(f"expected a format among {', '.join(sorted(known))}, got {format!r}")

@@ -132,6 +132,15 @@ def test_shipped_protocols_are_of_the_shipped_tasks(name: str) -> None:
     assert protocol.detects
 
 
+def test_a_path_is_never_the_name_of_a_shipped_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_protocol("local-tsp").name == "local-tsp"
+    with pytest.raises(ProtocolError, match=r"no protocol '\./local-tsp'"):
+        load_protocol("./local-tsp")
+
+
 def test_the_shipped_cell_of_the_paper_is_its_budget() -> None:
     protocol = load_protocol("qwen3-8b-c512")
     assert {c.children * c.generations for c in protocol.conditions} == {512}
