@@ -215,7 +215,7 @@ def reach(view: AllocationView) -> float:
     ends = [end for each in view.effects.values() for end in (each.value, each.low, each.high)]
     widest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
     reach = 10.0 ** math.ceil(math.log10(max(1.2 * widest, 1e-3)))
-    return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
+    return next(part * reach for part in (0.2, 0.5, 1.0, 2.0) if part * reach >= 1.2 * widest)
 
 
 def short_name(name: str) -> str:

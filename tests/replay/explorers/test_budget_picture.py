@@ -1,13 +1,28 @@
 """The budget explorer's charts for paper."""
 
 import contextlib
+import dataclasses
+import math
 import re
 
 import numpy as np
+import pytest
+from explored import without
+from hypothesis import given
+from hypothesis import strategies as st
 from synthetic_runs import as_frame
 
 from replay.explorers import explore_budget
-from replay.explorers.budget_picture import _curves
+from replay.explorers.budget_arrays import fitness_limits
+from replay.explorers.budget_data import NAMES, outlook
+from replay.explorers.budget_picture import (
+    _budget_cells,
+    _curves,
+    _map,
+    _thinned,
+    behind_in_cell,
+)
+from replay.explorers.budget_view import BudgetView
 
 
 def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
@@ -24,3 +39,120 @@ def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
         words = explorer.words
     assert re.search(r"In brackets: a \d+ % interval, of logged means; .*95 %, of the prob", words)
     assert "predictions" not in words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.nan, ""),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (-0.02, "-.02"),
+        (-0.994, "-.99"),
+        (-0.995, "-0.99"),
+        (-1.25, "-1.2"),
+        (-12.0, "-12"),
+        (-0.004, "-.004"),
+        (-0.0051, "-.01"),
+        (-0.5, "-.50"),
+    ],
+)
+def test_a_cell_states_how_far_a_split_lies_behind_in_a_few_signs(value, text):
+    assert behind_in_cell(value) == text
+
+
+@given(st.floats(-0.994, -0.00095))
+def test_what_a_cell_states_is_the_value_as_far_as_its_digits_go(value):
+    text = behind_in_cell(value)
+    assert len(text) <= 5
+    assert float(text) == pytest.approx(value, abs=0.00501 if value <= -0.005 else 0.0005)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 89, 90, 91, 92, 150, 1000, 20_000])
+def test_a_thinned_curve_keeps_its_ends_and_is_short(count):
+    found = _thinned(count).tolist()
+    assert found == sorted(set(found))
+    assert len(found) <= 90
+    if count:
+        assert (found[0], found[-1]) == (0, count - 1)
+    if count <= 90:
+        assert found == list(range(count))
+    else:
+        assert len(found) > 45
+
+
+@pytest.fixture(scope="module")
+def known(sweep):
+    return outlook(*without(sweep, 4))
+
+
+def view_of(known, *splits, tau=0.5, **how):
+    found = [place and known.split(*place, axis="calls", tau=tau) for place in splits]
+    return BudgetView(outlook=known, axis="calls", tau=tau, splits=tuple(found), **how)
+
+
+def test_every_other_split_of_the_budget_has_a_dotted_frame_around_its_cell(known):
+    x, y = _budget_cells(view_of(known, (8, 2), None, (4, 4)), 16)
+    rows, columns, *_ = known.grid
+    found = {
+        (columns[round(np.nanmean(x[k : k + 6]))], rows[round(np.nanmean(y[k : k + 6]))])
+        for k in range(0, len(x), 6)
+    }
+    splits = {(16 // N, N) for N in rows if 16 % N == 0 and 16 // N in columns}
+    assert found == splits - {(8, 2), (4, 4)}
+    assert len(x) == len(y) == 6 * len(found)
+    corners = [(a % 1, b % 1) for a, b in zip(x, y, strict=True) if not math.isnan(a)]
+    assert all(min(abs(e - 0.43), abs(e - 0.57)) < 1e-9 for corner in corners for e in corner)
+
+
+def test_logged_generations_are_solid_with_a_band_and_predicted_ones_are_dashed(known):
+    fitness, reached = _curves(view_of(known, (4, 4), (8, 2), None))
+    bands = [mark for mark in fitness.marks if mark.kind == "line" and mark.low is not None]
+    dashed = [mark for mark in fitness.marks if getattr(mark, "dash", "") == "6 3"]
+    assert [len(mark.x) for mark in bands] == [8, 0]  # the choice is drawn last
+    assert [len(mark.x) for mark in dashed] == [0, 4]
+    assert fitness.title.endswith("T = 4, N = 4 (predicted)")
+    named = [mark.label for mark in reached.marks if getattr(mark, "label", "")]
+    assert named == [NAMES[1], NAMES[0]]
+
+
+def test_tau_is_drawn_only_where_it_lies_on_the_axis(known):
+    for tau, there in ((0.5, True), (7.0, False), (-7.0, False)):
+        fitness, _ = _curves(view_of(known, (8, 2), None, None, tau=tau))
+        assert [mark.kind in ("rule", "label") for mark in fitness.marks].count(True) == 2 * there
+
+
+def test_runs_above_the_axis_make_it_longer_and_each_has_its_colour(known):
+    low, high = fitness_limits(known)
+    best = max(known.names, key=lambda name: known.one_run(name, "calls").value[-1])
+    run = known.one_run(best, "calls")
+    other = dataclasses.replace(run, run="other", value=run.value + 1.0)
+    fitness, _ = _curves(view_of(known, (8, 2), None, None, runs=(run, other)))
+    lines = {mark.label: mark for mark in fitness.marks if getattr(mark, "label", "")}
+    assert lines[best].color != lines["other"].color
+    assert fitness.y.domain[0] == low
+    assert fitness.y.domain[1] > max(high, other.value[-1])
+    assert _curves(view_of(known, (8, 2), None, None))[0].y.domain == (low, high)
+
+
+def test_a_map_of_differences_states_them_and_one_of_fitness_says_what_was_never_run(known):
+    chosen = (8, 2), None, None
+    heat = _map(view_of(known, *chosen))
+    assert "round: never run, predicted" in heat.about
+    behind = _map(view_of(known, *chosen, map="behind"))
+    [cells] = [mark for mark in behind.marks if mark.kind == "cells"]
+    rows, columns, *_ = known.grid
+    stated = {
+        (columns[c], rows[r]): text
+        for r, row in enumerate(cells.written)
+        for c, text in enumerate(row)
+        if text
+    }
+    assert stated == {place: behind_in_cell(b.value) for place, b in known.behind.items()}
+    assert heat.title == behind.title == "toy, chain"
+    frames = [mark for mark in heat.marks if mark.kind == "spans"]
+    assert len(frames) == 1
+    assert (round(frames[0].x0[0] + 0.43), round(frames[0].y0[0] + 0.43)) == (
+        columns.index(8),
+        rows.index(2),
+    )

@@ -1,12 +1,19 @@
 """A run that the browser draws: it gets every number once, and the kernel draws nothing."""
 
+import base64
+import json
+import re
+
 import numpy as np
 from explored import went
+from samples import write_sample
 
 import replay
+from evo.logs.log import read_log
 from evo.logs.records import STATUSES
 from replay.explorers import run_explorer
-from replay.explorers.run_data import RunData
+from replay.explorers.explorer_spec import Sentence
+from replay.explorers.run_data import RunData, look_at
 from replay.explorers.run_picture import RunPicture
 
 
@@ -52,3 +59,44 @@ def test_without_anywidget_the_picture_is_an_image(log, monkeypatch):
     made.settle()
     assert made.png == bytes(made._screen.value)
     made.close()
+
+
+def test_a_run_is_sent_again_only_where_another_one_is_shown(browser, tmp_path):
+    sent = []
+    browser._screen.observe(lambda change: sent.append(change["new"]["name"]), names="run")
+    went(browser, (1, 0))
+    went(browser, (2, 1))
+    assert sent == []
+    data = RunData(read_log(write_sample(tmp_path / "other.jsonl.gz.jsonl", seed=4)))
+    run, at, _ = browser._arrays(look_at(data, (1, 1)))
+    assert (run["name"], at) == ("other.jsonl.gz", [1, 1])
+    assert run["label"] == data.label
+    assert browser._arrays(look_at(data, (1, 2)))[0] is None
+
+
+def test_a_log_that_cannot_be_read_is_a_message_and_the_run_is_sent_again_after_it(browser):
+    run, at, drawing = browser._arrays(Sentence("gone"))
+    assert (run, at, drawing) == ({"message": "gone", "theme": "neutral"}, None, {})
+    assert browser._arrays(browser._view)[0]["name"] == "run"
+
+
+def test_the_page_is_told_which_of_its_moves_was_heard_and_a_closed_explorer_hears_none(log):
+    made = replay.browse(log)
+    made._on_message({"kind": "other", "generation": 1, "index": 0, "how": "click", "move": 4})
+    assert made._screen.heard == 0
+    made._on_message({"kind": "at", "generation": 1, "index": 0, "how": "key", "move": 5})
+    assert (made._screen.heard, made.place) == (5, (1, 0))
+    made.close()
+    made._on_message({"kind": "at", "generation": 2, "index": 0, "how": "key", "move": 6})
+    assert made.place == (1, 0)
+
+
+def test_the_still_page_shows_the_program_of_now(browser):
+    went(browser, (2, 1))
+    page = browser._still()
+    texts = [base64.b64decode(each).decode("utf-8", "ignore")
+             for each in re.findall(r'bytes\("([^"]*)"\)', page)]  # fmt: skip
+    [given] = [text for text in texts if text.startswith('[{"name"')]
+    run, state = json.loads(given)
+    assert run["name"] == "run"
+    assert state["at"] == [2, 1]

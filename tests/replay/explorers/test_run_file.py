@@ -1,11 +1,13 @@
 """A run as one page: every text of every child, as far as they fit."""
 
 import base64
+import contextlib
 import gzip
 import json
 import re
 
 import msgspec
+import pytest
 from explored import NASTY
 from odd_logs import write
 from samples import sample_child, sample_header, sample_lines
@@ -15,7 +17,7 @@ from evo.logs.records import Evaluation
 from replay.explorers import run_text as texts
 from replay.explorers.run_arrays import run_arrays
 from replay.explorers.run_data import look_at, run_words
-from replay.explorers.run_file import _generations, run_file
+from replay.explorers.run_file import _fitting, _generations, run_file
 from replay.markup import clean
 
 
@@ -77,3 +79,35 @@ def test_a_page_that_would_be_too_large_leaves_replies_out_first_and_says_so(bro
     assert heads[0] - heads[1] == {"Reply"}
     assert heads[1] - heads[2] == {"Messages", "What it changed"}
     assert "Program" in heads[2]
+
+
+@pytest.mark.parametrize("room", [0, -1])
+def test_a_page_may_have_exactly_as_many_bytes_as_are_allowed(browser, room):
+    data = browser._view.data
+    size = sum(map(len, dict(_generations(data, ())).values()))
+    missing, parts = _fitting(data, size + room)
+    assert missing == ("" if room == 0 else "the replies")
+    assert parts.keys() == {str(generation) for generation in range(7)}
+
+
+def test_only_programs_whose_construction_the_log_keeps_have_a_drawing(tmp_path):
+    points = [[0.1 * x, 0.2 * y] for x in range(4) for y in range(4)]
+    drawn, bare = (
+        msgspec.structs.replace(sample_child(1, k, 0.5 + 0.1 * k), value=value)
+        for k, value in enumerate((points, None))
+    )
+    path = write(tmp_path / "a.jsonl", sample_header(2), sample_lines()[2], drawn, bare)
+    with contextlib.closing(replay.browse(path)) as shown:
+        found = unpacked(shown.save(tmp_path / "run.html").read_text())
+    assert [name for name, each in found.items() if "drawing" in each] == ["1-0"]
+    assert len(found["1-0"]["drawing"]["points"]) == 16
+
+
+def test_the_name_and_the_words_of_a_run_are_text(browser):
+    data = browser._view.data
+    run = run_arrays(data.log, "<b>") | {"label": "x"}
+    page = run_file(data, run, words="<i>", picture=b"png", at=[0, 0])
+    assert "<b>" not in page.split("<script")[0]
+    assert "&lt;b&gt;" in page
+    assert "&lt;i&gt;" in page
+    assert base64.b64encode(b"png").decode() in page
