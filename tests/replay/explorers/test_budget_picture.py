@@ -19,6 +19,7 @@ from replay.explorers.budget_picture import (
     _budget_cells,
     _curves,
     _map,
+    _marks,
     _thinned,
     behind_in_cell,
 )
@@ -101,6 +102,8 @@ def test_every_other_split_of_the_budget_has_a_dotted_frame_around_its_cell(know
     splits = {(16 // N, N) for N in rows if 16 % N == 0 and 16 // N in columns}
     assert found == splits - {(8, 2), (4, 4)}
     assert len(x) == len(y) == 6 * len(found)
+    few, _ = _budget_cells(view_of(known, (8, 2), None, None), 64)
+    assert len(few) == 6 * sum(64 % N == 0 and 64 // N in columns for N in rows) < 6 * len(rows)
     corners = [(a % 1, b % 1) for a, b in zip(x, y, strict=True) if not math.isnan(a)]
     assert all(min(abs(e - 0.43), abs(e - 0.57)) < 1e-9 for corner in corners for e in corner)
 
@@ -114,6 +117,14 @@ def test_logged_generations_are_solid_with_a_band_and_predicted_ones_are_dashed(
     assert fitness.title.endswith("T = 4, N = 4 (predicted)")
     named = [mark.label for mark in reached.marks if getattr(mark, "label", "")]
     assert named == [NAMES[1], NAMES[0]]
+
+
+def test_a_prediction_goes_on_where_the_logged_part_of_a_curve_ends(known):
+    curve = dataclasses.replace(known.split(8, 2, axis="calls", tau=0.5).fitness, logged=3)
+    logged, predicted, *limits, _ = _marks(curve, "#000000", -1.0, "")
+    assert [*logged.x, *predicted.x] == curve.x.tolist()
+    assert len(logged.x) == 3
+    assert all(limit.x.tolist() == predicted.x.tolist() for limit in limits)
 
 
 def test_tau_is_drawn_only_where_it_lies_on_the_axis(known):
@@ -135,10 +146,11 @@ def test_runs_above_the_axis_make_it_longer_and_each_has_its_colour(known):
     assert _curves(view_of(known, (8, 2), None, None))[0].y.domain == (low, high)
 
 
-def test_a_map_of_differences_states_them_and_one_of_fitness_says_what_was_never_run(known):
+def test_a_map_of_differences_states_them_and_one_of_fitness_says_what_was_never_run(known, sweep):
     chosen = (8, 2), None, None
     heat = _map(view_of(known, *chosen))
     assert "round: never run, predicted" in heat.about
+    assert "round" not in _map(view_of(outlook(sweep[0], None), *chosen)).about
     behind = _map(view_of(known, *chosen, map="behind"))
     [cells] = [mark for mark in behind.marks if mark.kind == "cells"]
     rows, columns, *_ = known.grid

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from explored import without
 
 from replay.explorers.budget_data import NAMES, outlook
 from replay.explorers.budget_view import BudgetView, costs_in_words, limits_in_words
@@ -56,6 +57,18 @@ def test_a_table_has_a_row_for_each_generation_of_each_split(known, axis):
     own = table[table["split"] == NAMES[0]]
     assert own["fitness"].tolist() == view.splits[0].fitness.value.tolist()
     assert own["reached"].tolist() == view.splits[0].reached.value.tolist()
+
+
+def test_a_prediction_beside_what_was_logged_is_explained(sweep):
+    known = outlook(*without(sweep, 4))
+    words = view_of(known, (8, 2), (4, 4), None).words
+    assert "(n = 10 runs, logged)" in words
+    assert " (predicted)." in words
+    assert "of logged means" in words
+    assert "of predictions" in words
+    never = view_of(known, (4, 4), None, None).words
+    assert "never run: the kernel's prediction" in never
+    assert "of logged means" not in never
 
 
 def test_generations_that_nobody_ran_are_not_said_to_be_logged(known):

@@ -11,7 +11,7 @@ from samples import sample_child, sample_header, sample_lines
 import evo
 from evo.logs.inputs import SearchRecord
 from evo.logs.log import read_log
-from evo.logs.records import Evaluation, Generation
+from evo.logs.records import Evaluation, Generation, Initial
 from evo.runs import planning
 from replay.explorers import run_data
 from replay.explorers.run_data import RunData, drawing_of, look_at, run_words, sentence
@@ -68,13 +68,13 @@ def judged(number, **how):
 def data_of(tmp_path):
     """Makes what is known of a run of one generation from its children."""
 
-    def make(*children, header=None, initial=True):
+    def make(*children, header=None, initial=None):
         best = max((c.evaluation.fitness or 0.0, -c.index) for c in children)
         place = (1, -best[1]) if best[0] > 0.1 else (0, 0)
         end = Generation(generation=1, best_fitness=max(best[0], 0.1), best=place,
                          improved=best[0] > 0.1, seconds=1.0)  # fmt: skip
         header = header or sample_header(len(children))
-        lines = [header, sample_lines()[2], *children, end]
+        lines = [header, initial or sample_lines()[2], *children, end]
         return RunData(read_log(write(tmp_path / "a.jsonl", *lines)))
 
     return make
@@ -150,6 +150,27 @@ def test_the_words_say_what_a_child_gains_over_its_parent(data_of, fitness, said
     assert look_at(data, (0, 0)).words.startswith("The initial program: ok, fitness 0.1.")
 
 
+def test_nothing_is_gained_over_a_parent_that_has_no_fitness_itself(data_of):
+    failed = Initial(evaluation=Evaluation(status="error", error="boom"))
+    words = look_at(data_of(judged(0, status="ok", fitness=0.5), initial=failed), (1, 0)).words
+    assert "It rewrites the initial program; it became the next parent." in words
+
+
+def test_of_several_parents_the_first_is_the_one_that_was_rewritten(data_of):
+    child = msgspec.structs.replace(judged(1, status="error"), parents=((1, 0), (0, 0)))
+    data = data_of(judged(0, status="ok", fitness=0.5), child)
+    assert data.parent((1, 1)) == (1, 0)
+    assert data.parent((1, 0)) == (0, 0)
+    assert data.parent((0, 0)) is None
+
+
+def test_without_an_initial_program_the_first_child_stands_for_it(tmp_path):
+    path = write(tmp_path / "a.jsonl", sample_header(2), sample_child(1, 0, 0.5))
+    data = RunData(read_log(path))
+    assert data.places[data.number((0, 0))] == (1, 0)
+    assert data.counts == "1 ok"
+
+
 def test_the_best_is_the_best_so_far_and_without_a_fitness_the_last(data_of):
     fine = data_of(judged(0, status="error"), judged(1, status="ok", fitness=0.7))
     assert fine.best == (1, 1)
@@ -190,10 +211,12 @@ def test_a_label_names_what_tells_a_run_from_others(data_of):
 
 def test_the_next_failure_or_improvement_lies_strictly_on_the_side_that_is_asked_for(data_of):
     data = data_of(
-        judged(0, status="error"), judged(1, status="ok", fitness=0.9), judged(2, status="error")
-    )
+        judged(0, status="error"), judged(1, status="ok", fitness=0.9),
+        judged(2, status="error"), judged(3, status="timeout"),
+    )  # fmt: skip
     assert data.hop((1, 0), "failure", 1) == (1, 2)
     assert data.hop((1, 2), "failure", -1) == (1, 0)
+    assert data.hop((1, 3), "failure", -1) == (1, 2)
     assert data.hop((1, 0), "failure", -1) is None
     assert data.hop((0, 0), "improvement", 1) == (1, 1)
     assert data.hop((1, 1), "improvement", 1) is None

@@ -1,12 +1,13 @@
 """A run that the browser draws: it gets every number once, and the kernel draws nothing."""
 
 import base64
+import gzip
 import json
 import re
 
 import numpy as np
 from explored import went
-from samples import write_sample
+from samples import make_log_bytes
 
 import replay
 from evo.logs.log import read_log
@@ -67,11 +68,23 @@ def test_a_run_is_sent_again_only_where_another_one_is_shown(browser, tmp_path):
     went(browser, (1, 0))
     went(browser, (2, 1))
     assert sent == []
-    data = RunData(read_log(write_sample(tmp_path / "other.jsonl.gz.jsonl", seed=4)))
+    (tmp_path / "other.jsonl.gz").write_bytes(gzip.compress(make_log_bytes(seed=4)))
+    data = RunData(read_log(tmp_path / "other.jsonl.gz"))
     run, at, _ = browser._arrays(look_at(data, (1, 1)))
-    assert (run["name"], at) == ("other.jsonl.gz", [1, 1])
+    assert (run["name"], at) == ("other", [1, 1])
     assert run["label"] == data.label
     assert browser._arrays(look_at(data, (1, 2)))[0] is None
+
+
+def test_a_picture_is_drawn_once_and_again_only_after_a_move(browser, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(browser, "_image", lambda view: drawn.append(view.place) or b"png")
+    went(browser, (1, 0))
+    assert [browser.png, browser.png] == [b"png", b"png"]
+    assert drawn == [(1, 0)]
+    went(browser, (1, 1))
+    assert browser.png == b"png"
+    assert drawn == [(1, 0), (1, 1)]
 
 
 def test_a_log_that_cannot_be_read_is_a_message_and_the_run_is_sent_again_after_it(browser):

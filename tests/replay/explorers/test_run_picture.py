@@ -57,6 +57,8 @@ def test_every_failure_has_its_place_in_the_row_of_its_status_and_an_unknown_one
     assert found == {"error": 1, "timeout": 1, "unknown": 2}
     fine = run_figure(look_at(statuses(tmp_path, "ok", "ok"), (0, 0)), "light")
     assert rows_of(fine) == {"no failures": 0}
+    low, high = run_figure(look_at(data, (0, 0)), "light").axes[1].get_ylim()
+    assert low > high  # the first one stands on top
 
 
 def test_the_shown_program_wears_a_ring_and_its_parent_a_square_joined_where_both_are_ok(tmp_path):
@@ -84,6 +86,9 @@ def test_children_of_a_generation_are_spread_around_it_and_never_into_the_next(l
     data = RunData(log)
     x = picture._points[:, 0]
     assert x[0] == 0
+    ok = ~np.isnan(data.fitness)
+    assert picture._points[ok, 1].tolist() == data.fitness[ok].tolist()
+    assert "below the axis" not in picture._fitness.texts[0].get_text()
     assert (np.abs(x - data.generation) < run_picture.SPREAD / 2).all()
     for generation in range(1, 7):
         members = x[data.generation == generation]

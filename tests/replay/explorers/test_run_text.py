@@ -13,7 +13,7 @@ import replay
 from evo.logs.evaluations import Instance
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
-from evo.logs.records import Attempt, Evaluation
+from evo.logs.records import Attempt, Evaluation, Model
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import RunData, look_at
 from replay.markup import clean
@@ -106,8 +106,9 @@ def test_an_imported_log_says_what_it_lacks(tmp_path):
 def view_of(tmp_path):
     """Makes a view of a program that rewrote another text."""
 
-    def make(before="", after="", **child):
+    def make(before="", after="", model=None, **child):
         header = sample_header(1)
+        header = msgspec.structs.replace(header, model=model or header.model)
         task = header.task
         files = {**task.files, task.program_file: before}
         task = msgspec.structs.replace(task, files=files)
@@ -162,6 +163,8 @@ def test_programs_are_compared_only_where_there_are_two_that_are_not_too_long(vi
     sentence, shown = texts.changes(view_of("a = 1\n", "a = 2\n"))
     assert sentence == "1 line added, 1 removed, against the initial program."
     assert "a = 2" in re.sub("<[^>]+>", "", shown)
+    less, shown = texts.changes(view_of("a = 1\nb = 2\n", "a = 1\n"))
+    assert (less, bool(shown)) == ("0 lines added, 1 removed, against the initial program.", True)
     root = look_at(same.data, (0, 0))
     assert "rewrites nothing" in texts.changes(root)[0]
     assert "rewrites nothing" in texts.side_by_side(root)
@@ -220,7 +223,33 @@ def test_facts_state_scores_by_instance_and_no_time_that_is_unknown(view_of):
     assert (table["instance a"], table["instance b"]) == ("0.25", "error")
     assert (table["&lt;m&gt;"], table["kept out"]) == ("2", "too similar")
     assert table["fitness"] == "0.5"
+    timed = Evaluation(status="ok", fitness=0.5, seconds=0.0)
+    assert "<td>0 s</td>" in re.sub(" style='[^']*'", "", texts.facts(view_of(evaluation=timed)))
     assert "evaluation" not in table  # its time is unknown
+
+
+def facts_of(view):
+    cells = re.findall("<td[^>]*>(.*?)</td>", texts.facts(view))
+    return dict(zip(cells[::2], cells[1::2], strict=True))
+
+
+def test_tokens_are_known_without_a_price_and_only_an_llm_has_a_cost(view_of):
+    whole = (Attempt(status="ok", latency=0.5, usage={"prompt_tokens": 5, "completion_tokens": 2}),)
+    priced = facts_of(view_of(attempts=whole))
+    assert priced["tokens"] == "7"
+    assert priced["cost"].startswith("$0.0000")
+    free = facts_of(view_of(attempts=whole, model=Model(name="free")))
+    assert (free["tokens"], free["cost"]) == ("7", "unknown")
+    offline = facts_of(view_of(attempts=whole, model=Model(name="offline", is_llm=False)))
+    assert "cost" not in offline
+
+
+@pytest.mark.parametrize("status", ["no_reply", "no_program"])
+def test_a_program_that_never_was_is_no_text_that_the_log_lost(view_of, status):
+    for error, said in (("refused", "refused"), (None, status)):
+        view = view_of(after=None, evaluation=Evaluation(status=status, error=error))
+        assert f"There is no program: {said}" in texts.program(view)
+    assert "The log holds no program." in texts.program(view_of(after=None))
 
 
 def test_notes_have_a_head_only_where_there_are_some_and_errors_are_open(view_of):

@@ -203,6 +203,7 @@ def test_a_flip_book_of_its_own_widget_turns_its_trait():
     assert made.children[1] is book
     assert made.link.target == (book, "at")
     close_tree(made)
+    assert made.link.comm is None
 
 
 def test_code_that_is_copied_is_the_code_whatever_signs_it_has():
@@ -243,8 +244,9 @@ def test_what_one_run_of_a_cell_made_stays_until_the_next_run_and_handlers_close
     shell.run("cell", 1)
     close_previous(one)
     close_previous(two)
-    shell.parent = {"msg_type": "comm_msg"}
-    close_previous(made_by_handler)
+    for number in (1, 2):
+        shell.parent = {"msg_type": "comm_msg", "header": {"msg_id": f"move-{number}"}}
+        close_previous(made_by_handler)
     assert [one.closed, two.closed] == [0, 0]
     shell.run("cell", 2)
     close_previous(three)
