@@ -158,9 +158,30 @@ def test_an_equal_share_of_the_pulls_has_the_middle_colour_as_far_as_there_is_ro
         bar, [cells] = (p := allocation_chart(shown).panels[1]).bar, p.marks
         assert (cells.least, cells.most) == pytest.approx((bar.least / 100, bar.most / 100))
         assert 0 <= cells.least < 1 / arms < cells.most <= min(1.0, 3 / arms)
-        if cells.least > 0:
-            assert (cells.least + cells.most) / 2 == pytest.approx(1 / arms)
+        middle = (cells.least + cells.most) / 2
+        assert middle == pytest.approx(1 / arms) if cells.most < 2 / arms else cells.least == 0
         assert cells.most >= min(most, 3 / arms)
+
+
+def test_what_may_come_later_than_the_axis_ends_is_an_arrow_beside_a_cut_interval(explorer):
+    ends = {
+        "single": (3.0, 2.0, 4.0),
+        "random": (3.0, 2.0, math.inf),
+        "ucb1": (math.inf, 5.0, math.inf),
+        "thompson": (math.inf, math.nan, math.nan),
+    }
+    any_time = explorer._view.times["random"]
+    times = {
+        name: dataclasses.replace(any_time, time=time, low=low, high=high)
+        for name, (time, low, high) in ends.items()
+    }
+    view = dataclasses.replace(explorer._view, times=times)
+    dots, later, rows = allocation_chart(view).panels[2].marks
+    width = width_of(view)
+    assert dots.x == [3.0, 3.0, math.inf, math.inf]
+    assert dots.x_high[:3] == [4.0, width, width]
+    assert [x == width for x in later.x] == [False, True, True, True]
+    assert len(rows.texts) == 4
 
 
 def test_a_click_on_a_row_shows_the_pulls_of_its_policy(explorer):

@@ -162,9 +162,10 @@ def test_what_takes_longer_is_sent_only_if_there_is_news_and_nothing_has_moved()
             answers = iter(still)
             shown._at_rest(lambda answers=answers: next(answers))
             assert len(sent) == count
-        news[:] = [True]
-        shown.settle()
-        assert len(sent) == 3
+        for news_now, count in ((True, 3), (False, 3)):
+            news[:] = [news_now]
+            shown.settle()
+            assert len(sent) == count
 
 
 def test_the_page_that_shows_the_picture_asks_for_the_rest_until_it_is_closed(monkeypatch):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from types import SimpleNamespace
 
 import ipywidgets
 import pytest
@@ -249,6 +250,7 @@ def test_a_scrub_goes_over_given_values_and_leaves_the_settings_as_they_were(mad
     said = [page.children[1].value for page in stack.children]
     assert ["'a': 4, 'b': 2" in said[0].replace("&#x27;", "'"),
             "'a': 6, 'b': 6" in said[1].replace("&#x27;", "'")] == [True, True]  # fmt: skip
+    assert not any("coarse" in each for each in said)
     assert [label for label, _ in slider.options] == ["2", "6"]
     assert shown.settings == before
     assert shown.words == str(before)
@@ -263,6 +265,20 @@ def test_a_click_that_means_nothing_possible_is_passed_over(made):
     assert shown.settings == {"a": 0}
     shown._clicked((("a", 5),))
     assert shown.settings == {"a": 5}
+
+
+def test_of_what_cannot_be_shown_no_file_is_offered_until_it_can_be_shown_again(made):
+    def view(now, coarse):
+        if now["a"] > 5:
+            raise ValueError("nothing above 5")
+        return SimpleNamespace(words=str(now))
+
+    shown = made("a", view=view)
+    offered = []
+    for value in (6, 2):
+        shown.controls["a"].value = value
+        offered.append({each.layout.display for each in shown._saves})
+    assert offered == [{"none"}, {None}]
 
 
 def test_it_begins_where_it_is_asked_to_if_there_is_something_to_show():

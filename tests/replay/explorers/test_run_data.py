@@ -165,10 +165,10 @@ def test_of_several_parents_the_first_is_the_one_that_was_rewritten(data_of):
 
 
 def test_without_an_initial_program_the_first_child_stands_for_it(tmp_path):
-    path = write(tmp_path / "a.jsonl", sample_header(2), sample_child(1, 0, 0.5))
-    data = RunData(read_log(path))
+    children = [sample_child(1, k, 0.5) for k in range(2)]
+    data = RunData(read_log(write(tmp_path / "a.jsonl", sample_header(2), *children)))
     assert data.places[data.number((0, 0))] == (1, 0)
-    assert data.counts == "1 ok"
+    assert data.counts == "2 ok"
 
 
 def test_the_best_is_the_best_so_far_and_without_a_fitness_the_last(data_of):
