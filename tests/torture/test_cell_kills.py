@@ -22,6 +22,7 @@ import evo
 from evo.logs.journal import Writer
 from evo.models.offline.endpoint import respond
 from evo.runs.ask import child_seed
+from evo.sandbox import evaluator
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +159,10 @@ def plain(path: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_kill_at_any_step_loses_nothing_paid(way: str, tmp_path: Path) -> None:
+def test_a_kill_at_any_step_loses_nothing_paid(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type
+) -> None:
+    monkeypatch.setattr(evaluator, "_Pool", spare_sandboxes)  # for what goes on in this process
     whole = tmp_path / "whole"
     whole.mkdir()
     assert not killed(way, whole, NO_KILL)
