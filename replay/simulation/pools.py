@@ -407,6 +407,9 @@ class Pools:
         shuffles = rng.random((WORLDS, POOLS // apart + 1, self.n)).argsort(axis=2)
         pools = shuffles[:, :, : apart * self.K].reshape(WORLDS, -1, self.K)
         rows = (pools + self.n * np.arange(WORLDS)[:, None, None]).reshape(-1, self.K)
+        if _counts_all_arms(policy, self.fitness, self.lengths, self.rounds):  # as in `play`
+            alone = np.fmax.accumulate(worlds, axis=2)[:, :, self.rounds].reshape(-1)
+            return np.asarray(alone[rows].reshape(WORLDS, -1).mean(axis=1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolicyWarning)  # `play` has said it
             ends, _ = final_fitness(

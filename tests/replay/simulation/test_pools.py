@@ -7,6 +7,7 @@ from scipy.stats import binom
 from synthetic_runs import as_frame
 
 import replay
+from evo.policies import IndexPolicy
 from replay.simulation.pools import ENOUGH, MOST, Pools, _exchanged
 
 
@@ -52,6 +53,19 @@ def test_no_gain_is_no_evidence_of_a_choice():
     assert made.null_p("single", "thompson") > 0.5
     assert len(made.permuted_effects("thompson", "thompson", 0.0)) < MOST
     assert (made.permuted_effects("thompson", "thompson", 0.0) >= 0).sum() >= ENOUGH
+
+
+class First(IndexPolicy):
+    """Pulls the first arm that is open."""
+
+    def index(self):
+        return np.zeros(self.pulls.shape)
+
+
+def test_a_policy_that_stays_with_any_one_arm_chooses_as_well_as_chance():
+    found = [pools("ceilings", k).null_p(First, "single") for k in range(12)]
+    assert np.mean(np.array(found) > 0.1) > 0.7
+    assert min(found) > 0.01
 
 
 def test_judge_reports_and_contests_state_one_null_p():
