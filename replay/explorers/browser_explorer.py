@@ -185,11 +185,23 @@ class BrowserExplorer(Explorer):
                 self._send()
 
     def choose(self, **settings: Any) -> None:
-        """Change several settings at once."""
+        """Change several settings at once; one alone is moved as by hand.
+
+        Raises:
+            ValueError: There is no such setting or value, or they do not fit together; nothing has
+                changed.
+        """
         with self._lock:
-            now = {**self.settings, **settings}
             for name, value in settings.items():
                 self._check(name, value)
+            alone = next(iter(settings)) if len(settings) == 1 else ""
+            now = self._spec.adjust(alone, {**self.settings, **settings})
+            if other := [name for name, value in settings.items() if now[name] != value]:
+                given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
+                fits = ", ".join(f"{name} = {now[name]!r}" for name in other)
+                raise ValueError(
+                    f"expected settings that fit together, such as {fits}, got {given}"
+                )
             self._take(now)
 
     def move(self, name: str, value: Any) -> None:

@@ -13,6 +13,7 @@ from explored import numbers_of
 from PIL import Image
 from synthetic_runs import chain_runs
 
+import replay
 from replay.explorers import explore_budget
 from replay.explorers.browser_explorer import BrowserExplorer, BrowserSpec
 from replay.explorers.explorer_spec import Sentence
@@ -134,6 +135,36 @@ def test_what_goes_with_a_setting_follows_it_by_hand_and_on_another_tasks_number
         shown.screen.set_state({"task": "a"})
         assert shown.settings["children"] == 1
     assert moved == ["tau", "task", "task"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "split"),
+    [
+        ({"generations": 16}, (16, 2, 32)),
+        ({"children": 1}, (32, 1, 32)),
+        ({"calls": 16}, (4, 4, 16)),
+        ({"generations": 4, "children": 4}, (4, 4, 16)),
+        ({"generations": 2, "children": 8, "calls": 16}, (2, 8, 16)),
+        ({"tau": 0.4}, (8, 4, 32)),
+    ],
+)
+def test_a_budget_that_is_chosen_is_one_that_its_code_opens_again(sweep, settings, split):
+    frame = sweep[0]
+    with contextlib.closing(explore_budget(frame)) as shown:
+        shown.choose(**settings)
+        now = shown.settings
+        assert (now["generations"], now["children"], now["calls"]) == split
+        code = shown.code.removesuffix(".figure()")
+        with contextlib.closing(eval(code, {"replay": replay, "frame": frame})) as again:
+            assert again.settings == now
+
+
+def test_settings_that_do_not_fit_together_are_refused_and_change_nothing(sweep):
+    with contextlib.closing(explore_budget(sweep[0])) as shown:
+        before = shown.settings
+        with pytest.raises(ValueError, match=r"such as calls = 16, got generations = 4, .*= 32$"):
+            shown.choose(generations=4, children=4, calls=32)
+        assert shown.settings == before
 
 
 def test_a_setting_is_observed_by_its_value_alone():
