@@ -196,7 +196,8 @@ class BrowserExplorer(Explorer):
                 self._check(name, value)
             alone = next(iter(settings)) if len(settings) == 1 else ""
             now = self._spec.adjust(alone, {**self.settings, **settings})
-            if other := [name for name, value in settings.items() if now[name] != value]:
+            other = [name for name, value in settings.items() if now[name] != value]
+            if other and not alone:
                 given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
                 fits = ", ".join(f"{name} = {now[name]!r}" for name in other)
                 raise ValueError(

@@ -167,6 +167,18 @@ def test_settings_that_do_not_fit_together_are_refused_and_change_nothing(sweep)
         assert shown.settings == before
 
 
+@pytest.mark.parametrize("generations", [4, 16, 32])
+def test_one_setting_that_is_chosen_is_one_that_is_moved_by_hand(sweep, generations):
+    with contextlib.closing(explore_budget(sweep[0], calls=8)) as shown:
+        before = shown.settings
+        shown.controls["generations"].value = generations
+        moved = shown.settings
+        shown.choose(**before)
+        assert shown.settings == before
+        shown.choose(generations=generations)
+        assert shown.settings == moved
+
+
 def test_a_setting_is_observed_by_its_value_alone():
     shown, _ = named()
     with contextlib.closing(shown):
