@@ -267,3 +267,10 @@ def test_cells_without_a_number_are_told_apart_by_their_code(monkeypatch):
         }  # fmt: skip
         close_previous(each)
     assert [each.closed for each in made] == [1, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_of_an_explorer_names_the_folder_that_lasts(tmp_path):
+    write_openevolve(tmp_path / "theirs")
+    frame = replay.load(tmp_path / "theirs")
+    assert source_of(frame) == f"replay.load({str(tmp_path / 'theirs')!r})"

@@ -14,7 +14,6 @@ import replay
 from evo.cli.entry import main as evo_main
 from evo.logs.maintenance import compact
 from replay.cli.entry import main
-from replay.explorers.widgets import source_of
 from replay.logs import decode
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
@@ -97,13 +96,6 @@ def test_what_a_report_of_another_tools_folder_advises_can_be_done(
     done = follow(said)
     assert done or "The tool kept no text of it." in " ".join(said.split())
     assert done == (1 if tool in ("table", "paper") else 3)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_code_of_an_explorer_names_what_lasts(tmp_path):
-    write_openevolve(tmp_path / "theirs")
-    frame = replay.load(tmp_path / "theirs")
-    assert source_of(frame) == f"replay.load({str(tmp_path / 'theirs')!r})"
 
 
 @pytest.mark.parametrize("kind", ["compact", "whole", "imported"])
