@@ -9,6 +9,7 @@ import pandas as pd
 
 from evo.logs.types import JsonObject
 from replay.claims.decision import (
+    Outcome,
     decide,
     detectable,
     exaggeration,
@@ -32,6 +33,7 @@ class Found(NamedTuple):
     depth: int  # generations of the runs
     per: float  # single runs in a unit of n
     kurtosis: float = 0.0  # of the runs, see `kurtosis_of`
+    wider: str = ""  # what the limits are where they are wider than the interval, in words
 
 
 def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -> Verdict:
@@ -42,7 +44,8 @@ def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -
     effect, n = found.about["interval"].value, found.about["n"]
     finds = detectable(found.error, found.freedom, level)
     more = still_needed(n, effect, margin, finds, verdict, found.per)
-    if "held_back" in found.about:  # by a rule that ends with so many runs
+    held_back = _held_back(found, verdict, margin)
+    if held_back:  # by a rule that ends with so many runs
         more = max(more, (SURE - n) * found.per)
     band = (math.nan, math.nan)
     if more and not margin:
@@ -56,8 +59,21 @@ def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -
         exaggeration=exaggeration(effect, found.error, found.freedom, level)
         if verdict in ("greater", "less") else math.nan,
         runs_needed=more, power_then=band,
-        cost=cost_of(frame, found.depth, more), **found.about,
+        cost=cost_of(frame, found.depth, more), held_back=held_back, **found.about,
     )  # fmt: skip
+
+
+def _held_back(found: Found, verdict: Outcome, margin: float) -> str:
+    """Why there is no verdict although the interval that is shown would give one."""
+    interval = found.about["interval"]
+    alone = decide(interval.low, interval.high, margin)
+    if not found.wider or verdict != "undetermined" or alone == verdict:
+        return ""
+    says = "lies within the margin" if alone == "within margin" else "excludes 0"
+    return (
+        f"The interval {says}, but there are fewer than {SURE} runs, and {found.wider} does not: "
+        "it stays undetermined."
+    )
 
 
 def cost_of(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:

@@ -35,7 +35,7 @@ from replay.logs.given import check_loaded
 from replay.simulation.earlier import Earlier
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
-from replay.simulation.widths import SURE, deciding_limits
+from replay.simulation.widths import deciding_limits
 from replay.statistics.groups import Groups, compare_groups, unlike
 from replay.statistics.intervals import (
     LEAST,
@@ -194,14 +194,9 @@ def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level
         + (OFF_SCALE if pools.off_scale else ""),
     }  # fmt: skip
     decides = deciding_limits(limits, pools.K)
-    if (limits.low > 0 or limits.high < 0) and decides[0] <= 0 <= decides[1]:
-        about["held_back"] = (
-            f"The interval excludes 0, but there are fewer than {SURE} runs, and in worlds where "
-            "few runs decide it would have to be "
-            f"{(decides[1] - decides[0]) / (limits.high - limits.low):.2g} times as wide, which "
-            "does not: it stays undetermined."
-        )
-    return Found(about, decides, error, freedom, pools.rounds, 1.0)
+    ratio = (decides[1] - decides[0]) / (limits.high - limits.low)
+    wider = f"in worlds where few runs decide it would have to be {ratio:.2g} times as wide, which"
+    return Found(about, decides, error, freedom, pools.rounds, 1.0, wider=wider)
 
 
 def _of_groups(

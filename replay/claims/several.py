@@ -30,7 +30,6 @@ from replay.simulation.effects import spread_of
 from replay.simulation.pools import ENOUGH, MOST, WORLDS, Pools
 from replay.simulation.simulate import label_of
 from replay.simulation.together import Scaled, effects_together
-from replay.simulation.widths import SURE
 from replay.statistics.intervals import LEAST, FloatArray, Interval, too_few
 from replay.statistics.resampling import tail_p
 from replay.statistics.strata import Stratum, compare_strata, further_tasks
@@ -236,10 +235,6 @@ def policies_on_tasks(
         f"pulls, {each[0].reward}",
         **_over_tasks([*pools.pools], [*found.values], [*found.errors], level),
     }  # fmt: skip
-    if (limits.low > 0 or limits.high < 0) and found.limits[0] <= 0 <= found.limits[1]:
-        about["held_back"] = (
-            f"The interval excludes 0, but there are fewer than {SURE} runs, and one that holds in "
-            "worlds where few runs decide does not: it stays undetermined."
-        )
+    wider = "one that holds in worlds where few runs decide"
     depth = max(own.rounds for own in each)
-    return Found(about, found.limits, found.error, found.freedom, depth, 1.0)
+    return Found(about, found.limits, found.error, found.freedom, depth, 1.0, wider=wider)

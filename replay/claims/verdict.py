@@ -67,7 +67,7 @@ class Verdict:
             the increments of the runs are exchanged, so that nothing can be chosen: that choosing
             helped rests on it. NaN of groups.
         held_back: Why there is no verdict although the interval of an effect of policies excludes
-            0; else empty.
+            0 or lies within the margin; else empty.
         scale: Unit of the effect: `fitness`, or `standard deviations within tasks` where several
             tasks are judged together. The verdict is then of these tasks.
         further: What several tasks say of further ones, whose effects may differ: their mean effect

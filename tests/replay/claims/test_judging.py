@@ -156,6 +156,17 @@ def test_a_verdict_that_is_held_back_needs_as_many_runs_as_release_it():
     assert held.runs_needed >= 20 - held.n
 
 
+def test_an_interval_within_the_margin_that_few_runs_do_not_decide_is_held_back_too():
+    found = replay.judge(arms(12), "thompson", "random", arms=4)
+    wide = max(abs(found.interval.low), abs(found.interval.high))
+    held = replay.judge(arms(12), "thompson", "random", arms=4, margin=1.05 * wide)
+    assert held.verdict == "undetermined"
+    assert held.held_back.startswith("The interval lies within the margin, but there are fewer")
+    assert held.held_back in held.paragraph
+    decided = replay.judge(arms(12), "thompson", "random", arms=4, margin=4 * wide)
+    assert (decided.verdict, decided.held_back) == ("within margin", "")
+
+
 def test_policies_are_judged_by_class_as_by_name():
     given = {"arms": 4, "rounds": 5}
     named = replay.judge(arms(8, 5), "epsilon_greedy", "thompson", **given)
