@@ -41,8 +41,8 @@ def floats(values: Iterable[float | None]) -> Floats:
 class Calls:
     """The calls of a run, those of its children first, with all their attempts."""
 
-    def __init__(self, run: LeanRun, *, of: str | None = None) -> None:
-        """Takes a run; `of` is the key of the one whose programs it evaluates again, if any.
+    def __init__(self, run: LeanRun, *, of: LeanRun | None = None) -> None:
+        """Takes a run; `of` is the one whose programs it evaluates again, if any.
 
         The calls of such a run were paid for by the other one.
         """

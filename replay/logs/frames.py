@@ -184,30 +184,47 @@ def independent_runs(frame: pd.DataFrame) -> pd.DataFrame:
         ReplayWarning: The frame holds forks, logs that were rescored beside their originals, runs
             that repeat others, or runs without a complete generation.
     """
-    frame = begun_runs(counted_once(frame))
+    frame = originals(begun_runs(counted_once(frame)))
+    if "forked_from" not in frame:
+        return frame
+    forks = frame["forked_from"].fillna("").astype(bool)
+    if forks.all() and len(frame):
+        states = frame["forked_from"].nunique()
+        warn(
+            f"all {frame['run'].nunique()} runs are forks of {states} "
+            f"{'state' if states == 1 else 'states'}: intervals hold given what was forked",
+            ReplayWarning,
+        )
+        return frame
+    what = "are forks, which repeat a part of another run"
+    return _without(frame, forks, what, "forked_from != ''")
 
-    for column, what, select in (
-        ("rescored", "are rescored logs of other runs that are here too", "rescored"),
-        ("forked_from", "are forks, which repeat a part of another run", "forked_from != ''"),
-    ):
-        if column not in frame:
-            continue
-        left = frame[column].fillna("").astype(bool)
-        if column == "forked_from" and left.all() and len(frame):
-            states = frame["forked_from"].nunique()
-            warn(
-                f"all {frame['run'].nunique()} runs are forks of {states} "
-                f"{'state' if states == 1 else 'states'}: intervals hold given what was forked",
-                ReplayWarning,
-            )
-        elif left.any() and not left.all():
-            many = f"{frame.loc[left, 'run'].nunique()} of {frame['run'].nunique()} runs"
-            warn(
-                f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone",
-                ReplayWarning,
-            )
-            frame = frame[~left]
-    return frame
+
+def originals(frame: pd.DataFrame, *, quiet: bool = False) -> pd.DataFrame:
+    """A frame without logs that evaluate the programs of other runs in it again.
+
+    Warns:
+        ReplayWarning: Such logs were left out, and not `quiet`; says how many.
+    """
+    if "rescored" not in frame:
+        return frame
+    left = frame["rescored"].fillna(False).astype(bool)
+    if quiet:
+        return frame if left.all() else frame[~left]
+    what = "are rescored logs of other runs that are here too"
+    return _without(frame, left, what, "rescored")
+
+
+def _without(frame: pd.DataFrame, left: pd.Series[bool], what: str, select: str) -> pd.DataFrame:
+    """A frame without some of its runs, with a warning that says what they are."""
+    if not left.any() or left.all():
+        return frame
+    many = f"{frame.loc[left, 'run'].nunique()} of {frame['run'].nunique()} runs"
+    warn(
+        f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone",
+        ReplayWarning,
+    )
+    return frame[~left]
 
 
 def one_family(frame: pd.DataFrame, what: str) -> None:
@@ -371,7 +388,7 @@ def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
 def _distinct(frame: pd.DataFrame, repeats: bool) -> pd.DataFrame:
     """Distinct runs for a public function, with or without those that repeat others."""
     frame = distinct_runs(frame)
-    return frame if repeats else counted_once(frame)
+    return frame if repeats else originals(counted_once(frame))
 
 
 def is_stand_in(model: object) -> bool:

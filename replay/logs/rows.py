@@ -30,6 +30,7 @@ Rows = dict[str, Any]
 def identity(calls: Calls) -> Rows:
     """The columns of every row that describe its run."""
     run, header, fork = calls.run, calls.run.header, calls.run.header.fork
+    of = calls.rescores
     return {
         "run": run.name,
         "task": header.task.name,
@@ -37,18 +38,21 @@ def identity(calls: Calls) -> Rows:
         "model": header.model_name,
         "seed": header.seed,
         "children": header.children,
-        "search": search_of(header),
+        "search": search_of(of.header if of and header.source == RESCORED else header),
         "settings": settings_text(header),
         "unit_scale": has_unit_scale(header.task),
         "header": run.key,
         "forked_from": fork.through[:12] if fork else "",
         "copy": fork.copy if fork else -1,
-        "root": calls.rescores or (fork.root[:12] if fork else run.key),
-        "rescored": calls.rescores is not None,
+        "root": of.key if of else fork.root[:12] if fork else run.key,
+        "rescored": of is not None,
         "repeat_of": "",
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
 
+
+RESCORED = "evo rescore"
+"""How the source of a log begins that evaluates the programs of another one again."""
 
 _GREEDY_TOOLS = ("evo", "self-evolving-allocation", "table")
 

@@ -23,6 +23,7 @@ from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
+    RESCORED,
     Rows,
     attempt_rows,
     child_rows,
@@ -304,7 +305,7 @@ def _collect(
             lines.append(lines_of(run))
         for place, run in rescored:  # what their originals are is known now
             if original := originals.get(programs_of(run.header)):
-                parts[place] = make(Calls(run, of=original.key))
+                parts[place] = make(Calls(run, of=original))
     repeats = repeats_of(lines)
     for run_lines, part in zip(lines, parts, strict=True):
         for rows in part:
@@ -325,10 +326,6 @@ def _collect(
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
-
-
-RESCORED = "evo rescore"
-"""How the source of a log begins that evaluates the programs of another one again."""
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:

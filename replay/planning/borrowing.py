@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.log import Log
+from replay.logs.frames import originals
 from replay.logs.tables import children as children_of
 from replay.planning.grid import FloatArray
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
@@ -110,6 +111,7 @@ def children_in(frame: pd.DataFrame) -> pd.DataFrame:
             "the frame does not say which logs it came from; pass children=replay.children(...), "
             "or as earlier= such a table"
         )
+    frame = originals(frame, quiet=True)
     table = children_of(*frame["source"].unique())
     depth = frame.groupby("source")["generation"].max()
     return table[table["generation"] <= table["source"].map(depth)]

@@ -37,7 +37,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.logs.frames import Brief, counted_once, require_alike, require_greedy
+from replay.logs.frames import (
+    Brief,
+    counted_once,
+    originals,
+    require_alike,
+    require_greedy,
+)
 from replay.logs.given import check_loaded
 from replay.planning.grid import FloatArray, IntArray, best_known, what_to_give
 
@@ -240,6 +246,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
             f"it has {sorted(children.columns)!r}"
         )
+    children = originals(children)
     require_greedy(children, "a plan")
     names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
     if len(names) != 1:

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from evo.plugins import MistakenType
+from replay.logs.frames import originals
 from replay.logs.given import check_loaded
 from replay.planning.borrowing import Logs, borrow, children_in
 from replay.planning.choices import BudgetPlan, Choice, SplitCosts
@@ -50,6 +51,8 @@ _OPTIONS = (
 )
 RUNS = 25
 """The default number of searches that are simulated in each world."""
+MOST_ROUNDS = 20_000
+"""Generations of a plan, beyond which it would take minutes and gigabytes."""
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
 
@@ -110,7 +113,7 @@ def plan(
     """
     check_loaded("plan", frame, "replay.load")
     pilot = one_sweep(frame)
-    children = children_in(frame) if children is None else children
+    children = children_in(frame) if children is None else originals(children)
     budget, price = _in_calls(budget, costs), _costs(costs, frame)
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
@@ -228,8 +231,13 @@ def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
     """Generations that the budget pays for at each N = 1, 2, 4, ...
 
     Raises:
-        ValueError: If it does not pay for a single call.
+        ValueError: If it does not pay for a single call, or for more generations than MOST_ROUNDS.
     """
+    if budget / costs.of_generation(1) > MOST_ROUNDS:
+        raise ValueError(
+            f"expected a budget of at most {MOST_ROUNDS:,} generations of one child, which are "
+            f"simulated one by one, got {budget:g}; plan a part of it, and the rest from its runs"
+        )
     rounds, N = {}, 1
     while (T := int(budget / costs.of_generation(N) + 1e-9)) >= 1:
         rounds[N], N = T, 2 * N

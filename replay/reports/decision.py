@@ -14,7 +14,7 @@ from replay.claims.advice import ALONE, advise
 from replay.claims.judging import LEAST_PAIRS
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs, origin_of
-from replay.logs.frames import models_apart
+from replay.logs.frames import models_apart, originals
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack
@@ -73,7 +73,7 @@ def _configuration(tables: Tables, comparison: TaskComparison) -> str:
 
 def _alone(tables: Tables, why: str) -> Iterator[tuple[str, str]]:
     """Where nothing can be compared: what the runs tell all the same, and what to run next."""
-    runs = named_runs(tables)
+    runs = originals(named_runs(tables), quiet=True)
     for (task, name), part in runs.groupby(["task", "configuration"], sort=False):
         own = tables.generations[tables.generations["run"].isin(part["run"])]
         known = own["best_fitness"].dropna()
@@ -83,7 +83,7 @@ def _alone(tables: Tables, why: str) -> Iterator[tuple[str, str]]:
         count = f"{len(part)} run{'s' * (len(part) > 1)}"
         initial = own.loc[own["generation"] == 0, "best_fitness"].dropna()
         start = f", from {initial.median():.5g} of the initial program" if len(initial) else ""
-        text = f"Best fitness {known.max():.5g} in {count}{start}, after {_spent(part)}."
+        text = f"Best fitness {known.max() + 0.0:.5g} in {count}{start}, after {_spent(part)}."
         yield f"What do the runs of {task}{which} tell?", f"{text} {_rising(own)}"
     yield "What would decide something?", _next(runs, why)
 
@@ -137,7 +137,7 @@ def _next(runs: pd.DataFrame, why: str) -> str:
 def _best(tables: Tables) -> Iterator[tuple[str, str]]:
     """The best program of each task and model: its fitness, its log, what it was chosen from."""
     stand_ins = set(tables.runs.loc[~tables.runs["is_llm"].astype(bool), "run"])
-    frame = tables.generations
+    frame = originals(tables.generations, quiet=True)
     for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
         known = part["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
         offline = " (not an LLM)" if set(part["run"]) <= stand_ins else ""
@@ -152,7 +152,7 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
         initial = part.loc[part["generation"] == 0, "best_fitness"].dropna()
         start = f", where the initial program has {initial.median():.5g}" if len(initial) else ""
         where, advice = _place(str(source))
-        where = f"Fitness {known.max():.5g} in {where}, the highest of {each}{start}."
+        where = f"Fitness {known.max() + 0.0:.5g} in {where}, the highest of {each}{start}."
         yield asked, f"{where} {advice}"
 
 

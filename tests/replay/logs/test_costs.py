@@ -78,7 +78,10 @@ def test_what_was_inherited_or_only_evaluated_again_costs_nothing():
     attempt = Attempt(status="ok", latency=1.0, usage={"prompt_tokens": 5, "completion_tokens": 3})
     paid = calls_of([attempt]).spent("worst_case")
     assert paid["tokens"].tolist() == [8.0]
-    for free in (calls_of([attempt], inherited=True), calls_of([attempt], of="another run")):
+    for free in (
+        calls_of([attempt], inherited=True),
+        calls_of([attempt], of=calls_of([attempt]).run),
+    ):
         assert {name: values.tolist() for name, values in free.spent("worst_case").items()} == {
             name: [0.0] for name in paid
         }

@@ -92,6 +92,9 @@ def test_forks_and_rescored_logs_are_left_out_beside_others_and_forks_alone_are_
     again = frame.assign(rescored=frame["run"] == "c")
     with pytest.warns(ReplayWarning, match="1 of 3 runs are rescored logs"):
         assert names(independent_runs(again)) == ["a", "b"]
+    with pytest.warns(ReplayWarning, match="1 of 3 runs are rescored logs"):
+        assert len(fitness_matrix(again)) == 2
+    assert len(fitness_matrix(again, repeats=True)) == 3
     only = again[again["rescored"]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

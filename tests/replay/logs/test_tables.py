@@ -356,6 +356,23 @@ def test_a_rescored_log_beside_its_original_costs_nothing_and_is_no_run_of_its_o
     assert status.cells.set_index("quantity").loc["children", "value"] == 9
 
 
+def test_a_log_that_was_evaluated_again_in_the_same_way_is_of_its_originals_search(tmp_path):
+    _, rescored = rescored_beside(tmp_path)
+    assert replay.load(tmp_path)["search"].unique().tolist() == [
+        "greedy",
+        "evo rescore by objective",
+    ]
+    write_lines(
+        rescored, changed(sample_lines(generations=3, children=3), Header, source="evo rescore")
+    )
+    frame = replay.load(tmp_path)
+    assert frame["search"].unique().tolist() == ["greedy"]
+    assert frame["rescored"].any()
+    assert replay.load(rescored)["search"].unique().tolist() == [
+        "evo rescore"
+    ]  # of what, is unknown
+
+
 def test_rescored_logs_of_other_searches_are_runs_of_their_own(tmp_path):
     rescored_beside(tmp_path / "seed", seed=99)
     rescored_beside(tmp_path / "feedback", feedback=True)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
+from replay.logs.frames import ReplayWarning
 from replay.planning.grid import one_sweep
 from replay.planning.kernel import fit_kernel
 from replay.planning.planner import (
@@ -137,6 +138,9 @@ def test_affordable_generations():
     assert affordable(0.3, SplitCosts(call=0.1)) == {1: 3, 2: 1}
     with pytest.raises(ValueError, match="at least one call"):
         affordable(0.5, SplitCosts())
+    assert affordable(20_000, SplitCosts())[1] == 20_000
+    with pytest.raises(ValueError, match="at most 20,000 generations of one child.* got 20001"):
+        affordable(20_001, SplitCosts())
 
 
 def test_a_budget_in_calls_is_said_as_elsewhere(pilot):
@@ -176,6 +180,18 @@ def test_without_children_the_logs_must_be_known(pilot):
         ({"budget": 8, "costs": {"generation": 1}}, "above 0"),
     ],
 )
+def test_a_rescored_log_beside_its_original_changes_no_plan(pilot, made):
+    frame, children = pilot
+    run = frame["run"].iloc[0]
+    again = []
+    for table in (frame, children):
+        copy = table[table["run"] == run].assign(run="again", rescored=True)
+        again.append(pd.concat([table.assign(rescored=False), copy], ignore_index=True))
+    with pytest.warns(ReplayWarning, match="rescored logs of other runs"):
+        found = plan(again[0], children=again[1], budget=64, tau=0.6, **FAST)
+    assert str(found) == str(made)
+
+
 def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
     with pytest.raises(ValueError, match=words):
         plan(pilot[0], children=pilot[1], **settings)
