@@ -139,7 +139,7 @@ def test_affordable_generations():
     with pytest.raises(ValueError, match="at least one call"):
         affordable(0.5, SplitCosts())
     assert affordable(20_000, SplitCosts())[1] == 20_000
-    with pytest.raises(ValueError, match="at most 20,000 generations of one child.* got 20001"):
+    with pytest.raises(ValueError, match=r"at most 20,000 generations of one child.* got 20001"):
         affordable(20_001, SplitCosts())
 
 
