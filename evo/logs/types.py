@@ -37,7 +37,8 @@ def absolute_paths() -> Iterator[None]:
 def as_path(name: str, value: object) -> Path:
     """Returns the path that was given for an argument; MistakenType or ValueError: it is none."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
-        raise MistakenType(f"{name}: expected a path, got {value!r:.60}")
+        shown = " ".join(repr(value).split())  # that of a table has many lines
+        raise MistakenType(f"{name}: expected a path, got {shown:.60}")
     if "\0" in os.fspath(value):
         raise ValueError(f"{name}: expected a path without NUL characters, got {value!r:.60}")
     if (longest := max(map(len, map(os.fsencode, Path(value).parts)), default=0)) > NAME_BYTES:

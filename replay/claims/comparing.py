@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
-from replay.logs.given import check_loaded
+from replay.logs.given import check_loaded, check_runs
 from replay.statistics.comparison import MeanDifference
 from replay.statistics.comparison import compare as compare_vectors
 
@@ -55,5 +55,6 @@ def compare(a: Any, b: Any = None, **settings: Any) -> TaskComparison | MeanDiff
                 "expected a frame alone, whose column `by` tells the configurations apart, or two "
                 f"vectors; got a frame and {type(b).__name__}"
             )
+        check_runs(a)
         return compare_tasks(a, **{"by": "search", **settings})
     return compare_vectors(a, b, **settings)

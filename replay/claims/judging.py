@@ -31,7 +31,7 @@ from replay.claims.several import (
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
 from replay.claims.verdict import Verdict
 from replay.logs.frames import distinct_runs
-from replay.logs.given import check_loaded
+from replay.logs.given import check_loaded, check_runs
 from replay.simulation.earlier import Earlier
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
@@ -117,6 +117,7 @@ def judge(
         True
     """
     check_loaded("judge", frame, "replay.load")
+    check_runs(frame)
     check_level(level)
     frame, margin = distinct_runs(frame), checked_margin(margin)
     if is_policy(a) and is_policy(b):

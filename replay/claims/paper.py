@@ -40,6 +40,7 @@ from replay.claims.decision import p_above
 from replay.claims.judging import judge_pools
 from replay.claims.questions import answer, question
 from replay.logs.frames import begun_runs, counted_once, distinct_runs, models_apart, run_lengths
+from replay.logs.given import named
 from replay.planning.grid import FloatArray, IntArray, SplitCells, cells, sweeps
 from replay.simulation.pools import Pools
 from replay.simulation.sizes import usual_runs
@@ -104,7 +105,7 @@ def ledger(
     from replay.importers import load
 
     if not isinstance(sources, Mapping):
-        raise MistakenType(f"expected logs or frames by name, in a dict, got {sources!r}")
+        raise MistakenType(f"expected logs or frames by name, in a dict, got {named(sources)}")
     rows: list[Row] = []
     for source, logs in sources.items():
         frame = logs if isinstance(logs, pd.DataFrame) else load(logs)

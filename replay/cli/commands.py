@@ -108,7 +108,8 @@ def report(
         json: The same as --format json.
         csv: The same as --format csv.
         markdown: The same as --format markdown.
-        policies: Replay these over the runs: ucb1,thompson,... or all.
+        policies: Replay these over the runs: ucb1,thompson,... or all; FILE.py:CLASS is one of your
+            own.
         rounds: Pulls; by default the generations of the shortest run.
         arms: K, drawn per replicate; by default a fifth of the runs, at least 2.
         reward: best_fitness by default, improvement, improved, rank, ...
@@ -116,6 +117,7 @@ def report(
         seed: Of all draws; 0 by default.
         settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
     """
+    from evo.cli.own import known_name
     from replay.importers.anything import load_tables
     from replay.plots.output import save
     from replay.reports.comparison import comparison_with_sections
@@ -151,7 +153,8 @@ def report(
         if policies:
             if tau is not None:
                 given["tau"] = tau
-            contests = _contests(group, policies.split(","), settings or {}, given)
+            names = [known_name("policy", each, "--policies ") for each in policies.split(",")]
+            contests = _contests(group, names, settings or {}, given)
         for _, contest in contests:
             found += policy_sections(group, contest)
         construction, reason = best_construction(group)

@@ -29,8 +29,8 @@ def judge(
     """Judges one question: is A better than B? Its p belongs to this question alone.
 
     Args:
-        a: One side: values of columns such as search=greedy,children=4; a policy; or, without LOGS,
-            the logs of one side: a file, a folder or a pattern.
+        a: One side: values of columns such as search=greedy,children=4; a policy, or FILE.py:CLASS,
+            one of your own; or, without LOGS, the logs of one side: a file, a folder or a pattern.
         b: The other side, likewise.
         logs: Logs, folders or glob patterns in which the sides are.
         margin: Largest difference in fitness that counts as none; fix it before you look.
@@ -59,8 +59,10 @@ def judge(
 
 def _side(text: str, frame: pd.DataFrame) -> str | Fields:
     """A policy, or the values of columns, of the type that the column has."""
+    from evo.cli.own import known_name
+
     if "=" not in text:
-        return text
+        return known_name("policy", text, "judge ")
     side: dict[str, object] = {}
     for part in text.split(","):
         column, equals, value = part.partition("=")
@@ -80,8 +82,14 @@ def _of_logs(a: str, b: str) -> pd.DataFrame:
     """The runs of two sets of logs, told apart by a column of their names."""
     import pandas as pd
 
+    from evo.policies import POLICIES
     from replay.importers.anything import load
 
+    if all(text in POLICIES or ".py:" in text for text in (a, b)):
+        raise ValueError(
+            "expected LOGS after the two policies, the runs on which they are replayed, such as "
+            f"`replay judge {a} {b} logs/local`"
+        )
     if a == b or any("=" in text and not Path(text).exists() for text in (a, b)):
         raise ValueError(
             "expected two different sets of logs, or LOGS after the two sides, such as "

@@ -40,11 +40,17 @@ def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = Fa
     elif numbers:
         return
     else:
-        raise MistakenType(f"{verb}: expected what {loader} returns, got {_named(given)}")
+        raise MistakenType(f"{verb}: expected what {loader} returns, got {named(given)}")
     raise MistakenType(
         f"{verb}: expected what {loader} returns, got {what}; load it first: "
         f"{verb}({loader}({shown}), ...)"
     )
+
+
+def check_runs(frame: pd.DataFrame) -> None:
+    """Raises ValueError if a table holds no run, as after a selection that nothing meets."""
+    if frame.empty:
+        raise ValueError("expected at least one run, got an empty frame")
 
 
 def check_result(verb: str, given: object, kind: str, maker: str) -> None:
@@ -62,7 +68,7 @@ def check_result(verb: str, given: object, kind: str, maker: str) -> None:
         evo.plugins.MistakenType: pulls: expected what evo.allocate_live returns, got None
     """
     if all(each.__name__ != kind for each in type(given).__mro__):
-        raise MistakenType(f"{verb}: expected what {maker} returns, got {_named(given)}")
+        raise MistakenType(f"{verb}: expected what {maker} returns, got {named(given)}")
 
 
 def _check_table(verb: str, given: pd.DataFrame, loader: Loader, *, numbers: bool) -> None:
@@ -91,7 +97,7 @@ def _check_table(verb: str, given: pd.DataFrame, loader: Loader, *, numbers: boo
     )
 
 
-def _named(given: object) -> str:
+def named(given: object) -> str:
     """What was given, in words."""
     if isinstance(given, pd.DataFrame):
         return "a DataFrame"

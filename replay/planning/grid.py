@@ -27,6 +27,7 @@ from replay.logs.frames import (
     require_alike,
     run_lengths,
 )
+from replay.logs.given import check_runs
 from replay.statistics.intervals import UNBOUNDED, Bounds
 
 if TYPE_CHECKING:
@@ -155,8 +156,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[GridSweep]
             f"it has {sorted(frame.columns)!r}"
         )
     frame = independent_runs(distinct_runs(frame))
-    if frame.empty:
-        raise ValueError("expected at least one run, got an empty frame")
+    check_runs(frame)
     if frame["run"].isna().any():
         raise ValueError("expected a run identifier in every row, got missing ones in column 'run'")
     made = []

@@ -22,6 +22,7 @@ from replay.logs.frames import (
     one_family,
     run_lengths,
 )
+from replay.logs.given import check_runs
 from replay.statistics.numbers import as_numbers
 
 Missing = Literal["close", "stop"]
@@ -174,6 +175,7 @@ def pool_of(
     lengths are given. Of each run `lengths` generations are used; None: all up to the one from
     which it took programs of other runs (column `mixed`), with a warning.
     """
+    check_runs(frame)
     frame = distinct_runs(frame)
     if lengths is None:
         frame = independent_runs(frame)

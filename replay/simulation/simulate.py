@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,7 +34,7 @@ from evo.policies.rewards import Reward
 from evo.studies.allocation.goal import AllocationGoal, goal_of
 from evo.studies.allocation.loop import Allocations, InOrder, allocate
 from replay.logs.frames import Brief
-from replay.logs.given import check_loaded
+from replay.logs.given import check_loaded, named
 from replay.simulation.arms import (
     HINDSIGHT,
     Logged,
@@ -168,6 +168,10 @@ def simulate(
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
         fitness, lengths = pool, own
+    for name, value in (("budget", budget), ("costs", costs)):
+        if value is not None and not isinstance(value, Mapping):
+            raise MistakenType(f"{name}: expected a dict by unit of cost, got {named(value)}")
+    seed = at_least("seed", seed, 0)
     if unknown := sorted(set(budget or {}) - set(costs or {})):
         raise ValueError(
             f"budget: expected units out of costs=, {sorted(costs or {})}, got {unknown}; "
@@ -356,7 +360,7 @@ def labelled(policies: Policies) -> dict[str, str | PolicyClass]:
         TypeError: A single policy instead of a list, or something that is no policy.
         ValueError: Two policies have one label.
     """
-    if isinstance(policies, str) or callable(policies):
+    if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
         raise MistakenType(f"expected a list of policies or a policy by label, got {policies!r}")
     each = policies.values() if isinstance(policies, Mapping) else policies
     if wrong := [policy for policy in each if not (isinstance(policy, str) or callable(policy))]:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from evo.plugins import MistakenType
 from evo.policies.base import Bools, Floats, Ints, Policy
 from evo.policies.learned import reward_of
 from evo.policies.rewards import Pull, Reward, find_reward, improved
@@ -162,6 +163,11 @@ def allocate(
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")
+    if missing := [n for n in ("ask", "tell") if not callable(getattr(policy, n, None))]:
+        raise MistakenType(
+            f"expected a policy, which has ask(open_arms) and tell(arm, reward, cost), got one of "
+            f"class {type(policy).__name__} without {' and '.join(missing)}"
+        )
     if not isinstance(budget, Ledger):
         cost_unit = cost_unit or next(iter(budget or ()), None)
         budget = Ledger(check_budget(budget, more=tuple(budget or ())), arms.shape[0])

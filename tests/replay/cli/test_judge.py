@@ -6,6 +6,7 @@ import pytest
 from test_report import pool
 
 import replay
+from evo.policies import POLICIES
 from replay.cli.entry import main
 
 
@@ -36,6 +37,7 @@ def test_values_of_columns_policies_and_sets_of_logs_are_sides(logs, capsys):
     ("given", "says"),
     [
         (["N2", "N2"], "expected two different sets of logs"),
+        (["ucb1", "single"], "expected LOGS after the two policies"),
         (["children=2", "children=4"], "or LOGS after the two sides"),
         (["N2/*", "N2"], "on both"),
         (["children=two", "children=4", "N2", "N4"], "children: expected a number, got 'two'"),
@@ -48,6 +50,20 @@ def test_what_is_no_side_is_answered_with_what_is(logs, capsys, given, says):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert says in said
+
+
+def test_a_policy_of_ones_own_is_a_class_in_a_file(logs, capsys):
+    (logs / "mine.py").write_text(
+        "import numpy as np\nfrom evo.policies import IndexPolicy\n\n\n"
+        "class Stay(IndexPolicy):\n    def index(self):\n        return np.zeros(self.pulls.shape)\n"
+    )
+    try:
+        assert main(["judge", "mine.py:Stay", "single", "N2", "--arms", "2"]) == 0
+        assert "Stay less single" in capsys.readouterr().out
+        assert main(["report", "N2", "--policies", "mine.py:Stay,ucb1", "--arms", "2"]) == 0
+        assert "Stay" in capsys.readouterr().out
+    finally:
+        del POLICIES["Stay"]
 
 
 def test_a_report_says_how_to_ask_one_of_its_pairs_alone(logs, capsys):

@@ -82,6 +82,26 @@ def test_logs_are_paths_or_logs(given, tmp_path, monkeypatch):
         replay.load_sweep(given)
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda frame: replay.judge(frame, "ucb1", "single"),
+        lambda frame: replay.judge(frame, {"children": 1}, {"children": 2}),
+        lambda frame: replay.compete(frame, ["ucb1"]),
+        lambda frame: replay.simulate(frame, "ucb1", rounds=3),
+        lambda frame: replay.plan(frame, budget=8),
+        replay.diagnose,
+        replay.compare,
+        replay.depth_breadth,
+    ],
+)
+def test_a_selection_that_nothing_meets_is_said_to_be_empty(verb, tmp_path):
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    frame = replay.load(log, progress=False)
+    with pytest.raises(ValueError, match="expected at least one run, got an empty frame"):
+        verb(frame[frame["run"] == "x"])
+
+
 @pytest.mark.parametrize("verb", [replay.compare, replay.select, replay.simulate_many])
 def test_so_do_verbs_that_take_numbers_too(verb):
     with pytest.raises(TypeError, match="load it first"):

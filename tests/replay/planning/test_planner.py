@@ -132,6 +132,18 @@ def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
     assert breadth({"generation": 60, "call": 1}, 512) > breadth(None, 64)
 
 
+def test_a_rescored_log_beside_its_original_changes_no_plan(pilot, made):
+    frame, children = pilot
+    run = frame["run"].iloc[0]
+    again = []
+    for table in (frame, children):
+        copy = table[table["run"] == run].assign(run="again", rescored=True)
+        again.append(pd.concat([table.assign(rescored=False), copy], ignore_index=True))
+    with pytest.warns(ReplayWarning, match="rescored logs of other runs"):
+        found = plan(again[0], children=again[1], budget=64, tau=0.6, **FAST)
+    assert str(found) == str(made)
+
+
 def test_affordable_generations():
     assert affordable(8, SplitCosts()) == {1: 8, 2: 4, 4: 2, 8: 1}
     assert affordable(10, SplitCosts(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}
@@ -180,18 +192,6 @@ def test_without_children_the_logs_must_be_known(pilot):
         ({"budget": 8, "costs": {"generation": 1}}, "above 0"),
     ],
 )
-def test_a_rescored_log_beside_its_original_changes_no_plan(pilot, made):
-    frame, children = pilot
-    run = frame["run"].iloc[0]
-    again = []
-    for table in (frame, children):
-        copy = table[table["run"] == run].assign(run="again", rescored=True)
-        again.append(pd.concat([table.assign(rescored=False), copy], ignore_index=True))
-    with pytest.warns(ReplayWarning, match="rescored logs of other runs"):
-        found = plan(again[0], children=again[1], budget=64, tau=0.6, **FAST)
-    assert str(found) == str(made)
-
-
 def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
     with pytest.raises(ValueError, match=words):
         plan(pilot[0], children=pilot[1], **settings)

@@ -330,3 +330,18 @@ def test_infinite_fitness_is_refused(value):
     fitness[2, 0] = value
     with pytest.raises(ValueError, match="expected finite fitness, got an infinite one in row 2"):
         simulate(fitness, "random", rounds=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"budget": 5}, "budget: expected a dict by unit of cost, got a value of type int"),
+        ({"costs": [1]}, "costs: expected a dict by unit of cost, got a value of type list"),
+        ({"seed": None}, "seed: expected a whole number, got None"),
+    ],
+)
+def test_settings_of_another_type_are_refused_in_words(given, says):
+    with pytest.raises(TypeError, match=says):
+        simulate(trajectories(4, 5), "ucb1", rounds=4, **given)
+    with pytest.raises(TypeError, match="expected a list of policies or a policy by label, got 5"):
+        simulate_many(trajectories(4, 5), 5, rounds=4)

@@ -156,3 +156,17 @@ def test_wrong_budgets_are_refused():
 def test_an_unknown_cost_stays_unknown_where_no_budget_needs_it():
     result = allocate(policy(), Steps([0.1, 0.2], [1.0, np.nan]), rounds=3, budget={"calls": 9})
     np.testing.assert_array_equal(result.spent["tokens"], [[1.0, np.nan, np.nan]])
+
+
+class Half:
+    """A policy that asks and is never told."""
+
+    def ask(self, open_arms):
+        return np.zeros(1, dtype=int)
+
+
+def test_what_is_no_policy_is_refused_before_the_first_pull():
+    arms = Steps([0.1, 0.2], [1.0, 1.0])
+    with pytest.raises(TypeError, match="got one of class Half without tell"):
+        allocate(Half(), arms, rounds=3)
+    assert arms.depth.sum() == 0
