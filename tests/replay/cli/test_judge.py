@@ -55,7 +55,8 @@ def test_what_is_no_side_is_answered_with_what_is(logs, capsys, given, says):
 def test_a_policy_of_ones_own_is_a_class_in_a_file(logs, capsys):
     (logs / "mine.py").write_text(
         "import numpy as np\nfrom evo.policies import IndexPolicy\n\n\n"
-        "class Stay(IndexPolicy):\n    def index(self):\n        return np.zeros(self.pulls.shape)\n"
+        "class Stay(IndexPolicy):\n"
+        "    def index(self):\n        return np.zeros(self.pulls.shape)\n"
     )
     try:
         assert main(["judge", "mine.py:Stay", "single", "N2", "--arms", "2"]) == 0
