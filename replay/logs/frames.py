@@ -184,7 +184,7 @@ def independent_runs(frame: pd.DataFrame) -> pd.DataFrame:
         ReplayWarning: The frame holds forks, logs that were rescored beside their originals, runs
             that repeat others, or runs without a complete generation.
     """
-    frame = originals(begun_runs(counted_once(frame)))
+    frame = begun_runs(unrepeated(frame))
     if "forked_from" not in frame:
         return frame
     forks = frame["forked_from"].fillna("").astype(bool)
@@ -198,6 +198,11 @@ def independent_runs(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     what = "are forks, which repeat a part of another run"
     return _without(frame, forks, what, "forked_from != ''")
+
+
+def unrepeated(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without runs that repeat others, and without rescored logs beside their originals."""
+    return originals(counted_once(frame))
 
 
 def originals(frame: pd.DataFrame, *, quiet: bool = False) -> pd.DataFrame:
@@ -388,7 +393,7 @@ def fitness_matrix(frame: pd.DataFrame, *, repeats: bool = False) -> Floats:
 def _distinct(frame: pd.DataFrame, repeats: bool) -> pd.DataFrame:
     """Distinct runs for a public function, with or without those that repeat others."""
     frame = distinct_runs(frame)
-    return frame if repeats else originals(counted_once(frame))
+    return frame if repeats else unrepeated(frame)
 
 
 def is_stand_in(model: object) -> bool:

@@ -37,13 +37,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.logs.frames import (
-    Brief,
-    counted_once,
-    originals,
-    require_alike,
-    require_greedy,
-)
+from replay.logs.frames import Brief, require_alike, require_greedy, unrepeated
 from replay.logs.given import check_loaded
 from replay.planning.grid import FloatArray, IntArray, best_known, what_to_give
 
@@ -246,7 +240,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
             f"it has {sorted(children.columns)!r}"
         )
-    children = originals(children)
+    children = unrepeated(children)
     require_greedy(children, "a plan")
     names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
     if len(names) != 1:
@@ -260,7 +254,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
             f"expected a fitness among the {len(children)} children or their parents, got none"
         )
     task, model = names[0]
-    children = _without_inherited(counted_once(children))
+    children = _without_inherited(children)
     visits = _visits(children, best)
     runs = children.groupby("run", sort=False)[["children", "generation"]].max()
     better, steps = _estimate(visits, np.ones(len(runs)), SLOPE)
