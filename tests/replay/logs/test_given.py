@@ -176,7 +176,8 @@ def test_what_is_no_replay_or_no_figure_is_named():
         for wrong in (5, None, "x", [1], [], pd.DataFrame({"a": [1]})):
             with pytest.raises(MistakenType, match=r"expected a figure of matplotlib or its axes"):
                 show(wrong)
-    with pytest.raises(MistakenType, match=r"^expected logs or frames by name, in a dict, got 5"):
+    words = r"^expected logs or frames by name, in a dict, got a value of type int$"
+    with pytest.raises(MistakenType, match=words):
         replay.ledger(5)
 
 
