@@ -306,7 +306,7 @@ class TestBudget:
         ({"arms": [[0, 2]] * 5}, "row numbers from 0 to 1"),
         ({"costs": {"calls": [[1, 1]]}}, "costs in calls of the shape of fitness"),
         ({"budget": {"calls": 3}}, r"units out of costs=, \[\], got \['calls'\].*cost_matrices"),
-        ({"seed": -3, "policy": "random"}, "seed of 0 or more, got -3"),
+        ({"seed": -3, "policy": "random"}, "seed: expected at least 0, got -3"),
     ],
 )
 def test_what_is_wrong_is_named(change, message):
