@@ -17,11 +17,12 @@ from evo.capture.scope import BUILTIN, MISSING, Scope, may_change, place_of, sco
 from evo.capture.sources import (
     Definition,
     NotCaptured,
+    closure_text,
     definition_of,
     is_installed,
-    lines_inside_texts,
     raw_function,
 )
+from evo.capture.state import Changes
 from evo.logs.keys import holds_key
 from evo.parsing import parsed
 
@@ -48,7 +49,7 @@ class Captured:
         return self.names[0]
 
 
-def capture(*functions: object, advice: str = _ADVICE) -> Captured:
+def capture(*functions: object, advice: str = _ADVICE, state: bool = True) -> Captured:
     """Returns the text of a module that holds some functions or classes and all that they use.
 
     That is imports, constants, and functions and classes that were written in a notebook or in a
@@ -57,6 +58,9 @@ def capture(*functions: object, advice: str = _ADVICE) -> Captured:
     Args:
         *functions: Functions or classes; the module defines each.
         advice: What to do instead about something that has no text, for error messages.
+        state: Whether what the functions themselves change outside, such as a list that one of them
+            appends to, is held with its value of now. Else it is named alone: the text says what
+            the code is, is the same however often it was called, and does not run.
 
     Raises:
         NotCaptured: One of them uses something that has no text, such as an open client or a
@@ -67,12 +71,17 @@ def capture(*functions: object, advice: str = _ADVICE) -> Captured:
         Traceback (most recent call last):
         evo.capture.sources.NotCaptured: 'upper' is a method: write a function that calls it
     """
-    module = _Module(advice)
-    names = []
-    for function in functions:
-        name = _name_of(function)
-        names.append(module.define_first(name, function))
-    return Captured(module.text(), tuple(names), tuple(module.uses(set(names))))
+    changed = None if state else Changes()
+    while True:
+        module, names = _Module(advice, changed), []
+        try:
+            for function in functions:
+                names.append(module.define_first(_name_of(function), function))
+        except NotCaptured:
+            if not module.found_state:
+                raise
+        if not module.found_state:
+            return Captured(module.text(), tuple(names), tuple(module.uses(set(names))))
 
 
 def _name_of(function: object) -> str:
@@ -97,6 +106,8 @@ class _Module:
     """The module as far as it is written: imports first, then definitions in an order that runs."""
 
     advice: str
+    state: Changes | None = None
+    found_state: bool = False
     imports: dict[str, None] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
     bound: dict[str, object] = field(default_factory=dict)
@@ -124,7 +135,8 @@ class _Module:
 
     def define_first(self, name: str, value: object) -> str:
         """Adds what was asked for, under a name that is free, and returns that."""
-        free = name
+        own = isinstance(value, functools.partial) and not self._importable(value.func, name)
+        free = f"partial_{name}" if own else name  # the function within has the name itself
         while free in self.bound and self.bound[free] is not value:
             free += "_"
         self.bind(free, value, free)
@@ -150,9 +162,13 @@ class _Module:
             self._define(name, value)
         elif isinstance(value, functools.partial):
             parts = [value.func, *value.args], value.keywords
+            if self.state and isinstance(value.func, FunctionType):
+                self.found_state |= self.state.note_partial(value)
             words = [self._expression(each, name, user) for each in parts[0]]
             words += [f"{key}={self._expression(v, name, user)}" for key, v in parts[1].items()]
             self._put(name, f"{self._name(functools)}.partial({', '.join(words)})")
+        elif self.state and self.state.is_changed(value):
+            self.parts[name] = f"{name} = ...  # a {type(value).__name__} that this code changes\n"
         else:
             self._put(name, self._expression(value, name, user))
 
@@ -178,7 +194,8 @@ class _Module:
 
     def _expression(self, value: object, name: str, user: str) -> str:
         try:
-            return expression_of(value, self._named)
+            kept = self.state.without(value) if self.state else value
+            return expression_of(kept, self._named)
         except NoText as error:
             raise NotCaptured(
                 f"{user!r} uses {name!r}, a {type(value).__name__}, which has no text of its own "
@@ -239,6 +256,8 @@ class _Module:
             definition = _undecorated(definition)
         names, scope = names_in(definition), scope_of(source)
         self._check(names, name)
+        if self.state:
+            self.found_state |= self.state.note(definition.node, scope.look)
         renamed = self._bind_cells(names, scope, name)
         unknown = self._bind_names(names, scope, name)
         text = quoted_annotations(definition, unknown) if unknown else definition.text
@@ -250,7 +269,7 @@ class _Module:
             )
         defined, own = definition.name, definition.name
         if renamed or isinstance(definition.node, ast.Lambda):
-            self.parts[name] = _closure(name, text, defined, renamed)
+            self.parts[name] = closure_text(name, text, defined, renamed)
             return None
         if own != name:
             while own in self.bound and self.bound[own] is not value:
@@ -391,24 +410,6 @@ def _undecorated(definition: Definition) -> Definition:
     lines = definition.text.split("\n")
     text = "\n".join(lines[node.lineno - 1 :])
     return Definition(parsed(text).body[0], text)  # type: ignore[arg-type]
-
-
-def _closure(name: str, text: str, defined: str, renamed: Mapping[str, str]) -> str:
-    """Returns what gives a name a function whose variables outside it have other names here."""
-    if not renamed:
-        return f"{name} = {text}\n"
-    if not defined:
-        body = f"    return {text}\n"
-    else:
-        inside = lines_inside_texts(parsed(text))
-        lines = text.rstrip().split("\n")
-        body = "".join(
-            f"{line}\n" if number in inside or not line else f"    {line}\n"
-            for number, line in enumerate(lines, start=1)
-        )
-        body += f"\n    return {defined}\n"
-    around, given = f"make_{name}", ", ".join(renamed.values())
-    return f"def {around}({', '.join(renamed)}):\n{body}\n\n{name} = {around}({given})\n"
 
 
 def _is_decorated(value: object) -> bool:

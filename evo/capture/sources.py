@@ -9,7 +9,7 @@ import linecache
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -267,6 +267,24 @@ def lines_inside_texts(tree: ast.AST) -> set[int]:
         if isinstance(each, ast.Constant | ast.JoinedStr) and each.end_lineno is not None:
             found |= set(range(each.lineno + 1, each.end_lineno + 1))
     return found
+
+
+def closure_text(name: str, text: str, defined: str, renamed: Mapping[str, str]) -> str:
+    """Returns what gives a name a function whose variables outside it have other names here."""
+    if not renamed:
+        return f"{name} = {text}\n"
+    if not defined:
+        body = f"    return {text}\n"
+    else:
+        inside = lines_inside_texts(parsed(text))
+        lines = text.rstrip().split("\n")
+        body = "".join(
+            f"{line}\n" if number in inside or not line else f"    {line}\n"
+            for number, line in enumerate(lines, start=1)
+        )
+        body += f"\n    return {defined}\n"
+    around, given = f"make_{name}", ", ".join(renamed.values())
+    return f"def {around}({', '.join(renamed)}):\n{body}\n\n{name} = {around}({given})\n"
 
 
 def module_of(value: object) -> ModuleType | None:

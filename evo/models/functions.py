@@ -13,7 +13,6 @@ that waits for the call.
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 import sysconfig
 import traceback
@@ -25,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from evo.capture import NotCaptured, capture, own_source
+from evo.capture.running import restate, short_hash, source_of
 from evo.capture.sources import is_cell
 from evo.logs.keys import holds_key
 from evo.models.answer import Exchange, Failed, TryAgain, write_json
@@ -68,21 +67,23 @@ class Reply:
 def model_of(function: Callable[..., object]) -> Model:
     """Returns the model that a function is: its name, and the hash of its captured source.
 
-    One whose source cannot be had is like no other: its runs never go on by themselves.
+    What the function itself changes, such as a cache or a counter, is no part of that. One whose
+    source cannot be had is like no other: its runs never go on by themselves.
     """
     from evo.logs.records import Model
 
-    text = _source_of(function)
-    known = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    version = known if text else f"unknown {uuid.uuid4().hex[:16]}"
-    return Model(_name_of(function), call=function, source=_without_key(text), version=version)
+    found = source_of(function)
+    restate(found.earlier, found.text)
+    version = short_hash(found.text) if found.text else f"unknown {uuid.uuid4().hex[:16]}"
+    source = _without_key(found.text)
+    return Model(_name_of(function), call=function, source=source, version=version)
 
 
 def with_source(model: Model) -> Model:
     """Returns a model with the source of its function, which is no part of what identifies it."""
     if model.function is None or model.source:
         return model
-    return model.but(source=_without_key(_source_of(model.function)))
+    return model.but(source=_without_key(source_of(model.function).text))
 
 
 def required(function: Callable[..., object]) -> frozenset[str]:
@@ -187,16 +188,6 @@ def _settings_of(function: Callable[..., object]) -> dict[str, inspect.Parameter
     except (TypeError, ValueError):  # some built-in function
         return {}
     return {name: parameters[name] for name in SETTINGS if name in parameters}
-
-
-def _source_of(function: Callable[..., object]) -> str:
-    """Returns the captured source of a function, else its own; empty if there is none."""
-    for read in (lambda f: capture(f).text, own_source):
-        try:
-            return str(read(function))
-        except NotCaptured:
-            continue
-    return ""
 
 
 def _without_key(text: str) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 
 import msgspec
 
+from evo.capture.running import restated, short_hash
+from evo.capture.state import changed_names
 from evo.filters.registry import KIND as FILTER_KIND
+from evo.logs.hashes import changed_parts
 from evo.logs.log import Log
-from evo.logs.records import SCHEMA, Header, Model
+from evo.logs.records import SCHEMA, Header, Model, TaskRecord
 from evo.searches.registry import KIND as SEARCH_KIND
+from evo.tasks.task import as_stated_now
 
 
 def identity(header: Header) -> Header:
@@ -27,7 +31,7 @@ def identity(header: Header) -> Header:
     plain = msgspec.structs.replace(
         header,
         schema=SCHEMA,
-        task=header.task.judged,
+        task=as_stated_now(header.task).judged,
         versions={},
         search=header.search and SEARCH_KIND.identity(header.search),
         filters=tuple(FILTER_KIND.identity(each) for each in header.filters),
@@ -85,7 +89,7 @@ def differences(one: Header, other: Header) -> list[str]:
 
     def named(was: Model) -> Model:
         return Model(
-            name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
+            name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=_version(was)
         )
 
     def same(name: str) -> bool:
@@ -95,6 +99,67 @@ def differences(one: Header, other: Header) -> list[str]:
 
     one, other = (_with_models(_unversioned(identity(each)), named) for each in (one, other))
     return [name for name in one.__struct_fields__ if not same(name)]
+
+
+def differing(there: Header, here: Header, ignored: Set[str] = frozenset()) -> str:
+    """Returns in words how the run of a log differs from another one; empty: not at all.
+
+    Args:
+        there: What the log holds.
+        here: The other run.
+        ignored: Fields that may differ.
+    """
+    parts = []
+    for name in differences(there, here):
+        if name in ignored:
+            continue
+        if name == "task" and (changed := changed_parts(there.task, here.task)):
+            words = [f"{each}{_named_in(each, there.task, here.task)}" for each in changed]
+            parts.append(f"{' and '.join(words)} of the task {here.task.name} changed")
+            continue
+        if name == "model" and there.model.source and there.model.name == here.model.name:
+            changed = changed_names(there.model.source, here.model.source)
+            parts.append(_changed_model(here.model.name, changed))
+            continue
+        one, other = (_shown(getattr(each, name)) for each in (there, here))
+        parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
+    return "; ".join(parts)
+
+
+def _changed_model(name: str, changed: Sequence[str]) -> str:
+    """Returns in words what changed of a function that is a model, or of what it uses."""
+    others = [each for each in changed if each != name]
+    if not others:
+        return f"the code of the model {name} changed"
+    own = "its code, " if name in changed else ""
+    return f"what the model {name} uses changed: {own}{', '.join(others)}"
+
+
+def _named_in(file: str, there: TaskRecord, here: TaskRecord) -> str:
+    """Returns in words which functions and constants of a file changed; empty: that is unknown."""
+    texts = [each.files.get(file, "") for each in (there, here)]
+    changed = changed_names(*texts) if file.endswith(".py") else []
+    return f" ({', '.join(changed)})" if changed else ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, TaskRecord):
+        return f"{value.name} {value.hash[:12]}"
+    name = getattr(value, "name", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.asdict(value).items()
+        return "(" + ", ".join(f"{key} {_shown(each)}" for key, each in fields) + ")"
+    if isinstance(value, tuple) and value:
+        return ", ".join(map(_shown, value))
+    return f"{value!r:.60}"
+
+
+def _version(model: Model) -> str | None:
+    """Returns the version of a model; of a function that of what earlier versions knew it by."""
+    text = restated(model.version) if model.way == "function" else None
+    return model.version if text is None else short_hash(text)
 
 
 def _canonical(value: object) -> bytes:

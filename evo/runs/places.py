@@ -13,14 +13,13 @@ from typing import Literal
 
 import msgspec
 
-from evo.logs.hashes import changed_parts
 from evo.logs.journal import LogError, check_free
-from evo.logs.records import Header, TaskRecord
+from evo.logs.records import Header
 from evo.logs.types import as_given
 from evo.runs.configuration import default_path, find_run, logs_of_name, run_stem
 from evo.runs.handle import read_begun
 from evo.runs.holders import holders
-from evo.runs.identity import differences
+from evo.runs.identity import differences, differing
 from evo.runs.progress import say
 from evo.runs.session import RunJob
 from evo.runs.settings import Goal, Settings
@@ -157,18 +156,6 @@ def _held(header: Header, folder: str | os.PathLike[str] | None) -> Path | None:
     return None
 
 
-def differing(there: Header, here: Header) -> str:
-    """Returns in words how the run of a log differs from another one; empty: not at all."""
-    parts = []
-    for name in differences(there, here):
-        if name == "task" and (changed := changed_parts(there.task, here.task)):
-            parts.append(f"{' and '.join(changed)} of the task {here.task.name} changed")
-            continue
-        one, other = (_shown(getattr(each, name)) for each in (there, here))
-        parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
-    return "; ".join(parts)
-
-
 def _changed_code(there: Header, here: Header) -> Literal["search", "filters", ""]:
     """Returns whose source is all by which two runs differ, if it is."""
     found = differences(there, here)
@@ -180,17 +167,3 @@ def _changed_code(there: Header, here: Header) -> Literal["search", "filters", "
         if all(msgspec.structs.replace(a, source=b.source) == b for a, b in pairs):
             return "filters"
     return ""
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, TaskRecord):
-        return f"{value.name} {value.hash[:12]}"
-    name = getattr(value, "name", None)
-    if isinstance(name, str):
-        return name
-    if isinstance(value, msgspec.Struct):
-        fields = msgspec.structs.asdict(value).items()
-        return "(" + ", ".join(f"{key} {_shown(each)}" for key, each in fields) + ")"
-    if isinstance(value, tuple) and value:
-        return ", ".join(map(_shown, value))
-    return f"{value!r:.60}"

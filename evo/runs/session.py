@@ -31,7 +31,7 @@ from evo.runs.bounds import kept_for_checks
 from evo.runs.budget import Ledger
 from evo.runs.configuration import software_versions
 from evo.runs.handle import read_begun
-from evo.runs.identity import as_begun, differences
+from evo.runs.identity import as_begun, differing
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.runs.settings import Goal
@@ -441,9 +441,9 @@ def open_log(
             writer.append(header, session)
             stack.pop_all()
             return writer, None
-        free = {"model"} if session.model else set()
-        if other := [each for each in differences(log.header, header) if each not in free]:
-            raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
+        free = frozenset({"model"}) if session.model else frozenset()
+        if other := differing(log.header, header, free):
+            raise LogError(f"{path}: holds another run than this one: {other}")
         writer.cut(log.reader.length)
         writer.append(session)
         stack.pop_all()

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from evo.capture import NotCaptured, capture, own_source
+from evo.capture import capture
+from evo.capture.running import restate, source_of
 from evo.logs.keys import holds_key
 from evo.logs.languages import LANGUAGES
 from evo.logs.records import Evolves, Isolation
@@ -57,7 +58,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Judge:
-    """What evaluates: the text of its module, where it runs, and its stages, if it has some."""
+    """What evaluates: the text of its module, where it runs, and its stages, if it has some.
+
+    `earlier` is the text by which earlier versions knew one that runs here.
+    """
 
     text: str
     isolation: Isolation
@@ -65,6 +69,7 @@ class Judge:
     docstring: str = ""
     functions: tuple[Callable[..., object], ...] = field(default=(), compare=False)
     stages: tuple[str, ...] = ()
+    earlier: str = field(default="", compare=False)
 
     @property
     def given_text(self) -> bool:
@@ -93,7 +98,9 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
     docstring = inspect.getdoc(evaluate) or "" if inspect.isroutine(evaluate) else ""
     if where == "here":
         _check_here(evaluate, first, with_rows=with_rows)
-        return Judge(_logged_source(evaluate), "here", first, docstring, (evaluate,))
+        text, earlier = _logged_sources(evaluate)
+        restate(earlier, text)
+        return Judge(text, "here", first, docstring, (evaluate,), earlier=earlier)
     if first == "program_path":
         captured = capture(evaluate, advice=_ADVICE)
         return Judge(_named(captured.text, captured.name, "evaluate"), "shared", first, docstring)
@@ -127,7 +134,9 @@ def _judge_in_stages(evaluate: Sequence[object], where: Where, *, with_rows: boo
         captured = capture(*evaluate, advice=_ADVICE)
         names = captured.names
         text = f"{captured.text.rstrip()}\n\n\nstages = [{', '.join(names)}]\n"
-    return Judge(text, first.isolation, first.given, docstring, functions, names)
+    earlier = "\n\n".join(judge.earlier for judge in judges)
+    restate(earlier, text)
+    return Judge(text, first.isolation, first.given, docstring, functions, names, earlier)
 
 
 def _judge_in(evaluate: str | Path) -> Judge:
@@ -174,17 +183,16 @@ def _check_here(evaluate: Callable[..., object], first: str, *, with_rows: bool)
         )
 
 
-def _logged_source(evaluate: Callable[..., object]) -> str:
-    """Returns the source that a log keeps of a function that runs here, as far as it can be had."""
+def _logged_sources(evaluate: Callable[..., object]) -> tuple[str, str]:
+    """Returns the source that a log keeps of a function that runs here, now and earlier."""
     head = "# This evaluator ran in the process that made the log, not in the sandbox.\n"
-    try:
-        text = capture(evaluate).text
-    except NotCaptured:
-        try:
-            text = own_source(evaluate)
-        except NotCaptured:
-            text = f"# Its source could not be had: {first_name(evaluate)}\n"
-    return head + ("# Its source seems to hold a key.\n" if holds_key(text) else text)
+    found, unknown = source_of(evaluate), f"# Its source could not be had: {first_name(evaluate)}\n"
+
+    def kept(text: str) -> str:
+        text = text or unknown
+        return head + ("# Its source seems to hold a key.\n" if holds_key(text) else text)
+
+    return kept(found.text), kept(found.earlier)
 
 
 def program_of(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evo.capture.running import restated, short_hash
 from evo.logs import examples
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
@@ -390,6 +391,21 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     )  # fmt: skip
 
 
+def as_stated_now(record: TaskRecord) -> TaskRecord:
+    """Returns the task of a log with the source by which its evaluator is known now.
+
+    That of one which runs in this process held its state in earlier versions.
+    """
+    if record.isolation != "here":
+        return record
+    text = restated(short_hash(record.files.get(record.evaluator_file, "")))
+    if text is None:
+        return record
+    files = {**record.files, record.evaluator_file: text}
+    record = msgspec.structs.replace(record, files=files)
+    return msgspec.structs.replace(record, hash=hash_of_task(record))
+
+
 def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
     """Returns the task of a log with the function that evaluates in this process.
 
@@ -398,7 +414,7 @@ def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
     """
     if task is None:
         return record
-    if task.record.hash != record.hash:
+    if task.record.hash != as_stated_now(record).hash:
         raise TaskError(
             f"task: the log holds {record.name!r} {record.hash[:12]}, got {task.name!r} "
             f"{task.record.hash[:12]}: the function, or what it uses, has changed"

@@ -260,3 +260,16 @@ def test_a_function_alone_has_a_source_whatever_it_uses() -> None:
     assert own_source(functools.lru_cache(names["f"])) == own_source(names["f"])
     with pytest.raises(NotCaptured):
         own_source(np.sqrt)
+
+
+def test_a_function_with_some_arguments_given_beforehand_is_captured_with_them():
+    names = cell("""
+        import functools
+        def weighed(weight, x, power=1): return weight * x ** power
+        f = functools.partial(weighed, 3, power=2)
+    """)
+    captured = capture(names["f"])
+    made = {}
+    exec(captured.text, made)
+    assert captured.name == "partial_weighed"
+    assert made[captured.name](2) == names["f"](2) == 12

@@ -7,13 +7,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import evo
+from evo.capture import capture
+from evo.capture.running import short_hash
 from evo.cli.entry import main
+from evo.logs.journal import LogError
 from evo.models.client import EndpointRefused
 from evo.models.offline.endpoint import respond
 from evo.models.registry import ModelError
+from evo.runs.configuration import make_header
+from evo.runs.identity import differences
 
 QUIET: dict[str, Any] = {"progress": False, "max_concurrent": 2}
 
@@ -71,6 +77,64 @@ def test_going_on_asks_for_the_function_in_one_sentence(tmp_path: Path) -> None:
         assert len(going_on(model=llm).generations) == 2
     whole = evo.run("mmd", model=llm, generations=2, children=2, log=tmp_path / "w.jsonl", **QUIET)
     assert replies(evo.read_log(path)) == replies(whole)
+
+
+CACHE: dict[int, Any] = {}
+COUNT = [0]
+SHIFT = 0
+
+
+def caching(messages: Any, seed: int) -> Any:
+    return CACHE.setdefault(seed, complete(messages, seed=seed))
+
+
+def counting(messages: Any, seed: int) -> Any:
+    COUNT[0] += 1
+    return complete(messages, seed=seed + SHIFT)
+
+
+class Counter:
+    def __init__(self, shift: int) -> None:
+        self.shift, self.calls = shift, 0
+
+    def __call__(self, messages: Any, seed: int) -> Any:
+        self.calls += 1
+        return complete(messages, seed=seed + self.shift)
+
+
+@pytest.mark.parametrize("model", [caching, counting, Counter(0)])
+def test_a_model_with_state_goes_on_and_its_state_is_in_no_log(tmp_path: Path, model: Any) -> None:
+    path = tmp_path / "a.jsonl"
+    for T in (1, 2):
+        log = evo.run("mmd", model=model, generations=T, children=2, log=path, **QUIET)
+        assert len(log.generations) == T
+    evo.run("mmd", model=model, generations=1, children=2, log=tmp_path / "b.jsonl", **QUIET)
+    source = evo.read_log(tmp_path / "b.jsonl").header.model.source
+    assert source == log.header.model.source
+    assert "choices" not in source
+    how: dict[str, Any] = {"arms": 2, "rounds": 3, "children": 1, "log_dir": tmp_path / "pool"}
+    found = [evo.allocate_live("mmd", "ucb1", model=model, **how, **QUIET) for _ in range(2)]
+    assert found[0].pulls.tolist() == found[1].pulls.tolist()
+
+
+def test_a_log_of_an_earlier_version_goes_on_whose_model_has_its_state_in_its_version() -> None:
+    now = make_header("mmd", model=counting)
+    earlier = msgspec.structs.replace(
+        now.model, version=short_hash(capture(counting).text), source=capture(counting).text
+    )
+    assert earlier.version != now.model.version
+    assert differences(msgspec.structs.replace(now, model=earlier), now) == []
+
+
+def test_what_changed_of_a_model_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "a.jsonl"
+    for model, changed in ((counting, "SHIFT"), (Counter(0), r"self\.shift")):
+        evo.run("mmd", model=model, generations=1, children=2, log=path, **QUIET)
+        monkeypatch.setitem(globals(), "SHIFT", 1)
+        again = Counter(1) if isinstance(model, Counter) else model
+        with pytest.raises(LogError, match=f"uses changed: {changed}; give what is new"):
+            evo.run("mmd", model=again, generations=2, children=2, log=path, **QUIET)
+        path = tmp_path / "b.jsonl"
 
 
 def test_a_price_makes_it_count_in_dollars(tmp_path: Path) -> None:

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import evo
+from evo.capture import capture
+from evo.logs.hashes import hash_of_task
+from evo.runs.configuration import make_header
+from evo.runs.identity import differences, differing
 from evo.tasks.functions import task
+from evo.tasks.task import with_function
 
 ROWS = [{"input": k, "want": 2 * k + 1} for k in range(4)]
 
@@ -96,6 +102,42 @@ def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
     }.items():  # fmt: skip
         made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
         assert made.evaluate().status == status, function
+
+
+LIMIT = 9
+
+
+def remembers(value):
+    SEEN.append("secret")
+    return -abs(value - LIMIT)
+
+
+def test_an_evaluator_here_may_have_state(monkeypatch) -> None:
+    def made():
+        return task("t", initial_program=PICK, evaluate=remembers, where="here", statement="s")
+
+    first = made()
+    SEEN.append("more")
+    assert made().record.hash == first.record.hash
+    text = first.record.files["evaluator.py"]
+    assert "SEEN = ...  # a list that this code changes" in text
+    assert "more" not in text
+    monkeypatch.setitem(globals(), "LIMIT", 10)
+    one, other = (make_header(each) for each in (first, made()))
+    assert "evaluator.py (LIMIT) of the task t changed" in differing(one, other)
+
+
+def test_a_log_goes_on_whose_evaluator_here_had_its_state_in_the_task() -> None:
+    now = task("t", initial_program=PICK, evaluate=remembers, where="here", statement="s")
+    text = now.record.files["evaluator.py"]
+    head = text[: text.index("\n") + 1]
+    before = head + capture(remembers).text
+    old = msgspec.structs.replace(now.record, files={**now.record.files, "evaluator.py": before})
+    old = msgspec.structs.replace(old, hash=hash_of_task(old))
+    assert old.hash != now.record.hash
+    header = make_header(now)
+    assert differences(msgspec.structs.replace(header, task=old), header) == []
+    assert with_function(old, now).function is remembers
 
 
 def test_rows_that_are_held_out_count_for_no_metric_and_no_note() -> None:
