@@ -90,6 +90,17 @@ def usage_tokens(usage: Mapping[str, object] | None) -> Tokens | None:
     return Tokens(prompt, min(cached or 0, prompt), completion)
 
 
+def stated_dollars(attempt: Attempt) -> float | None:
+    """Returns what an attempt cost in dollars where an import states it (`usage["dollars"]`).
+
+    No endpoint reports under this name: another tool's own sum goes before tokens times prices.
+    """
+    value = None if attempt.cached or attempt.usage is None else attempt.usage.get("dollars")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < MOST_TOKENS else None
+
+
 def _count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -198,7 +209,8 @@ def cost_of_attempts(
     Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
     """
     attempts = tuple(attempts)
-    if any(attempt.rates for attempt in attempts):
+    stated = [each for each in map(stated_dollars, attempts) if each is not None]
+    if any(attempt.rates for attempt in attempts) or 0 < len(stated) < len(attempts):
         parts = [
             cost_of_attempts(
                 [msgspec.structs.replace(attempt, rates={})],
@@ -226,6 +238,8 @@ def cost_of_attempts(
     by_unit = dict.fromkeys(UNITS, 0.0)
     if lacking or known:
         by_unit |= cost_of_tokens((prompt, cached, completion), model)
+    if stated:
+        by_unit["dollars"] = math.fsum(stated)
     seconds = math.fsum(math.nan if a.latency is None else a.latency for a in attempts)
     amounts = {
         "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion,

@@ -29,6 +29,7 @@ from evo.logs.records import (
     Line,
     Model,
     Sampling,
+    SearchRecord,
     Status,
     TaskRecord,
 )
@@ -194,12 +195,13 @@ def assemble(
     seconds: Sequence[float | None] = (),
     mixed: int | None = None,
     pool: Pool | None = None,
+    search: SearchRecord | None = None,
 ) -> Imported:
     """Puts a run together: best so far and improvements follow from its own children.
 
     `initial` is a child of generation 0. `children` by generation, from 1: calls that are missing
     below `n` become failures. `mixed` is the first generation that may descend from programs of
-    other runs.
+    other runs. `search` is one of this package; None: the tool's own.
 
     Example:
         >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
@@ -257,6 +259,7 @@ def assemble(
             source=tool,
             lost="; ".join(lost),
             mixed=mixed,
+            search=search,
         ),
         initial=None if initial is None else Initial(evaluation=initial.evaluation),
         children=tuple(all_children),
@@ -393,16 +396,19 @@ def judged(
     return Evaluation(status="ok", fitness=value, metrics=kept, seconds=seconds)
 
 
-def answered(prompt: object, completion: object, **details: object) -> tuple[Attempt, ...]:
+def answered(
+    prompt: object, completion: object, *, dollars: object = None, **details: object
+) -> tuple[Attempt, ...]:
     """Returns the requests of a child of which the source holds the tokens only.
 
     Args:
         prompt: Number of prompt tokens; anything but a number from 0 is left out.
         completion: Number of completion tokens, likewise.
+        dollars: What the source says that they cost, likewise; it goes before tokens times prices.
         **details: Further fields of the usage.
 
     Returns:
-        One attempt with this usage, or an empty tuple if both numbers are missing.
+        One attempt with this usage, or an empty tuple if all three numbers are missing.
 
     Example:
         >>> replay.importers.answered(900, 250)[0].usage
@@ -410,7 +416,11 @@ def answered(prompt: object, completion: object, **details: object) -> tuple[Att
     """
     counts = {
         key: value
-        for key, value in (("prompt_tokens", prompt), ("completion_tokens", completion))
+        for key, value in (
+            ("prompt_tokens", prompt),
+            ("completion_tokens", completion),
+            ("dollars", dollars),
+        )
         if (known := finite(value)) is not None and known >= 0
     }
     if not counts:

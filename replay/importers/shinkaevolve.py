@@ -151,7 +151,7 @@ def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
         attempts=foreign.answered(
             result.get("input_tokens"),
             None if output is None else output + (thinking or 0.0),
-            cost=sum(costs) if costs else None,
+            dollars=sum(costs) or None,  # it writes 0 for a model whose price it does not know
         ),
         parent=places.get(str(row.get("parent_id"))),
         island=row.get("island_idx"),

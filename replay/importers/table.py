@@ -4,6 +4,7 @@
 |---|---|
 | `run` | names the run; without it the table is one run |
 | `task`, `model`, `seed` | of the run |
+| `search` | `greedy` where every child of the run rewrites the best program so far, which `replay.plan` needs; anything else counts as a search of its own |
 | `generation` | of the child, 0 is the initial program; or `order`, any number by which a run's rows are sorted, then each row is a generation of its own |
 | `index` | of the child in its generation, from 0; without it the rows of a generation are counted |
 | `status` | `ok`, `no_reply`, `no_program`, `invalid`, `error` or `timeout`; another word is kept as the error and the status stays missing; without it, a child with a fitness is ok |
@@ -30,18 +31,19 @@ from typing import get_args
 
 from evo.logs import examples
 from evo.logs.journal import LogError, raw_pieces
-from evo.logs.records import Child, Model, Status
+from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import Fields
 from evo.warning import warn
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.logs.frames import GREEDY
 
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
 _NUMBERS = {
     *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
     *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
 }
-_COLUMNS = _NUMBERS | {"run", "task", "model", "status", "program"}
+_COLUMNS = _NUMBERS | {"run", "task", "model", "search", "status", "program"}
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
@@ -180,7 +182,7 @@ def _warn_of_doubles(name: str, rows: list[tuple[str, Row]]) -> None:
 
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
-    for column, (line, row) in itertools.product(("task", "model", "seed"), rows):
+    for column, (line, row) in itertools.product(("task", "model", "seed", "search"), rows):
         if str(row.get(column)) != str(first.get(column)):
             raise LogFormatError(
                 f"{line}: run {name!r} has more than one {column}, {first.get(column)!r:.60} and "
@@ -217,6 +219,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
         n=max((index for members in placed.values() for index in members), default=0) + 1,
         initial=start,
+        search=SearchRecord(name=GREEDY) if first.get("search") == GREEDY else None,
         lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
     )
 
@@ -245,7 +248,7 @@ def _child(row: Row, generation: int, index: int, where: str) -> Child:
         attempts=foreign.answered(
             row.get("prompt_tokens"),
             row.get("completion_tokens"),
-            cost=dollars,
+            dollars=dollars,
             prompt_tokens_details=None if cached is None else {"cached_tokens": cached},
         ),
         parent=None if before is None else (before, _whole(row, "parent_index", where) or 0),

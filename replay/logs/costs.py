@@ -17,6 +17,7 @@ from evo.logs.cost import (
     longest_reply,
     median_limited_completion,
     price_of_tokens,
+    stated_dollars,
 )
 from evo.logs.records import CriticCall, Model, Sampling
 from evo.logs.types import JsonObject
@@ -131,9 +132,14 @@ class Calls:
             "n_without_usage": lacking.astype(np.float64),
             "tokens": prompt + completion,
             "flops": flops_of_tokens(prompt, cached, completion, model=model),
-            "dollars": price_of_tokens(prompt, cached, completion, model=model),
+            "dollars": self._or_stated(price_of_tokens(prompt, cached, completion, model=model)),
         }
         return {name: self._whole(values) for name, values in by_attempt.items()}
+
+    def _or_stated(self, dollars: Floats) -> Floats:
+        """What each attempt cost: as another tool states it, else as given."""
+        stated = floats(map(stated_dollars, self.attempts))
+        return np.where(np.isnan(stated), dollars, stated)
 
     def _known(self, values: Floats) -> Floats:
         """Sums known values over each call's attempts; NaN where none is known."""

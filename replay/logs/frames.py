@@ -346,10 +346,13 @@ def require_greedy(frame: pd.DataFrame, what: str) -> None:
     """
     others = [] if "search" not in frame else sorted({*frame["search"].dropna()} - {GREEDY})
     if others:
+        own = "; a table of such runs says so in a column 'search'" if "table" in others else ""
+        of = ", ".join(others) + own
         raise ValueError(
             f"{what} needs runs of this project's search {GREEDY!r}, in which every child rewrites "
-            f"the best program so far; these are of {', '.join(others)}. Runs of any search or "
-            "tool can be asked with replay.diagnose, replay.judge and `replay report --policies`"
+            f"the best program so far; these are of {of}. Runs of any "
+            "search or tool can be asked with replay.diagnose, replay.judge and "
+            "`replay report --policies`"
         )
 
 

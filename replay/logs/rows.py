@@ -54,7 +54,8 @@ def identity(calls: Calls) -> Rows:
 RESCORED = "evo rescore"
 """How the source of a log begins that evaluates the programs of another one again."""
 
-_GREEDY_TOOLS = ("evo", "self-evolving-allocation", "table")
+_GREEDY_TOOLS = ("evo", "self-evolving-allocation")
+"""Sources whose runs are greedy where their header names no search."""
 
 
 def search_of(header: Header) -> str:
@@ -234,6 +235,7 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     n_ok = total(ok).astype(np.int64)
     n_ok[0] = int(not np.isnan(best[0]))
     costs = {name: total(spent[name]) for name in SPENT}
+    costs["evaluation_seconds"][0] += _seconds_of_initial(calls)
     for name in REPORTED:  # what endpoints report is summed as far as they do
         known = ~np.isnan(spent[name])
         sums = total(np.where(known, spent[name], 0.0))
@@ -254,6 +256,17 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "seconds": floats([0.0, *waited]),
         "source": str(run.path),
     }
+
+
+def _seconds_of_initial(calls: Calls) -> float:
+    """Seconds that the initial program was evaluated, NaN where unknown; 0 where inherited."""
+    initial = calls.run.initial
+    if calls.rescores is not None or (initial is not None and initial.inherited):
+        return 0.0
+    if initial is None:
+        return np.nan
+    each = [initial.evaluation, *([initial.second] if initial.second else [])]
+    return float(floats(evaluation.seconds for evaluation in each).sum())
 
 
 def _repeats(run: LeanRun, end: int) -> Floats:

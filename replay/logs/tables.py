@@ -77,7 +77,10 @@ def load(
         inherited cost nothing), n_ok, n_repeats (children whose program is not new in the run; NaN
         in other tools' logs), n_attempts, n_without_usage, prompt_tokens, cached_tokens,
         completion_tokens (as far as reported), tokens (prompt and completion under the rule),
-        flops, dollars, call_seconds, evaluation_seconds, seconds (wall); source. NaN where unknown.
+        flops, dollars (as another tool states them, else at the model's prices), call_seconds,
+        evaluation_seconds (of generation 0 those of the initial program, which `children` does not
+        list), seconds (wall; 0 for generation 0, of which no line states it); source. NaN where
+        unknown.
 
     Raises:
         LogError: A log cannot be read; names file and line.

@@ -20,13 +20,14 @@ SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
 
 
 def write_table(folder):
-    """Eight runs of sixteen calls, one in five failed."""
+    """Eight runs of sixteen calls of a greedy search, one in five failed."""
     rng = np.random.default_rng(1)
-    lines = ["run,order,fitness,status"]
+    lines = ["run,order,fitness,status,search"]
     for run in range(8):
         for order, fitness in enumerate(np.maximum.accumulate(rng.random(16))):
             failed = rng.random() < 0.2
-            lines.append(f"{run},{order},{'' if failed else fitness},{'error' if failed else 'ok'}")
+            outcome = ",error" if failed else f"{fitness},ok"
+            lines.append(f"{run},{order},{outcome},greedy")
     folder.mkdir(parents=True)
     (folder / "calls.csv").write_text("\n".join(lines))
 

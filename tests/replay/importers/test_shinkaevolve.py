@@ -15,7 +15,7 @@ def test_programs_failures_and_missing_work_items(tmp_path):
     assert first.attempts[0].usage == {
         "prompt_tokens": 100,
         "completion_tokens": 10,  # the reasoning included
-        "cost": pytest.approx(0.3),
+        "dollars": pytest.approx(0.3),
     }
     assert (first.reply, first.program, run.program) == ("reply", "# a", "# r")
     assert first.prompt == (("system", "Be good."), ("user", "Improve."))

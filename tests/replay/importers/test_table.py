@@ -6,6 +6,8 @@ import pytest
 from foreign_samples import DATA, statuses, trajectory
 
 import replay
+from evo.logs.cost import cost_of_calls
+from evo.logs.log import read_log
 from replay.importers import LogFormatError, detect, keep, read, table
 
 COLUMNS = {"run": ["config", "island"], "generation": "epoch", "fitness": "child"}
@@ -66,7 +68,7 @@ def test_every_documented_column_is_kept_and_what_is_missing_stays_missing(tmp_p
     assert last.attempts[0].usage == {
         "prompt_tokens": 10,
         "completion_tokens": 4,
-        "cost": 0.5,
+        "dollars": 0.5,
         "prompt_tokens_details": {"cached_tokens": 3},
     }
     assert last.evaluation.metrics == {"area": 2.5}
@@ -104,7 +106,7 @@ def test_damage_names_file_and_line(tmp_path, text, message):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("column", ["task", "model", "seed"])
+@pytest.mark.parametrize("column", ["task", "model", "seed", "search"])
 def test_one_name_for_two_runs_is_refused(tmp_path, column):
     rows = [{"run": "0", column: value, "order": 1, "fitness": 0.5} for value in ("1", "2")]
     path = tmp_path / "table.jsonl"
@@ -171,3 +173,40 @@ def test_rows_that_all_stand_twice_are_warned_of(tmp_path):
         assert [each.name for each in read(path)] == ["a", "b"]
     path.write_text("\n".join(["run,generation,fitness", *rows, "a,2,0.42"]))
     assert len(read(path)) == 1
+
+
+def test_a_stated_cost_is_read_and_goes_before_prices(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = ["a,1,0.1,0.5,1000,2000", "a,2,0.2,0.25,10,20", "a,3,0.3,,10,20", "a,4,0.4,0,10,20"]
+    path.write_text("\n".join(["run,order,fitness,dollars,prompt_tokens,completion_tokens", *rows]))
+    frame = replay.load(keep(read(path), tmp_path / "priced"))
+    np.testing.assert_array_equal(frame["dollars"], [0.0, 0.5, 0.25, np.nan, 0.0])
+    assert frame["tokens"].tolist() == [0.0, 3000, 30, 30, 30]
+    path.write_text("run,order,fitness,dollars\na,1,0.1,0.5\na,2,0.2,-1\n")
+    [log] = keep(read(path), tmp_path / "bare")
+    frame = replay.load(log)
+    np.testing.assert_array_equal(frame["dollars"], [0.0, 0.5, np.nan])
+    assert np.isnan(frame["tokens"].iloc[1:]).all()
+    assert cost_of_calls(read_log(log).outcomes[:1], read_log(log).header).dollars == 0.5
+
+
+def test_a_plan_needs_a_table_that_says_its_search_is_greedy(tmp_path):
+    path, rng = tmp_path / "table.csv", np.random.default_rng(1)
+    rows = [
+        (run, order, fitness)
+        for run in range(6)
+        for order, fitness in enumerate(np.maximum.accumulate(rng.random(8)), start=1)
+    ]
+    for column, search in (("", "table"), (",greedy", "greedy"), (",islands", "table")):
+        lines = [f"{run},{order},{fitness}{column}" for run, order, fitness in rows]
+        header = "run,order,fitness" + (",search" if column else "")
+        path.write_text("\n".join([header, *lines]))
+        logs = keep(read(path), tmp_path / f"of{column}")
+        frame = replay.load(logs)
+        assert set(frame["search"]) == {search}
+        assert set(frame["settings"]) == {""}
+        if search == "greedy":
+            assert len(replay.plan(frame, budget=8, kernels=2).options)
+            continue
+        with pytest.raises(ValueError, match="these are of table"):
+            replay.plan(frame, budget=8, kernels=2)

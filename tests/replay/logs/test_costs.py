@@ -25,6 +25,7 @@ USAGE = st.none() | st.fixed_dictionaries(
         "completion_tokens": COUNTS,
         "input_tokens": COUNTS,
         "output_tokens": COUNTS,
+        "dollars": COUNTS,
         "prompt_tokens_details": st.none() | st.fixed_dictionaries({"cached_tokens": COUNTS}),
         "input_tokens_details": st.none() | st.fixed_dictionaries({"cached_tokens": COUNTS}),
     },

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import sample_header, write_sample
+from samples import changed, sample_header, sample_lines, write_lines, write_sample
 
 import evo
 import replay
 from evo.logs.log import read_log
-from evo.logs.records import SearchRecord
+from evo.logs.records import Evaluation, Initial, SearchRecord
 from evo.runs.configuration import make_header
 from evo.runs.state import state_of
 from evo.searches import Islands, Member, Population
@@ -132,7 +132,8 @@ def test_what_endpoints_report_is_summed_as_far_as_they_do_and_costs_are_not():
 
 def test_a_search_is_named_and_another_tool_is_its_own_search():
     assert search_of(sample_header()) == "greedy"
-    assert search_of(sample_header(source="table")) == "greedy"
+    assert search_of(sample_header(source="table")) == "table"
+    assert search_of(sample_header(source="self-evolving-allocation")) == "greedy"
     assert search_of(sample_header(source="openevolve")) == "openevolve"
     named = replace(sample_header(source="openevolve"), search=SearchRecord(name="islands"))
     assert search_of(named) == "islands"
@@ -236,3 +237,17 @@ def test_the_table_of_a_shipped_log_is_what_its_fold_says(path):
     assert [*map(tuple, children["parents"])] == [tuple(each.parents) for each in told.values()]
     before = [state.trajectory[min(g, len(state.trajectory)) - 1] for g, _ in told]
     np.testing.assert_array_equal(children["best_fitness"], before)
+
+
+def test_generation_0_took_the_seconds_of_its_evaluation(tmp_path: Path) -> None:
+    def seconds(**fields: object) -> float:
+        lines = changed(sample_lines(generations=2), Initial, **fields)
+        frame = replay.load(write_lines(tmp_path / f"{len([*tmp_path.iterdir()])}.jsonl", lines))
+        assert frame["evaluation_seconds"].notna().tolist()[1:] == [True, True]
+        return float(frame["evaluation_seconds"].iloc[0])
+
+    one = Evaluation(status="ok", fitness=0.1, seconds=0.9)
+    assert seconds(evaluation=one) == 0.9
+    assert seconds(evaluation=one, second=one) == 1.8
+    assert seconds(evaluation=one, inherited=True) == 0.0
+    assert np.isnan(seconds(evaluation=Evaluation(status="ok", fitness=0.1, seconds=None)))
