@@ -38,6 +38,7 @@ from replay.explorers.run_data import RunData, look_at
 from replay.explorers.scripts import script
 from replay.importers.following import Followed
 from replay.logs.decode import find_own
+from replay.logs.rows import search_of
 from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
@@ -270,7 +271,8 @@ class Folder:
         if cost.prompt_tokens is not None and cost.completion_tokens is not None:
             tokens = cost.prompt_tokens + cost.completion_tokens
         ok, children = log.status_counts.get("ok", 0), len(log.outcomes)
-        attempts = sum(len(each.attempts) for each in calls)
+        waited = [each.latency for call in calls for each in call.attempts]
+        attempts = len(waited)
         values = {
             "initial": best[0] if len(best) else math.nan,
             "best": best[-1] if len(best) else math.nan,
@@ -280,14 +282,11 @@ class Folder:
             "calls": attempts,
             "ok": 100 * ok / children if children else math.nan,
             "tokens": tokens,
-            "seconds": sum(a.latency or 0.0 for each in calls for a in each.attempts),
+            "seconds": math.fsum(math.nan if each is None else each for each in waited),
         }
-        search = getattr(header.search, "name", "greedy")
-        if isinstance(run, ToolRun):
-            search = header.source
-            lacking = [] if attempts else ["calls", "tokens"]  # unknown, which is not none
-            values |= dict.fromkeys([*lacking, "seconds"], math.nan)
-        named = [header.task.name, header.model_name, search]
+        if not attempts and not header.source.startswith("evo"):  # unknown, which is not none
+            values |= dict.fromkeys(["calls", "tokens", "seconds"], math.nan)
+        named = [header.task.name, header.model_name, search_of(header)]
         cells = run_cells(run.number, self.name(run), named, values, best.tolist())
         goal = max(log.goal, 1) * header.children
         return {

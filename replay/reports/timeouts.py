@@ -18,5 +18,4 @@ def timeouts_of_tables(tables: Tables) -> Iterator[str]:
     late = own[own["status"] == "timeout"]
     if len(late):
         programs = int(own["status"].isin(EVALUATED).sum())
-        seconds = late["evaluation_seconds"].sum()
-        yield stated_timeouts(len(late), programs, float(seconds), "their time limit")
+        yield stated_timeouts(late["evaluation_seconds"].tolist(), programs, "their time limit")

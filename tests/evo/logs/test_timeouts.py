@@ -60,13 +60,6 @@ def test_programs_that_were_run_are_counted_and_late_ones_add_up(tmp_path: Path)
     assert timeouts_of([one, one]).startswith("4 of 12 programs")
 
 
-def test_a_timeout_without_a_time_costs_nothing_known(tmp_path: Path) -> None:
-    one = logged(tmp_path / "a.jsonl", msgspec.structs.replace(LATE, seconds=None), LATE)
-    assert timeouts_of([one]).endswith(
-        "2 of 2 programs ran into the limit of 30 s: 30 s of evaluation"
-    )
-
-
 def test_what_was_inherited_or_came_again_does_not_count(tmp_path: Path) -> None:
     fork = logged(tmp_path / "a.jsonl", LATE, LATE, of("ok", 0.5), inherited=1)
     assert timeouts_of([fork]).startswith("1 of 2 programs")
@@ -85,3 +78,16 @@ def test_limits_that_differ_are_told_from_the_least_to_the_most(
     assert f"ran into {words}: " in timeouts_of(logs)
     quiet = logged(tmp_path / "quiet.jsonl", of("ok", 0.5), seconds=99.0)
     assert words in timeouts_of([*logs, quiet])  # nobody ran into that one
+
+
+def test_a_time_and_a_limit_that_are_not_recorded_are_no_numbers(tmp_path: Path) -> None:
+    unknown = msgspec.structs.replace(LATE, seconds=None)
+    one = logged(tmp_path / "a.jsonl", unknown, of("ok", 0.5))
+    assert timeouts_of([one]) == (
+        "1 of 2 programs ran into their time limit: how long they took is not recorded"
+    )
+    two = logged(tmp_path / "b.jsonl", unknown, LATE)
+    assert timeouts_of([two]) == (
+        "2 of 2 programs ran into the limit of 30 s: at least 30 s of evaluation, without 1 whose "
+        "time is not recorded"
+    )

@@ -79,6 +79,16 @@ def test_it_serves_what_a_site_holds(view, folder, tmp_path):
     assert 'id="part-0"' in parts
 
 
+def test_what_an_imported_log_does_not_state_is_no_zero(tmp_path):
+    (tmp_path / "calls.csv").write_text("run,order,fitness\na,1,0.1\na,2,0.2\n")
+    replay.importers.keep(replay.importers.read(tmp_path / "calls.csv"), tmp_path / "logs")
+    with LivePage(tmp_path / "logs") as view:
+        [run] = runs_of(view)
+    texts = re.findall(r">([^<]*)</td>", run["cells"])
+    assert "table" in texts
+    assert not {"greedy", "0", "0.0"} & {*texts}
+
+
 def test_a_run_is_followed_and_new_ones_appear(view, folder):
     assert len(runs_of(view)) == 2
     whole = make_log_bytes(generations=4, seed=3)

@@ -23,3 +23,13 @@ def test_late_programs_are_counted_among_those_that_were_evaluated():
 
 def test_where_none_was_late_nothing_is_said():
     assert said(("ok", 1.0, False, None), ("timeout", 9.0, True, None)) == []
+
+
+def test_a_time_that_is_not_recorded_is_no_zero():
+    nan = float("nan")
+    [words] = said(("timeout", nan, False, None), ("ok", 1.0, False, None))
+    assert words == "1 of 2 programs ran into their time limit: how long they took is not recorded"
+    [words] = said(("timeout", nan, False, None), ("timeout", 2.5, False, None))
+    assert words.endswith(
+        "time limit: at least 2.5 s of evaluation, without 1 whose time is not recorded"
+    )
