@@ -14,7 +14,7 @@ from evo.studies.sweep.design import make_design, read_toml
 from evo.tasks.folder import TaskError
 from evo.tasks.instances import read_instances
 from replay.importers import detect, table
-from replay.importers.foreign import LogFormatError
+from replay.importers.reading import LogFormatError
 
 
 def shown(message: str, name: str = "") -> str:

@@ -31,16 +31,14 @@ from evo.tasks.task import load_task
 from replay.importers import codeevolve, gepa, openevolve, paper, shinkaevolve, table
 from replay.importers.foreign import (
     Imported,
-    LogFormatError,
     answered,
     assemble,
     born,
     failed,
     judged,
-    parse_file,
-    parse_lines,
     write,
 )
+from replay.importers.reading import LogFormatError, parse_file, parse_lines
 from replay.logs.decode import Foreign, remember
 
 __all__ = [

@@ -18,9 +18,10 @@ import msgspec
 
 from evo.logs.records import Attempt, Child
 from evo.logs.types import Fields, JsonObject
-from replay.importers import foreign
-from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Failure, Imported
 from replay.importers.pickles import Stub, load
+from replay.importers.reading import LogFormatError
 
 _CHECKPOINT = re.compile(r"^ckpt_(\d{1,9})\.pkl$")
 _LOGS = ("results.log", "results.log.gz")
@@ -143,13 +144,13 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
     programs = base.get("programs")
     if not isinstance(programs, dict) or not all(isinstance(p, Stub) for p in programs.values()):
         raise LogFormatError(f"{file}: expected sol_db with a dict of programs")
-    evolution = foreign.convert(found["evolve_state"], _Evolution, f"{file}: evolve_state")
+    evolution = reading.convert(found["evolve_state"], _Evolution, f"{file}: evolve_state")
     stated = [
-        foreign.convert(program.attributes, _Program, f"{file}: sol_db.programs")
+        reading.convert(program.attributes, _Program, f"{file}: sol_db.programs")
         for program in programs.values()
     ]
     island = _Island(
-        number=foreign.convert(base.get("id"), int, f"{file}: sol_db.id"),
+        number=reading.convert(base.get("id"), int, f"{file}: sol_db.id"),
         programs={program.id: program for program in stated},
         failures={e.epoch: ("no_program", str(e.error_msg)) for e in evolution.errors},
         models={usage.model_name for usage in evolution.tok_usage if usage.model_name},
@@ -172,7 +173,7 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
 
 def _read_log(file: Path) -> _Island:
     """Reads a text log."""
-    text = foreign.read_text(file)
+    text = reading.read_text(file)
     heads = list(_ENTRY.finditer(text))
     if not heads:
         raise LogFormatError(f"{file}: expected lines such as '[island 0] DATE | INFO | PID | ...'")

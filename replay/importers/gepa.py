@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.records import Child, Evaluation, Instance
-from replay.importers import foreign
-from replay.importers.foreign import Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Imported
 from replay.importers.pickles import load
+from replay.importers.reading import LogFormatError
 
 _FILE = "gepa_state.bin"
 
@@ -65,7 +66,7 @@ def read(path: Path) -> list[Imported]:
     file = path / _FILE if path.is_dir() else path
     if not file.is_file():
         raise LogFormatError(f"{path}: expected {_FILE}")
-    state = foreign.convert(load(file, package="gepa"), _State, file)
+    state = reading.convert(load(file, package="gepa"), _State, file)
     count = len(state.program_candidates)
     columns = (state.prog_candidate_val_subscores, state.parent_program_for_candidate)
     if not count or any(len(column) != count for column in columns):

@@ -22,8 +22,9 @@ import msgspec
 
 from evo.logs.journal import LogError, read_bytes
 from evo.logs.records import Child, Evaluation, Status
-from replay.importers import foreign
-from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Failure, Imported
+from replay.importers.reading import LogFormatError
 
 _CHECKPOINT = re.compile(r"^checkpoint_(\d{1,9})$")
 _TRACES = ("evolution_trace.jsonl", "evolution_trace.jsonl.gz", "evolution_trace.json")
@@ -204,9 +205,9 @@ def _add_checkpoint(folder: Path, found: _Found, *, torn_allowed: bool) -> None:
     for file in [*sorted((folder / "programs").glob("*.json")), folder / "metadata.json"]:
         try:
             if file.name == "metadata.json":
-                found.last = max(found.last, foreign.parse_file(file, _Metadata).last_iteration)
+                found.last = max(found.last, reading.parse_file(file, _Metadata).last_iteration)
                 continue
-            program = foreign.parse_file(file, _Program)
+            program = reading.parse_file(file, _Program)
             if program.known.get("migrant"):
                 found.copies[program.id] = program.parent_id or ""
             else:
@@ -223,9 +224,9 @@ def _add_trace(path: Path, found: _Found) -> None:
     if path.suffix in {".hdf5", ".h5"}:
         raise LogFormatError(f"{path}: HDF5 traces are not read; export the trace as jsonl")
     if path.suffix == ".json":
-        traces = foreign.parse_file(path, _TraceFile).traces
+        traces = reading.parse_file(path, _TraceFile).traces
     else:
-        traces = foreign.parse_lines(path, _Trace, found.notes)
+        traces = reading.parse_lines(path, _Trace, found.notes)
     for trace in traces:
         metadata = {"island": trace.island_id, **(trace.metadata or {})}
         found.parents.setdefault(trace.parent_id, (trace.parent_metrics, trace.parent_code))
@@ -242,7 +243,7 @@ def _add_trace(path: Path, found: _Found) -> None:
 def _add_log(path: Path, found: _Found) -> None:
     sessions: list[_Session] = []
     last: _Program | None = None
-    for line in foreign.read_text(path).splitlines():
+    for line in reading.read_text(path).splitlines():
         if started := _STARTED.search(line):
             sessions.append(_Session(first=int(started[1])))
         elif match := _LOGGED.search(line):
@@ -282,7 +283,7 @@ def _metrics(words: str) -> dict[str, object]:
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
-    for line in foreign.parse_lines(path, _Iteration, found.notes):
+    for line in reading.parse_lines(path, _Iteration, found.notes):
         result = line.iteration_result
         found.last = max(found.last, line.iteration)
         if (child := result.child_program) is None:

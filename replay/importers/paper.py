@@ -22,8 +22,9 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Model, Outcome
 from evo.logs.types import JsonObject
 from evo.studies.allocation.journal import read_journal
-from replay.importers import foreign
-from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Failure, Imported
+from replay.importers.reading import LogFormatError
 
 ALIASES = {"circle_packing": "cp", "min_max_distance": "mmd", "heilbronn_triangle": "ht"}
 """The paper's short names of the shipped tasks."""
@@ -89,10 +90,10 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path) -> list[Imported]:
     """Reads one result."""
-    found = foreign.parse_file(path, JsonObject)
+    found = reading.parse_file(path, JsonObject)
     if "arm_results" not in found:
-        return [_imported(foreign.convert(found, _Greedy, path), path, path.stem, None)]
-    bandit = foreign.convert(found, _Bandit, path)
+        return [_imported(reading.convert(found, _Greedy, path), path, path.stem, None)]
+    bandit = reading.convert(found, _Bandit, path)
     rounds, arms = len(bandit.selections), len(bandit.arm_results)
     if not len(bandit.rewards) == len(bandit.running_best) == rounds:
         raise LogFormatError(f"{path}: expected as many rewards and running_best as selections")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evo.logs.journal import read_bytes
-from replay.importers.foreign import LogFormatError
+from replay.importers.reading import LogFormatError
 
 _ERRORS = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError,
            MemoryError, RecursionError, TypeError, ValueError, pickle.PickleError,

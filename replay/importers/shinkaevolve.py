@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from evo.logs.records import Child, Status
 from evo.logs.types import Fields
-from replay.importers import foreign
-from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Failure, Imported
+from replay.importers.reading import LogFormatError
 
 _FILES = ("programs.sqlite", "evolution_db.sqlite")
 _NEEDED = ("id", "generation", "combined_score", "correct")
@@ -126,7 +127,7 @@ def _checked(row: dict[str, object], database: Path) -> Row:
         found = row.get(column) or "{}"
         if not isinstance(found, str):
             raise LogFormatError(f"{where}: expected text in column {column!r}, got {found!r:.60}")
-        row[column] = foreign.parse(found, dict[str, object] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
+        row[column] = reading.parse(found, dict[str, object] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
     return row
 
 

@@ -34,8 +34,9 @@ from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import Fields
 from evo.warning import warn
-from replay.importers import foreign
-from replay.importers.foreign import Failure, Imported, LogFormatError
+from replay.importers import foreign, reading
+from replay.importers.foreign import Failure, Imported
+from replay.importers.reading import LogFormatError
 from replay.logs.frames import GREEDY
 
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
@@ -136,11 +137,11 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
             ) from None
         yield from enumerate(({str(k): v for k, v in row.items()} for row in rows), start=1)
         return
-    text = foreign.read_text(path)
+    text = reading.read_text(path)
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for number, line in enumerate(text.splitlines(), start=1):
             if line.strip():
-                yield number, foreign.parse(line, dict[str, object], f"{path}:{number}")
+                yield number, reading.parse(line, dict[str, object], f"{path}:{number}")
         return
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:

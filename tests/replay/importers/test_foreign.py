@@ -1,7 +1,6 @@
 """What all importers share: careful values, the assembly of a run, and its lines."""
 
 import itertools
-import json
 import math
 from pathlib import Path
 
@@ -17,25 +16,21 @@ from replay.importers.foreign import (
     MOST,
     NOT_IN_SOURCE,
     UNKNOWN_SEED,
-    LogFormatError,
     answered,
     assemble,
     born,
     common,
-    convert,
     failed,
     finite,
     judged,
     mapping,
     named,
-    parse_file,
-    parse_lines,
-    read_text,
     status_of,
     text,
     within,
     write,
 )
+from replay.importers.reading import LogFormatError
 
 SOURCE = Path("theirs")
 
@@ -302,50 +297,3 @@ def test_what_a_log_cannot_hold_is_refused_by_the_name_of_the_source(tmp_path, c
 def test_the_largest_numbers_that_a_log_holds_can_be_read_again(tmp_path):
     write(made([0.5], seed=2**63 - 1), tmp_path / "a.jsonl")
     assert evo.read_log(tmp_path / "a.jsonl").header.seed == 2**63 - 1
-
-
-def test_a_torn_last_line_is_left_out_and_noted_and_a_whole_one_is_not(tmp_path):
-    path, line = tmp_path / "a.jsonl", json.dumps({"fitness": 0.5})
-    for content, count, torn in (
-        (f"{line}\n\n{line}\n", 2, 0),
-        (f"{line}\n{line}", 2, 0),
-        (f"{line}\n{line[:-3]}", 1, 1),
-        (line[:4], 0, 1),
-        ("", 0, 0),
-    ):
-        path.write_text(content)
-        notes = []
-        assert parse_lines(path, dict[str, float], notes) == [{"fitness": 0.5}] * count
-        assert notes == ["a torn last line of a.jsonl"] * torn
-
-
-def test_a_line_that_was_written_whole_is_no_torn_one(tmp_path):
-    path = tmp_path / "a.jsonl"
-    for content, where in (
-        ('{"fitness": 0.5}\n{"fit\n', "a.jsonl:2: not JSON"),
-        ('{"fit\n{"fitness": 0.5}', "a.jsonl:1: not JSON"),
-        ('{"fitness": "high"}\n', "a.jsonl:1: Expected `float`"),
-        ('{"fitness": 0.5}\n{"fitness": "high"}', "a.jsonl:2: Expected `float`"),
-    ):
-        path.write_text(content)
-        with pytest.raises(LogFormatError, match=where):
-            parse_lines(path, dict[str, float], [])
-
-
-def test_a_file_that_does_not_fit_is_named_with_the_place(tmp_path):
-    path = tmp_path / "a.json"
-    for content, said in (
-        (b'{"fitness": ["x"]}', r"a\.json: Expected `float`.*\$\[\.\.\.\]"),
-        (b"nothing", r"a\.json: not JSON"),
-        (b"\xff\xfe", r"a\.json: cannot be read"),
-        (b"[" * 100_000, r"a\.json: "),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(LogFormatError, match=said):
-            parse_file(path, dict[str, float])
-    with pytest.raises(LogFormatError, match=r"nowhere\.json"):
-        read_text(tmp_path / "nowhere.json")
-    path.write_text('{"fitness": NaN, "other": Infinity}')
-    assert math.isnan(parse_file(path, dict[str, float])["fitness"])
-    with pytest.raises(LogFormatError, match=r"a\.json: "):
-        convert({"fitness": "x"}, dict[str, float], "a.json")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.importers.foreign import LogFormatError
 from replay.importers.pickles import Stub, load
+from replay.importers.reading import LogFormatError
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
