@@ -117,14 +117,13 @@ def _names(runs: pd.DataFrame) -> pd.Series[str]:
         if (known.groupby(runs["task"]).nunique() == 1).all():
             apart = [{k: v for k, v in each.items() if k != key} for each in apart]
     texts = pd.Series([json.dumps(each, sort_keys=True) for each in apart], index=runs.index)
-    parts = []
-    if runs["model"].nunique() > 1:
-        parts.append(runs["model"].astype(str))
-    if texts.nunique() > 1:
-        parts.append(configuration_labels(texts))
-    if runs["children"].nunique() > 1:
-        parts.append("N = " + runs["children"].astype(str))
-    rows = zip(*parts, strict=True) if parts else [("all",)] * len(runs)
+    others = [name for name in ("model", "children") if runs[name].nunique() > 1]
+    parts = {"model": runs["model"].astype(str), "children": "N = " + runs["children"].astype(str)}
+    parts = {name: part for name, part in parts.items() if name in others}
+    if texts.groupby([runs[name] for name in others] or (lambda _: 0)).nunique().max() > 1:
+        parts["settings"] = configuration_labels(texts)
+    named = [parts[name] for name in ("model", "settings", "children") if name in parts]
+    rows = zip(*named, strict=True) if named else [("all",)] * len(runs)
     return pd.Series([", ".join(row) for row in rows], index=runs.index)
 
 

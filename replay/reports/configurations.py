@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from string import hexdigits
 
 import pandas as pd
 
 from replay.logs.frames import GREEDY
+
+HASH = 24
+"""Digits from which on a hexadecimal value is a hash, of which the first eight are shown."""
 
 
 def configuration_labels(configurations: pd.Series[str]) -> pd.Series[str]:
@@ -44,7 +48,9 @@ def _varied(settings: Sequence[dict[str, object]]) -> list[str]:
 
 def _in_words(name: str, value: object) -> str:
     short = f"{value:g}" if isinstance(value, float) else str(value)
+    if len(short) >= HASH and not set(short) - set(hexdigits):
+        short = short[:8]
     if name == "task":
         return f"task version {short[:17]}"
     last = name if name.startswith("limits.") else name.rpartition(".")[2]
-    return f"{last} {short if len(short) < 24 else short[:8]}"
+    return f"{last} {short}"

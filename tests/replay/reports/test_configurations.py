@@ -39,3 +39,9 @@ def test_searches_are_told_apart_by_their_names_alone():
     ]
     smaller = population.replace("20", "8")
     assert configuration_labels(pd.Series([population, smaller])).tolist() == ["size 20", "size 8"]
+
+
+def test_hashes_are_cut_and_names_are_not():
+    hashed, named = "0123456789abcdef" * 4, "a-model-whose-name-has-many-letters"
+    texts = pd.Series([f'{{"program": "{hashed}"}}', f'{{"program": "{named}"}}'])
+    assert configuration_labels(texts).tolist() == ["program 01234567", f"program {named}"]
