@@ -51,6 +51,10 @@ class TryAgain(Exception):  # noqa: N818
         self.seconds = seconds
 
 
+class AnsweredLate(TimeoutError):  # noqa: N818
+    """A function that nobody can interrupt returned after the time limit of a call."""
+
+
 class Failed(Exception):  # noqa: N818
     """A model's function raised an error that trying again does not mend."""
 
@@ -165,6 +169,8 @@ def read_failure(error: BaseException, latency: float) -> Answer:
     attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
     if isinstance(error, NotSent):
         attempt = replace(attempt, sent=False, error=f"no connection: {words}")
+    elif isinstance(error, AnsweredLate):
+        attempt = replace(attempt, status="timeout", error=words)
     elif isinstance(error, TimeoutError):
         attempt = replace(attempt, status="timeout", error=f"no answer within {latency:.1f} s")
     elif isinstance(error, ConnectionError) or type(error).__module__.startswith("aiohttp."):

@@ -27,7 +27,7 @@ from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
 from evo.logs.inputs import as_float
 from evo.logs.records import Attempt, Model, Sampling
 from evo.models import background
-from evo.models.answer import Answer, Exchange, read_answer, read_failure
+from evo.models.answer import Answer, AnsweredLate, Exchange, read_answer, read_failure
 from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
@@ -330,8 +330,10 @@ class ModelClient:
             exchange = wire.post(body)
             if not isinstance(exchange, Exchange):
                 exchange = self._await(exchange)
-            elif time.monotonic() - started > self._timeout:
-                raise TimeoutError  # of a function that nobody can interrupt
+            elif (seconds := time.monotonic() - started) > self._timeout:
+                raise AnsweredLate(
+                    f"the answer came after {seconds:.1f} s, the limit is {self._timeout:g} s"
+                )
             answer = read_answer(exchange, time.monotonic() - started)
         except CancelledError as error:
             words, seconds = "the call was cancelled", time.monotonic() - started

@@ -56,14 +56,15 @@ def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
     """Returns why a call gave no program."""
     if call.reply is None:
         last = call.attempts[-1].error if call.attempts else None
-        return Evaluation(status="no_reply", error=call.rejected or last)
+        return Evaluation(status="no_reply", error=call.rejected or last or "the reply is empty")
     reason = "truncated" if is_cut(call) else "no complete block"
     if (header.edits == "diff" or header.task.program_files) and not is_cut(call):
         try:
             _changed(call.reply, prompt, header)
         except NoMatch as error:
             reason = str(error)
-    return Evaluation(status="no_program", error=f"the reply has no program: {reason}")
+    what = "program" if header.task.evolves == "python" else "text to evaluate"
+    return Evaluation(status="no_program", error=f"the reply has no {what}: {reason}")
 
 
 def is_cut(call: Call) -> bool:

@@ -267,14 +267,25 @@ class Machine:
     def _log_denied(self, *, of: int) -> None:
         """Logs the children that the endpoint refused for good, unless it refused all of them."""
         if len(self.denied) == of:
-            first = self.denied[0]
-            raise EndpointRefused(
-                f"the model refused every child of generation {first.generation}: "
-                f"{first.evaluation.error}; no child of it was logged, so the run can go on "
-                "once that is mended"
-            )
+            raise EndpointRefused(self._refusal(self.denied[0]))
         for child in self.denied:
             self.log(child)
+
+    def _refusal(self, first: Child) -> str:
+        """Returns why no child of a generation was logged, in words."""
+        asked = self.state.header.with_model(first.model).model
+        if asked.way == "function" and not first.program:
+            return (
+                f"the function of the model {asked.name!r} raised an error in every call of "
+                f"generation {first.generation}: {first.evaluation.error}; no child of it was "
+                "logged, so the same call goes on there once that is mended. To have a call made "
+                "again within the run, raise evo.TryAgain(seconds=2)"
+            )
+        return (
+            f"the model refused every child of generation {first.generation}: "
+            f"{first.evaluation.error}; no child of it was logged, so the run can go on once that "
+            "is mended"
+        )
 
 
 def keep_out(

@@ -288,8 +288,8 @@ class _Run:
                 self.progress.skip(job.goal.generations * job.header.children)
                 return JobResult(job, known, reached)
             self.payer.kept = kept_for_checks(state)
-        wanted = self.alone and known is None  # whatever was requested meanwhile
-        if not (yield from self._leave()) and not (wanted and self.end == "interrupted"):
+        wanted = self.alone and known is None  # whatever was requested, or time is over, meanwhile
+        if not (yield from self._leave()) and not wanted:
             return JobResult(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
         # and an endpoint that nobody named is missed before it.

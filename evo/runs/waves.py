@@ -142,6 +142,8 @@ class Waves:
         """
         self._settle_beside()
         while self.in_time:
+            if (every := self._every_further()) is not None:
+                return every
             wave = self._wave()
             missing = Counter[int]()
             for place in wave:
@@ -182,15 +184,40 @@ class Waves:
         waiting = [place for place in range(len(self._payers)) if self._further(place) > 0]
         several = self._whole and any(self._further(place) > 1 for place in waiting)
         order, priced = itertools.tee(self._in_order(waiting))
+        if len(self._payers) == 1:  # its generations come one after another in any case
+            priced = itertools.islice(priced, 1)
         count = payable(
             itertools.starmap(self._price, priced),
             self._settled(),
             self._limits,
             once=1 if several else len(waiting),
         )
-        if len(self._payers) == 1:  # its generations come one after another in any case
-            count = min(count, 1)
         return [place for place, _ in itertools.islice(order, count)]
+
+    def _every_further(self) -> dict[int, int] | None:
+        """Returns all generations that are left, where no limit stands in the way of any.
+
+        These are those of several runs whose generations cost nothing of what is limited. What is
+        logged of them is counted. None: prices decide.
+        """
+        if len(self._payers) == 1:
+            return None
+        waiting = [place for place in range(len(self._payers)) if self._further(place) > 0]
+        settled = self._settled()
+        if any(settled[unit] >= limit for unit, limit in self._limits.items()):
+            return None
+        for place in waiting if self._limits else ():
+            payer = self._payers[place]
+            kinds = ["child"] if self._counted(place) else ["initial", "child"]
+            known = [self._ledger.dearest.get((payer.kind, each)) for each in kinds]
+            costly = self._uncounted(place) or None in known
+            if costly or any(each[unit] for each in known if each for unit in self._limits):
+                return None
+        self._count_all()
+        left = [place for place in waiting if self._further(place) > 0]
+        if not self._whole:
+            left.sort(key=self._counted)
+        return {place: self._further(place) for place in left}
 
     def _further(self, place: int) -> int:
         """Returns how many generations a run may begin, those that are logged included."""

@@ -12,9 +12,10 @@ from evo.gate.engines.runs import EngineRun, engine_run
 from evo.logs.inputs import at_least
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import require_whole
-from evo.logs.records import Header, TaskRecord
+from evo.logs.records import Header, Model, TaskRecord
 from evo.logs.types import Fields, JsonObject
-from evo.models.registry import own_models
+from evo.models.critics import Critic
+from evo.models.registry import Given, find_model, own_models
 from evo.runs.configuration import make_header
 from evo.runs.options import ConfigurationOptions
 from evo.runs.signatures import check_options
@@ -52,7 +53,7 @@ def arm_sources(
             if any(isinstance(each, Log) and each.path == log.path for each in sources):
                 raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
             require_whole(log)
-            header = own_models(log.header, log.path)
+            header = own_models(log.header, log.path, _asked_there(log.header, common))
             log.header = header if header.compact else known_search(header)
             sources.append(log)
         elif isinstance(arm, Mapping):
@@ -76,6 +77,16 @@ def arm_sources(
                 "give each arm a seed or a configuration of its own"
             )
     return sources
+
+
+def _asked_there(header: Header, common: JsonObject) -> list[Given]:
+    """Returns those of the models of an allocation that the run of a log asks, by their names."""
+    listed = [common.get("model"), *(common.get("models") or ()), common.get("critic")]
+    found = [each.record.model if isinstance(each, Critic) else each for each in listed if each]
+    named = [each for each in found if isinstance(each, Model) or callable(each)]
+    beside = [each for each in (header.critic, header.asks) if each is not None]
+    used = {each.model.name for each in (header, *header.models, *beside)}
+    return [each for each in named if find_model(each).name in used]
 
 
 def _judged(task: TaskRecord) -> TaskRecord:

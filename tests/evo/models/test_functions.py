@@ -224,6 +224,9 @@ def test_a_plain_function_that_is_late_is_a_timeout_once_it_returns() -> None:
     slots = Slots(1)
     call = ask(slow, timeout=0.1, retries=0, slots=slots)
     assert (call.reply, call.attempts[0].status, slots.in_flight) == (None, "timeout", 0)
+    assert re.fullmatch(
+        r"the answer came after 0\.\d s, the limit is 0\.1 s", call.attempts[0].error or ""
+    )
 
 
 # --- what identifies it

@@ -116,7 +116,7 @@ def test_a_reply_has_a_program_or_a_reason_why_it_has_none(options, call, progra
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (Call(()), None),
+        (Call(()), "the reply is empty"),
         (Call((DOWN,)), "502"),
         (Call((DOWN,), rejected="too long"), "too long"),
     ],

@@ -320,3 +320,14 @@ def test_a_policy_with_parameters_keeps_its_name(folder: Path, tmp_path: Path) -
     journal.write_bytes(encode_line(as_before) + b"".join(rest))
     old = evo.allocate_live(folder, policy, rounds=3, **setting)
     assert old.pulls.tolist() == first.pulls.tolist()
+
+
+def test_time_that_is_over_before_the_first_generation_leaves_a_log_that_goes_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.jsonl"
+    how: dict[str, Any] = {"generations": 2, "children": 1, "log": path, "progress": False}
+    log = evo.run("mmd", budget={"seconds": 1e-6}, **how)
+    assert log.initial is not None
+    assert (len(log.generations), log.ends[-1].reason) == (0, "budget")
+    assert len(evo.run("mmd", **how).generations) == 2

@@ -169,8 +169,14 @@ def test_an_error_of_the_function_ends_the_run_resumably(tmp_path: Path) -> None
         return complete(messages, seed=seed)
 
     model, path = evo.Model("mine", call=sometimes), tmp_path / "a.jsonl"
-    with pytest.raises(EndpointRefused, match="KeyError: 'no such model'"):
+    with pytest.raises(EndpointRefused, match="KeyError: 'no such model'") as refused:
         evo.run("mmd", model=model, generations=1, children=2, log=path, **QUIET)
+    words = str(refused.value)
+    assert words.startswith("the function of the model 'mine' raised an error in every call of")
+    assert "in sometimes" in words
+    assert "the same call goes on there" in words
+    assert "raise evo.TryAgain(seconds=2)" in words
+    assert "endpoint" not in words
     broken[0] = False
     assert len(evo.resume(path, model=model, **QUIET).generations) == 1
 
@@ -181,11 +187,39 @@ def silent(messages: object) -> None:
 
 def test_nothing_is_no_reply(tmp_path: Path) -> None:
     log = evo.run("mmd", model=silent, generations=1, children=2, log=tmp_path / "a.jsonl", **QUIET)
-    assert [child.evaluation.status for child in log.children] == ["no_reply"] * 2
+    found = [(child.evaluation.status, child.evaluation.error) for child in log.children]
+    assert found == [("no_reply", "the reply is empty")] * 2
 
 
 def other(messages: Any, seed: int) -> Any:
     return complete(messages, seed=seed + 1)
+
+
+def test_a_function_that_asks_to_try_again_is_called_again_within_the_run(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def flaky(messages: Any, seed: int) -> Any:
+        calls.append(seed)
+        if len(calls) == 1:
+            raise evo.TryAgain(seconds=0)
+        return complete(messages, seed=seed)
+
+    log = evo.run("mmd", model=flaky, generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
+    assert [each.status for each in log.children[0].attempts] == ["error", "ok"]
+
+
+def test_logs_of_a_function_are_arms_once_it_is_given_again(tmp_path: Path) -> None:
+    logs = evo.run_many(
+        "mmd", model=llm, seeds=[1, 2], generations=1, children=1, log_dir=tmp_path, **QUIET
+    )
+    arms = [logs[0].path, logs[1]]
+    how: dict[str, Any] = {"arms": arms, "rounds": 3, "children": 1, **QUIET}
+    with pytest.raises(ModelError, match="give it again, model=llm"):
+        evo.allocate_live("mmd", "ucb1", log_dir=tmp_path / "none", **how)
+    for _ in range(2):
+        found = evo.allocate_live("mmd", "ucb1", model=llm, log_dir=tmp_path / "pool", **how)
+        assert len(found.pulls) == 3
+    assert sum(len(evo.read_log(each.path).generations) for each in logs) == 3
 
 
 def score(messages: Any) -> str:

@@ -65,15 +65,17 @@ def test_a_log_of_another_run_is_refused_and_left_as_it_is(tmp_path: Path) -> No
     path = write_sample(tmp_path / "a.jsonl", generations=1)
     before = path.read_bytes()
     other = msgspec.structs.replace(HEADER, seed=8, draws=2)
-    with pytest.raises(LogError, match="holds another run than this one: seed, draws differ"):
+    with pytest.raises(
+        LogError, match="than this one: seed 7 there, 8 here; draws 1 there, 2 here"
+    ):
         open_log(path, other, SESSION)
     moved = msgspec.structs.replace(HEADER, model=msgspec.structs.replace(HEADER.model, name="new"))
-    with pytest.raises(LogError, match="this one: model differ"):
+    with pytest.raises(LogError, match="this one: model sample there, new here"):
         open_log(path, moved, SESSION)
     assert path.read_bytes() == before
     named = msgspec.structs.replace(SESSION, model=moved.model)  # the user said so
     open_log(path, moved, named)[0].close()
-    with pytest.raises(LogError, match="this one: seed differ"):
+    with pytest.raises(LogError, match="this one: seed 7 there, 8 here"):
         open_log(path, msgspec.structs.replace(moved, seed=8), named)
 
 
@@ -83,7 +85,7 @@ def test_a_log_that_is_written_elsewhere_is_busy_and_free_again_after_a_refusal(
     path = write_sample(tmp_path / "a.jsonl", generations=1)
     with Writer.claim(path), pytest.raises(LogBusyError):
         open_log(path, HEADER, SESSION)
-    with pytest.raises(LogError, match="seed differ"):
+    with pytest.raises(LogError, match="seed 7 there, 8 here"):
         open_log(path, msgspec.structs.replace(HEADER, seed=8), SESSION)
     open_log(path, HEADER, SESSION)[0].close()
 

@@ -221,6 +221,61 @@ def test_a_limit_in_seconds_ends_waves_and_makes_none_smaller() -> None:
     assert Waves(late, payers).next() == {}
 
 
+@given(tables, st.one_of(st.none(), st.integers(0, 20)), st.data())
+def test_generations_that_cost_nothing_begin_as_those_do_that_are_priced_one_by_one(
+    costs: list[list[float]], limit: int | None, data: st.DataObject
+) -> None:
+    free = data.draw(st.lists(st.booleans(), min_size=len(costs), max_size=len(costs)))
+    costs = [[0.0 if none else each for each in run] for run, none in zip(costs, free, strict=True)]
+    logged = [data.draw(st.integers(0, len(run))) for run in costs]
+    over = data.draw(st.sets(st.integers(0, len(costs) - 1)))
+    whole = data.draw(st.booleans())
+
+    def begun(kind: type[Waves]) -> list[list[tuple[int, int]]]:
+        limits = {"seconds": 600.0} if limit is None else {"calls": float(limit)}
+        payers, made = paying(costs, logged), []
+        for place in over:
+            payers[place].finish()
+        waves = kind(Ledger(limits), payers, whole=whole)
+        while wave := waves.next():
+            made.append([*wave.items()])
+            for place, number in wave.items():
+                payer = payers[place]
+                for _ in range(number):
+                    payer.costs.append({"calls": costs[place][len(payer.costs)]})
+        return made
+
+    assert begun(Waves) == begun(PricedOneByOne)
+
+
+class PricedOneByOne(Waves):
+    def _every_further(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("limits", [{"seconds": 600.0}, {"calls": 100.0}, {"dollars": 1.0}])
+def test_the_goal_of_a_run_makes_no_wave_slower(limits: dict[str, float], runs: int) -> None:
+    def priced(generations: int) -> int:
+        asked: list[int] = []
+
+        def advised(number: int) -> bool:
+            asked.append(number)
+            return False
+
+        cost = {"calls": 1.0, "dollars": 0.0}
+        payers = [
+            Payer(name, "", generations, advised=advised, costs=[cost] * (1 + (name == 0)))
+            for name in range(runs)
+        ]
+        waves = Waves(Ledger(limits), payers)
+        assert waves.next()
+        assert waves.next()
+        return len(asked)
+
+    assert priced(10**9) == priced(10**4)
+
+
 def test_nothing_begins_at_a_limit() -> None:
     assert payable([{"calls": 0.0}], {"calls": 4.0}, {"calls": 4.0}) == 0
     assert payable([{"calls": 9.0}] * 2, {"calls": 3.0}, {"calls": 4.0}) == 1
