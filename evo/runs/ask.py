@@ -63,8 +63,7 @@ def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
             _changed(call.reply, prompt, header)
         except NoMatch as error:
             reason = str(error)
-    what = "program" if header.task.evolves == "python" else "text to evaluate"
-    return Evaluation(status="no_program", error=f"the reply has no {what}: {reason}")
+    return Evaluation(status="no_program", error=f"the reply has no program: {reason}")
 
 
 def is_cut(call: Call) -> bool:

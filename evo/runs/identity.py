@@ -126,6 +126,27 @@ def differing(there: Header, here: Header, ignored: Set[str] = frozenset()) -> s
     return "; ".join(parts)
 
 
+def other_model(log: Log, header: Header) -> str:
+    """Returns in words that a log goes on with another model than it was made with last; or "".
+
+    Args:
+        log: The log.
+        header: What its further generations are made under.
+    """
+    last = next((each.model for each in reversed(log.sessions) if each.model), log.header.model)
+    there = msgspec.structs.replace(log.header, model=last)
+    if not {"model", "models", "critic", "asks"} & {*differences(there, header)}:
+        return ""
+    one, other = there.model_name, header.model_name
+    if one != other:
+        return f"{log.path}: it was made with the model {one!r} and goes on with {other!r}"
+    if None in (last.version, header.model.version) and last.id == header.model.id:
+        return ""  # a function that was given a name, by which alone it is known
+    changed = changed_names(last.source, header.model.source) if last.source else []
+    what = f" ({', '.join(changed)} changed)" if changed else ""
+    return f"{log.path}: it goes on with another version of the model {one!r} than before{what}"
+
+
 def _changed_model(name: str, changed: Sequence[str]) -> str:
     """Returns in words what changed of a function that is a model, or of what it uses."""
     others = [each for each in changed if each != name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, Unpack
 
@@ -28,6 +29,7 @@ from evo.runs.configuration import (
     settings_of,
 )
 from evo.runs.handle import Control, Handle, Prepared, begin, in_foreground
+from evo.runs.identity import other_model
 from evo.runs.options import (
     ConfigurationOptions,
     GoalOptions,
@@ -343,11 +345,28 @@ def prepare_resume(
         if name in ConfigurationOptions.__annotations__:
             raise MistakenType(f"{name!r} is part of the run's identity and cannot change")
     check_options(ResumeOptions, options, verb=resume_many)
-    logs = [read_log(as_path("path", path)) for path in paths]
+    logs = [read_log(as_path("path", path)) for path in _listed(paths)]
     jobs = [_resume_job(log, options, model, search, task) for log in logs]
+    pairs = zip(logs, jobs, strict=True)
+    if words := [found for log, job in pairs if (found := other_model(log, job.header))]:
+        warn(f"{words[0]}{f'; {len(words) - 1} more likewise' if len(words) > 1 else ''}")
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
     return prepare_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
+
+
+def _listed(paths: Iterable[Place] | Place) -> Iterable[Place]:
+    """Returns the logs that are given, be it one; raises MistakenType for a folder."""
+    if not isinstance(paths, str | os.PathLike):
+        return paths
+    if os.path.isdir(paths):
+        folder = os.fspath(paths)
+        raise MistakenType(
+            f"paths: expected logs, got the folder {folder!r}; write "
+            f"sorted(Path({folder!r}).glob('*.jsonl')) for the logs in it; on the command line "
+            f"`evo resume {shlex.quote(folder)}` goes on with those that are not finished"
+        )
+    return [paths]
 
 
 @lists_options(ResumeOptions, optional=["generations"])
@@ -362,7 +381,8 @@ def resume(
 ) -> Log:
     """Continues a log: completes a killed run, or extends a finished one.
 
-    Its calls go where the registry points for the model of that name. If the log names any other
+    Its calls go where the registry points for the model of that name; another model than before is
+    warned of. If the log names any other
     endpoint, key, id or extra fields, nothing is called unless `model` is given. Of `generations`,
     `target`, `patience`, `max_concurrent`, the rates and the preset, those that are not given stay
     as they were in the last session; a preset that is given replaces the logged numbers.

@@ -219,7 +219,8 @@ def test_a_log_of_another_model_goes_on_with_a_named_one_alone(tmp_path: Path) -
         evo.resume(path, generations=1, progress=False)
     quoted = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(model.name)}"
     assert quoted in str(raised.value)
-    log = evo.resume(path, generations=1, model="offline", progress=False)
+    with pytest.warns(UserWarning, match="and goes on with 'offline'"):
+        log = evo.resume(path, generations=1, model="offline", progress=False)
     assert len(log.outcomes) == 2
     assert log.header.model == model
     assert log.sessions[-1].model is not None

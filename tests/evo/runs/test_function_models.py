@@ -137,6 +137,25 @@ def test_what_changed_of_a_model_is_named(tmp_path: Path, monkeypatch: Any) -> N
         path = tmp_path / "b.jsonl"
 
 
+def test_a_log_that_goes_on_with_another_model_warns_and_names_both(tmp_path: Path) -> None:
+    path = evo.run(
+        "mmd", model=llm, generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET
+    ).path
+    evo.resume(path, model=llm, generations=2, **QUIET)  # without a warning
+    with pytest.warns(UserWarning, match="made with the model 'llm' and goes on with 'offline'"):
+        evo.resume(path, model="offline", generations=3, **QUIET)
+    evo.resume(path, model="offline", generations=4, **QUIET)
+    with pytest.warns(UserWarning, match="made with the model 'offline' and goes on with 'llm'"):
+        evo.resume(path, model=llm, generations=5, **QUIET)
+
+    def edited(messages: Any, seed: int) -> Any:
+        return other(messages, seed)
+
+    edited.__name__ = "llm"
+    with pytest.warns(UserWarning, match=r"another version of the model 'llm' than before \("):
+        evo.resume(path, model=edited, generations=6, **QUIET)
+
+
 def test_a_price_makes_it_count_in_dollars(tmp_path: Path) -> None:
     model = evo.Model("mine", call=llm, input_price=1.0, output_price=2.0)
     log = evo.run("mmd", model=model, generations=8, children=2, budget={"dollars": 2e-3},

@@ -64,7 +64,8 @@ def test_another_model_is_counted_as_what_it_is(url: str, tmp_path: Path) -> Non
     how: dict[str, Any] = {"children": 2, "max_tokens": 1000, **QUIET}
     evo.run("mmd", model=priced(url, 1.0), generations=1, log=path, **how)
     other = evo.Model(name="other", id="offline", base_url=url, active_parameters=30)
-    log = evo.resume(path, model=other, generations=2, **QUIET)
+    with pytest.warns(UserWarning, match="made with the model 'a' and goes on with 'other'"):
+        log = evo.resume(path, model=other, generations=2, **QUIET)
     flops, own = [each["flops"] for each in costs_of_log(log)], cost_of_calls(log.calls, log.header)
     plain = cost_of_calls([bare(each) for each in log.outcomes], log.header)
     assert own.flops == pytest.approx(sum(flops))

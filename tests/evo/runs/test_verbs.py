@@ -233,6 +233,17 @@ def test_a_log_with_a_missing_line_is_refused(short: evo.Log, tmp_path: Path) ->
             work(path)
 
 
+def test_several_logs_are_given_and_a_folder_says_how(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    evo.run_many("mmd", seeds=[1, 2], generations=1, children=1, log_dir=folder, **QUIET)
+    with pytest.raises(TypeError, match=r"got the folder .*glob\('\*\.jsonl'\).*`evo resume "):
+        evo.resume_many(str(folder), generations=2, **QUIET)
+    one, _ = paths = sorted(folder.glob("*.jsonl"))
+    assert [each.path for each in evo.resume_many(str(one), generations=2, **QUIET)] == [one]
+    longer = evo.resume_many(paths, generations=2, **QUIET)
+    assert [len(each.generations) for each in longer] == [2, 2]
+
+
 def test_start_refuses_a_log_that_exists(short: evo.Log) -> None:
     with pytest.raises(LogError, match="exists already"):
         evo.start("mmd", log=short.path, resume=False, **QUIET)
