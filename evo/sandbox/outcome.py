@@ -30,6 +30,25 @@ _FAILED = ("invalid", "error", "timeout")
 _RETURNED: msgspec.msgpack.Decoder[bytes | Evaluation] = msgspec.msgpack.Decoder(bytes | Evaluation)
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "skimage": "scikit-image"}
 _PACKAGES |= {"sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the index has another name
+_KNOWN = frozenset(
+    {
+        *("astropy", "autograd", "bottleneck", "cma", "cvxopt", "cvxpy", "cython", "dask"),
+        *("datasets", "deap", "gurobipy", "highspy", "hypothesis", "jax", "joblib", "keras"),
+        *("lightgbm", "llvmlite", "lxml", "matplotlib", "mpmath", "msgspec", "networkx", "nltk"),
+        *("nlopt", "numba", "numexpr", "numpy", "openai", "openevolve", "optuna", "ortools"),
+        *("pandas", "polars", "psutil", "pulp", "pyarrow", "pydantic", "pygad", "pymoo"),
+        *("pyomo", "pyscipopt", "pytest", "regex", "requests", "scipy", "seaborn", "shapely"),
+        *("shinka", "sortedcontainers", "spacy", "statsmodels", "sympy", "tensorflow", "tiktoken"),
+        *("torch", "torchvision", "tqdm", "transformers", "xarray", "xgboost", *_PACKAGES),
+    }
+)
+"""Packages that programs and evaluators import; other names may be those of a user's own files."""
+
+_HANDED_OVER = (
+    "a module or file of your own is handed over with what uses it: import from it above the "
+    "function, give it as a further file, initial_program={'main.py': ..., 'helper.py': ...}, or, "
+    "for an evaluator, keep it in the task's folder"
+)
 
 
 @dataclass(frozen=True)
@@ -97,12 +116,24 @@ def describe(error: BaseException, who: str = "the program") -> str:
             name = error.name.partition(".")[0]
             if name in ("evo", "replay"):
                 text += f"\nthe package {name!r} cannot be imported inside the sandbox"
-            else:
+            elif name in _KNOWN:
                 package = _PACKAGES.get(name, name)
                 text += f"\nthe package {name!r} is not installed: pip install {package}"
+            else:
+                text += f"\nno package {name!r} is installed, and the sandbox sees none of your "
+                text += f"files; {_HANDED_OVER}"
+        if isinstance(error, FileNotFoundError) and _opens_a_file(error):
+            text += f"\nthe sandbox sees none of your files; {_HANDED_OVER}"
         return short(text)
     except BaseException:  # the wall: an exception may do anything when it is shown
         return _in_one_line(error)
+
+
+def _opens_a_file(error: FileNotFoundError) -> bool:
+    """Whether an error is about a file, rather than a command that is not there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    command = bool(frames) and os.path.basename(frames[-1].filename) == "subprocess.py"
+    return isinstance(error.filename, str) and not command
 
 
 def _in_one_line(error: BaseException) -> str:

@@ -224,7 +224,7 @@ SIGNS = [
     ("{str(i): 1.0 for i in range(50_000)}", "invalid", "too many"),
 ]
 CANNOT_RUN = [
-    ("import sklearn_missing.svm", "pip install sklearn_missing"),
+    ("import sklearn_missing.svm", "no package 'sklearn_missing' is installed"),
     ("import openevolve.database", "pip install openevolve"),
     ("def other(path): pass", "defines no function evaluate(program_path)"),
     ("def evaluate(path:", "SyntaxError"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
 import time
 from typing import Any
 
@@ -145,6 +146,16 @@ def test_an_error_says_what_to_do() -> None:
         ModuleNotFoundError("no", name="evo.runs")
     )
     assert "pip install" not in shown(ModuleNotFoundError("no"))
+    own = shown(ModuleNotFoundError("no", name="helper"))
+    assert "no package 'helper' is installed, and the sandbox sees none of your files" in own
+    assert "import from it above the function" in own
+    assert "pip install" not in own
+    missing = shown(FileNotFoundError(2, "No such file or directory", "data.csv"))
+    assert "the sandbox sees none of your files; a module or file of your own is" in missing
+    with pytest.raises(FileNotFoundError) as raised:
+        subprocess.run(["no-such-command"], check=False)
+    assert "your files" not in describe(raised.value)
+    assert "your files" not in shown(FileNotFoundError("no such city"))
 
 
 def test_an_exception_that_cannot_be_shown_is_described_all_the_same() -> None:
