@@ -26,10 +26,10 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.decompression import DamagedGzip, decompressed
+from evo.logs.files import path_of, why_not_made, write_at
 from evo.logs.first_write import WRITTEN
 from evo.logs.locks import lock, lock_new
 from evo.logs.records import SCHEMA
-from evo.logs.short_writes import path_of, why_not_made, write_at
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`

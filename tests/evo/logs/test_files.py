@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evo.logs.short_writes import SHORT, write_at
+from evo.logs.files import write_at
 
 
-@pytest.mark.parametrize("size", [1, SHORT, SHORT + 1, 3 * SHORT])
+@pytest.mark.parametrize("size", [1, 4096, 12_288])
 def test_all_of_the_data_is_where_it_should_be(tmp_path: Path, size: int) -> None:
     data = os.urandom(size - 1) + b"\0"
     with (tmp_path / "file").open("wb+") as file:
@@ -18,7 +18,7 @@ def test_all_of_the_data_is_where_it_should_be(tmp_path: Path, size: int) -> Non
         assert file.read() == b"0123" + data + b"0123456789"[4 + size :]
 
 
-@pytest.mark.parametrize("size", [100, 2 * SHORT])
+@pytest.mark.parametrize("size", [100, 8192])
 def test_what_cannot_be_written_is_an_error_with_its_reason(tmp_path: Path, size: int) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")

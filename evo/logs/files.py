@@ -1,0 +1,35 @@
+"""Files of logs: writes at a place, where an open file is by now, why a folder cannot be made."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> None:
+    """Writes all of the data at a place of a file; OSError: some of it may have been written."""
+    left = memoryview(data)
+    while left:
+        count = os.pwrite(descriptor, left, offset)
+        left, offset = left[count:], offset + count
+
+
+def path_of(descriptor: int, folder: Path) -> Path | None:
+    """Returns where an open file is by now, if that is known or in a folder; None: nowhere."""
+    own = os.fstat(descriptor)
+    with suppress(OSError):  # a file that was made here has had another name before
+        named = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        for path in (named, *folder.iterdir()):
+            with suppress(OSError):
+                if os.path.samestat(own, path.stat()):
+                    return path
+    return None
+
+
+def why_not_made(folder: Path, error: OSError) -> str:
+    """Returns what a message says of a folder that cannot be made or written."""
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            return f"{path}: expected a folder, got a file; name another"
+    return f"{folder}: cannot write there: {error.strerror or error}"
