@@ -8,7 +8,7 @@
 | `evo.searches` | a search class |
 | `evo.filters` | a filter class |
 | `evo.engines` | an `evo.Engine` |
-| `replay.importers` | a function from a path to a list of imported runs |
+| `replay.importers` | an object, such as a module, with functions `read` and `recognises` |
 | `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
 | `replay.panels` | a tab of `replay.explore`, see `replay.explorers.register` |
 | `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |

@@ -35,6 +35,7 @@ PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
 ENDINGS = (".jsonl", ".jsonl.gz")
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
 _PIECE = 4 << 20  # bytes that are read at a time
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -63,6 +64,21 @@ def check_line(line: bytes) -> str | None:
         return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
     if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
         return "the checksum does not match: the line was changed after it was written"
+    return None
+
+
+def _rewritten(line: bytes) -> str | None:
+    """Returns what an editor did to a line that was sound before, and what to do; else None."""
+    if line.startswith(_MARK) and check_line(line.removeprefix(_MARK).removesuffix(b"\r")) is None:
+        return (
+            "the log begins with a byte-order mark, which a program has added to it; save it "
+            "without (UTF-8, not 'UTF-8 with BOM'), or take the file as it was written"
+        )
+    if line.endswith(b"\r") and check_line(line[:-1]) is None:
+        return (
+            "the lines end in CR LF, as a program has rewritten them; restore LF, such as by "
+            "dos2unix, or take the file as it was written"
+        )
     return None
 
 
@@ -144,6 +160,8 @@ class Reader(Generic[R]):
         decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
             fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
+            if fault and (rewritten := _rewritten(line)):
+                raise self.fault(rewritten)
             if fault and not self.lines and not line.startswith(PREFIX):
                 raise self.fault(
                     f"not a {self._what}: {fault}; logs of other tools are read with "

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from replay.simulation.contest import Contest
 
     Settings = dict[str, dict[str, list[float]]] | None
+    Columns = dict[str, list[str]] | None
     Calls = float
 else:
 
@@ -55,6 +56,19 @@ else:
             found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
         return found
 
+    def _columns(texts: Sequence[str]) -> dict[str, list[str]]:
+        """Parses OURS=THEIRS[,OURS=THEIRS...]; the columns of one name stand together."""
+        found: dict[str, list[str]] = {}
+        for text in (each for given in texts for each in given.split(",")):
+            ours, _, theirs = text.partition("=")
+            if not (ours and theirs):
+                raise ValueError(
+                    f"expected OURS=THEIRS such as run=trial,order=step,fitness=score, got {text!r}"
+                )
+            found.setdefault(ours.strip(), []).append(theirs.strip())
+        return found
+
+    Columns = many(_columns, "--columns", metavar="OURS=THEIRS,...")
     Calls = one(_calls, metavar="calls=NUMBER")
     Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
 
@@ -329,20 +343,24 @@ def import_runs(
     output: Annotated[Path, Output] = Path("logs/local"),
     full: Flag = False,
     task: str | None = None,
+    columns: Columns = None,
 ) -> int:
     """Writes other tools' runs as logs.
 
     Args:
-        format: openevolve, shinkaevolve, codeevolve, skydiscover, gepa, paper, table; auto
-            recognises it.
+        format: openevolve, shinkaevolve, codeevolve, skydiscover, gepa, paper, table, or one that a
+            package adds; auto recognises it.
         paths: Files or folders, as the tool wrote them, or folders of many runs.
         output: Folder of the new logs.
         full: Keep prompts, replies and programs, as far as the tool did.
         task: What they were run on, a task's name or folder, for rescore and fork.
+        columns: What a table calls our columns, such as run=trial,order=step,fitness=score; several
+            columns that name the run are given one after another, run=config,run=island.
     """
     from replay.importers import keep, read
 
-    found = [run for path in paths for run in read(path, None if format == "auto" else format)]
+    given = None if format == "auto" else format
+    found = [run for path in paths for run in read(path, given, columns=columns)]
     names = Counter(run.name for run in found)
     if len(paths) > 1 and (twice := [name for name, count in names.items() if count > 1]):
         raise ValueError(

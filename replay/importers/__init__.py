@@ -8,27 +8,35 @@
 A folder of many runs is read as all of them. `replay.load` reads what was written like any other
 log. What has no importer comes through a table, see `replay.importers.table`, or through an
 importer of your own: a function that reads a path with `assemble`, `born` and `judged`, and one
-that recognises it, known to everything here by `register(name, read, recognise)`.
+that recognises it, known to everything here by `register(name, read, recognise)`. A package adds
+both by an entry point of the group `replay.importers`: an object, such as a module, with functions
+`read` and `recognises`. An entry that is a function reads, and recognises by its attribute
+`recognises`; without one, the format is read where it is named.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from evo.logs import examples
 from evo.logs.journal import encode_line, file_name, write_new
 from evo.logs.types import as_path
-from evo.plugins import plugged_in
+from evo.plugins import guarded, loaded, meant, plugged_in
 from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
-from replay.importers import codeevolve, gepa, openevolve, paper, shinkaevolve, table
+from replay.importers import cells, codeevolve, gepa, openevolve, paper, shinkaevolve, table
+from replay.importers.cells import Named as Columns
 from replay.importers.foreign import (
     Imported,
     answered,
@@ -39,7 +47,7 @@ from replay.importers.foreign import (
     write,
 )
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.decode import Foreign, remember
+from replay.logs.decode import FOR_NOW, Foreign, remember
 
 __all__ = [
     "IMPORTERS",
@@ -75,7 +83,9 @@ IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
 }
 """Format name -> function of a path that reads the runs there."""
 
-_RECOGNISED: dict[str, Callable[[Path], bool]] = {
+Recognisers = dict[str, Callable[[Path], bool]]
+
+_RECOGNISED: Recognisers = {
     "paper": paper.recognises,
     "shinkaevolve": shinkaevolve.recognises,
     "codeevolve": codeevolve.recognises,
@@ -119,21 +129,61 @@ def register(
 
 def recognised(path: Path, *, without: Sequence[str] = ()) -> str | None:
     """The format of a path itself, not of what lies below it; None if there is none."""
-    asked = ((name, ask) for name, ask in _RECOGNISED.items() if name not in without)
+    asked = ((name, ask) for name, ask in _recognisers().items() if name not in without)
     return next((name for name, ask in asked if ask(path)), None)
 
 
-def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noqa: A002
+def _known() -> Mapping[str, Any]:
+    """What reads each format, what other packages add included."""
+    return plugged_in("replay.importers", IMPORTERS, _SHIPPED)
+
+
+def _recognisers() -> Recognisers:
+    """What recognises each format; what other packages add is asked before shipped formats are."""
+    known = _known()
+    if len(known) == len(IMPORTERS):
+        return _RECOGNISED
+    added = loaded(_Added(known))
+    asked = {name: getattr(entry, "recognises", None) for name, entry in added.items()}
+    return {
+        name: guarded("importer", name, ask) for name, ask in asked.items() if ask
+    } | _RECOGNISED
+
+
+class _Added(Mapping[str, Any]):
+    """What other packages add, loaded when it is asked for."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known = known
+
+    def __getitem__(self, name: str) -> Any:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._known if name not in IMPORTERS)
+
+    def __len__(self) -> int:
+        return len(self._known) - len(IMPORTERS)
+
+
+def _found(path: Path, asked: Recognisers) -> Iterator[tuple[str, Path]]:
     """Formats and places of the runs at or below a path; no run lies within another."""
     if not path.exists():
         raise LogFormatError(f"{path}: no such file or folder")
-    others = () if format is None else tuple(name for name in _RECOGNISED if name != format)
-    if name := recognised(path, without=others):
+    if name := next((name for name, ask in asked.items() if ask(path)), None):
         yield name, path
     elif path.is_dir() and not path.is_symlink():
         for inside in sorted(path.iterdir()):
             if inside.exists():
-                yield from _found(inside, format)
+                yield from _found(inside, asked)
+
+
+def _asked(format: str | None, columns: Columns | None) -> Recognisers:  # noqa: A002
+    """What recognises a format, or any; a table may name its columns as is stated."""
+    if columns is not None:
+        return {"table": lambda path: table.recognises(path, columns)}
+    every = _recognisers()
+    return every if format is None else {name: every[name] for name in every if name == format}
 
 
 def detect(path: str | os.PathLike[str]) -> str:
@@ -155,23 +205,41 @@ def detect(path: str | os.PathLike[str]) -> str:
         >>> replay.importers.detect(file)
         'table'
     """
-    for name, _ in _found(Path(path), None):
+    for name, _ in _found(Path(path), _recognisers()):
         return name
+    if words := table_words(Path(path)):
+        raise LogFormatError(f"{path}: {words}")
     raise LogFormatError(
-        f"{path}: not recognised; name its format, one of {', '.join(sorted(IMPORTERS))}, or make "
+        f"{path}: not recognised; name its format, one of {', '.join(sorted(_known()))}, or make "
         f"it a table of calls (.csv): {examples.minimal(examples.TABLE)}"
     )
 
 
-def read(path: str | os.PathLike[str], format: str | None = None) -> list[Imported]:  # noqa: A002
+def table_words(path: Path) -> str:
+    """What to do with a file that is no table as it is but might be one; else empty."""
+    if not cells.is_table(path) or path.name.endswith(".parquet") or table.recognises(path):
+        return ""
+    names = cells.header_of(path)
+    return cells.what_to_name(path, names) if names and "crc" not in names else ""
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    *,
+    columns: Columns | None = None,
+) -> list[Imported]:
     """Reads all runs of other tools at or below a path.
 
     Args:
         path: File or folder, as the tool wrote it, or a folder of such.
-        format: Name in `IMPORTERS`; None: all that are recognised.
+        format: Name in `IMPORTERS`, or of what a package adds; None: all that are recognised.
+        columns: What tables call our columns, such as {"run": "trial"}, see
+            `replay.importers.table`; only tables are read then.
 
     Raises:
         LogFormatError: The format is unknown, or the path does not hold it.
+        ValueError: `columns` names what is no column of ours, or the format is no table.
 
     Example:
         >>> file = new(".csv")
@@ -184,16 +252,32 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     given, path = path, as_path("path", path)
     if not os.fspath(given).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
-    known = plugged_in("replay.importers", IMPORTERS, _SHIPPED)
+    known = _known()
     if format is not None and format not in known:
-        raise LogFormatError(f"expected a format among {', '.join(sorted(known))}, got {format!r}")
-    places = list(_found(path, format)) or [(format or detect(path), path)]
+        raise LogFormatError(
+            f"expected a format among {', '.join(sorted(known))}, got {format!r}"
+            f"{meant(format, known)}"
+        )
+    if columns is not None:
+        if format not in (None, "table"):
+            raise ValueError(f"columns: expected a table, whose columns they are, got {format!r}")
+        cells.check_columns(columns)
+        format = "table"  # noqa: A001
+    places = list(_found(path, _asked(format, columns))) or [(format or detect(path), path)]
+
+    def runs_of(name: str, place: Path) -> list[Imported]:
+        if columns is not None:
+            return table.read(place, columns=columns)
+        return list(getattr(known[name], "read", known[name])(place))
+
     if places[0][1] == path:
-        return list(known[places[0][0]](path))
+        return runs_of(*places[0])
     runs = []
+    stems = Counter(place.with_suffix("") for _, place in places)
     for name, place in places:
-        inside = place.relative_to(path).with_suffix("").as_posix()
-        found: list[Imported] = known[name](place)
+        alone = stems[place.with_suffix("")] == 1
+        inside = (place.with_suffix("") if alone else place).relative_to(path).as_posix()
+        found = runs_of(name, place)
         for run in found:  # a run is called after its place, several in a file beside each other
             own = run.name.rpartition("/")[2] if run.pool else run.name if found[1:] else ""
             pool = run.pool and replace(run.pool, name=inside)
@@ -268,12 +352,18 @@ def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
     write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 
 
-def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFrame:  # noqa: A002
+def load(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    *,
+    columns: Columns | None = None,
+) -> pd.DataFrame:
     """Reads logs of this package or another tool's runs as rows of `replay.load`.
 
     Args:
         path: File or folder, as the tool wrote it.
         format: Name in `IMPORTERS`, or `evo`; None: another tool's if it is recognised, else ours.
+        columns: What tables call our columns, as for `read`.
 
     Raises:
         LogError: There is nothing to read, or it is damaged.
@@ -284,14 +374,14 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
     """
     from replay.logs import tables
 
-    name = kind(path) if format is None else format
-    if name == OWN:
+    path = as_path("path", path)
+    name = format or ("table" if columns is not None else kind(path))
+    if name == OWN and columns is None:
+        if words := table_words(path):
+            raise LogFormatError(f"{path}: {words}")
         return tables.load(path, progress=False)
-    return tables.load(keep_for_now(read(path, format), Path(path), [name]).logs, progress=False)
-
-
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-"""Folders of logs that are removed when this process ends."""
+    runs = read(path, format, columns=columns)
+    return tables.load(keep_for_now(runs, path, [name]).logs, progress=False)
 
 
 def keep_for_now(runs: Sequence[Imported], place: Path, names: Sequence[str]) -> Foreign:
@@ -305,8 +395,8 @@ def keep_for_now(runs: Sequence[Imported], place: Path, names: Sequence[str]) ->
     Returns:
         The logs, with where they are from.
     """
-    _FOLDERS.append(tempfile.TemporaryDirectory(prefix=f"{names[0]}-"))
-    folder = Path(_FOLDERS[-1].name)
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOR_NOW}{names[0]}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     logs = keep(runs, folder)
     lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
     texts = frozenset(log for log, run in zip(logs, runs, strict=True) if run.keeps_best)
@@ -317,7 +407,7 @@ def keep_for_now(runs: Sequence[Imported], place: Path, names: Sequence[str]) ->
 
 def kinds(path: str | os.PathLike[str]) -> list[str]:
     """Names of the formats at or below a path that exists, each once; none if none is known."""
-    return list(dict.fromkeys(name for name, _ in _found(Path(path), None)))
+    return list(dict.fromkeys(name for name, _ in _found(Path(path), _recognisers())))
 
 
 def kind(path: str | os.PathLike[str]) -> str:
@@ -333,4 +423,4 @@ def kind(path: str | os.PathLike[str]) -> str:
         >>> replay.importers.kind(path)
         'evo'
     """
-    return next((name for name, _ in _found(Path(path), None)), OWN)
+    return next((name for name, _ in _found(Path(path), _recognisers())), OWN)

@@ -1,4 +1,4 @@
-"""Any tool's runs as one table: CSV, JSON lines or Parquet, one row per evaluated child.
+"""Any tool's runs as one table: CSV, TSV, JSON lines or Parquet, one row per evaluated child.
 
 | column | |
 |---|---|
@@ -15,65 +15,51 @@
 
 `generation` (or `order`) and `fitness` are needed. What is missing stays missing; further columns
 are kept as metrics where they are numbers. A child that a generation lacks, up to the most that any
-of the run has, is a failed call.
+of the run has, is a failed call. Names may be written in capitals; a file that has others is read
+with `columns=`, such as `replay.importers.load("mine.csv", columns={"run": "trial"})`, or
+`replay import table mine.csv --columns run=trial`.
 """  # noqa: E501
 
 from __future__ import annotations
 
 import collections
-import csv
-import io
 import itertools
-import json
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
 from typing import get_args
 
-from evo.logs import examples
-from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, SearchRecord, Status
-from evo.logs.types import Fields
+from evo.logs.types import as_path
 from evo.warning import warn
-from replay.importers import foreign, reading
+from replay.importers import cells, foreign
+from replay.importers.cells import Named, Row, Table
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
 from replay.logs.frames import GREEDY
 
-ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
-_NUMBERS = {
-    *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
-    *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
-}
-_COLUMNS = _NUMBERS | {"run", "task", "model", "search", "status", "program"}
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
-Row = Fields
 
-
-def recognises(path: Path) -> bool:
+def recognises(path: Path, columns: Named | None = None) -> bool:
     """Whether the path is a table with the columns that are needed."""
-    if not (path.is_file() and path.name.endswith(ENDINGS)):
+    if not cells.is_table(path):
         return False
     if path.name.endswith(".parquet"):
         return True
-    try:
-        head = next(raw_pieces(path, 0), b"").decode(errors="replace").partition("\n")[0]
-        is_csv = path.name.removesuffix(".gz").endswith(".csv")
-        names: object = next(csv.reader([head]), ()) if is_csv else json.loads(head)
-    except (LogError, csv.Error, ValueError, RecursionError):
+    names = cells.header_of(path)
+    if names is None or any(each not in names for each in cells.theirs_of(columns or {})):
         return False
-    if not isinstance(names, dict | list):
-        return False
-    return "fitness" in names and ("generation" in names or "order" in names)
+    return not cells.lacks(cells.ours_of(names, columns or {}))
 
 
 def read(
-    path: Path,
+    path: str | os.PathLike[str],
     *,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    columns: Named | None = None,
     ok: Collection[str] = ("ok", "valid"),
     task: str = "unknown",
     model: str = "unknown",
@@ -81,7 +67,7 @@ def read(
     """Reads a table.
 
     Args:
-        path: One that ends in one of `ENDINGS`.
+        path: One that ends in .csv, .tsv, .jsonl (each also with .gz) or .parquet.
         columns: What the file calls our columns, as {"generation": "epoch"}; several columns
             together may name the run.
         ok: Words of `status` that mean ok.
@@ -90,65 +76,53 @@ def read(
 
     Raises:
         LogFormatError: The file cannot be read, or a column or number is missing; names the line.
+        ValueError: `columns` names what is no column of ours.
     """
+    path = as_path("path", path)
+    cells.check_columns(columns or {})
+    table = cells.table_of(path, columns or {})
+    renamed = {theirs[0] for name, theirs in table.ours.items() if name not in (columns or {})}
     runs: dict[str, list[tuple[str, Row]]] = {}
-    for line, row in _rows(path):
-        known = {name: row[name] for name in row if name not in (columns or {})}
-        for name, given in (columns or {}).items():
-            theirs = [given] if isinstance(given, str) else list(given)
-            if missing := [each for each in theirs if each not in row]:
-                raise LogFormatError(f"{path}:1: expected columns {theirs}, missing {missing}")
-            cells = [row[each] for each in theirs]
-            known[name] = cells[0] if len(cells) == 1 else "_".join(map(str, cells))
-        known |= {name: _number(known[name]) for name in _NUMBERS & known.keys()}
-        if "fitness" not in known or not {"generation", "order"} & known.keys():
-            raise LogFormatError(
-                f"{path}:1: expected columns 'generation' (or 'order') and 'fitness', missing in "
-                f"{sorted(known)}; {examples.minimal(examples.TABLE)}"
-            )
+    for line, row in table.rows:
+        known = {name: row[name] for name in row if name not in table.ours and name not in renamed}
+        for name, theirs in table.ours.items():
+            values = [row.get(each) for each in theirs]
+            known[name] = values[0] if len(values) == 1 else "_".join(map(str, values))
+        known |= {name: _number(known[name]) for name in cells.NUMBERS & known.keys()}
         word = known.get("status")
         known["status"] = "ok" if isinstance(word, Hashable) and word in ok else word
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
         runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
-    if not runs:
-        raise LogFormatError(
-            f"{path}: expected at least one row, got none; {examples.minimal(examples.TABLE)}"
+    if "run" not in table.ours:
+        _warn_of_one_run(table)
+    made = [_run(path, name, rows) for name, rows in runs.items()]
+    if "generation" in table.ours:
+        there = [{row.get("generation") for _, row in rows} for rows in runs.values()]
+        _warn_of_gaps(path, made, there)
+    return made
+
+
+def _warn_of_one_run(table: Table) -> None:
+    """Warns where a table that does not name its runs looks as if it held several."""
+    rows, names = [row for _, row in table.rows], []
+    for name in cells.close_to("run", table.names):
+        values = {str(row.get(name)) for row in rows}
+        if 1 < len(values) <= len(rows) / 2:
+            names.append(name)
+    taken = f"{table.path}: has no column 'run', so its {len(rows)} rows are taken for one run"
+    if names:
+        warn(
+            f"{taken}; {' and '.join(map(repr, names))} may name the runs: if so, pass "
+            f"columns={{'run': {names[0]!r}}} to replay.importers.load, or `--columns "
+            f"run={names[0]}` to `replay import table`"
         )
-    return [_run(path, name, rows) for name, rows in runs.items()]
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows with their line."""
-    if path.name.endswith(".parquet"):
-        try:
-            import pandas as pd
-
-            rows = pd.read_parquet(path).to_dict("records")
-        except ImportError:
-            raise LogFormatError(
-                f"{path}: expected pyarrow, which reads Parquet, found none: "
-                "`pip install pyarrow`, or save the table as CSV"
-            ) from None
-        except (OSError, ValueError) as error:
-            why = str(error).partition("\n")[0]
-            raise LogFormatError(
-                f"{path}: cannot be read as Parquet: {why}; as CSV, "
-                f"{examples.minimal(examples.TABLE)}"
-            ) from None
-        yield from enumerate(({str(k): v for k, v in row.items()} for row in rows), start=1)
-        return
-    text = reading.read_text(path)
-    if path.name.removesuffix(".gz").endswith(".jsonl"):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                yield number, reading.parse(line, dict[str, object], f"{path}:{number}")
-        return
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        for cells in reader:
-            yield reader.line_num, {str(name): cell or None for name, cell in cells.items()}
-    except csv.Error as error:
-        raise LogFormatError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+    elif "order" in table.ours and "generation" not in table.ours:
+        order = [str(row.get(table.ours["order"][0])) for row in rows]
+        if len(set(order)) < len(order):
+            warn(
+                f"{taken}, but numbers of {table.ours['order'][0]!r} stand there several times: if "
+                "it holds several runs, name each row's in a column 'run'"
+            )
 
 
 def _number(cell: object) -> object:
@@ -181,6 +155,36 @@ def _warn_of_doubles(name: str, rows: list[tuple[str, Row]]) -> None:
         )
 
 
+def _order(row: tuple[str, Row]) -> float:
+    """What a row is sorted by."""
+    where, known = row
+    order = foreign.finite(known.get("order"))
+    if order is None:
+        raise LogFormatError(
+            f"{where}: expected a number in column 'order', got {known.get('order')!r:.60}"
+        )
+    return order
+
+
+def _warn_of_gaps(path: Path, runs: Sequence[Imported], rows: Sequence[Collection[object]]) -> None:
+    """Warns where runs have no row of a generation before their last; `rows` has those there."""
+    calls, first, gappy = 0, "", 0
+    for run, there in zip(runs, rows, strict=True):
+        gaps = sorted({*range(1, len(run.generations) + 1)} - {*there})
+        calls += len(gaps) * run.header.children
+        gappy += bool(gaps)
+        if gaps and not first:
+            first = f"run {run.name!r} of generation{'s' if gaps[1:] else ''} "
+            first += ", ".join(map(str, gaps[:5])) + (", ..." if gaps[5:] else "")
+    if gappy:
+        several = (
+            f"{gappy} of {len(runs)} runs lack rows of generations, such as " if runs[1:] else ""
+        )
+        counted = "1 failed call is" if calls == 1 else f"{calls:,} failed calls are"
+        lack = first if several else f"{first.replace(' of ', ' has no row of ', 1)}"
+        warn(f"{path}: {several}{lack}: {counted} counted in their place")
+
+
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
     for column, (line, row) in itertools.product(("task", "model", "seed", "search"), rows):
@@ -190,8 +194,8 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
                 f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'"
             )
     _warn_of_doubles(name, rows)
-    if "generation" not in first:
-        rows = sorted(rows, key=lambda row: foreign.finite(row[1].get("order")) or 0.0)
+    if not any("generation" in row for _, row in rows):
+        rows = sorted(rows, key=_order)
         rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
     placed: dict[int, dict[int, Child]] = {}
     start: Child | None = None
@@ -209,6 +213,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
             raise LogFormatError(f"{line}: run {name!r} has child {(generation, index)} twice")
         members[index] = _child(row, generation, index, line)
     last = max(placed, default=0)
+    n = max((index for members in placed.values() for index in members), default=0) + 1
     seed = _whole(first, "seed", where, 2**53)
     return foreign.assemble(
         path,
@@ -218,7 +223,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         model=Model(name=str(first["model"])),
         seed=foreign.UNKNOWN_SEED if seed is None else seed,
         children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
-        n=max((index for members in placed.values() for index in members), default=0) + 1,
+        n=n,
         initial=start,
         search=SearchRecord(name=GREEDY) if first.get("search") == GREEDY else None,
         lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
@@ -237,7 +242,7 @@ def _child(row: Row, generation: int, index: int, where: str) -> Child:
         failure = (_STATUSES.get(str(word)), f"status {word!r}")
     elif word is None and fitness is None:
         failure = (None, "no fitness and no status in the source")
-    others = {name: _number(row[name]) for name in row if name not in _COLUMNS}
+    others = {name: _number(row[name]) for name in row if name not in cells.COLUMNS}
     seconds, cached, dollars = (
         foreign.finite(row.get(name)) for name in ("seconds", "cached_tokens", "dollars")
     )

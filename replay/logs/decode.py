@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import pandas as pd
 
 from evo.gate.log import without_engines
 from evo.logs.calls import generations_of_calls, joined
@@ -39,6 +41,7 @@ from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning
+from replay.logs.given import ROW
 
 Source = str | os.PathLike[str]
 
@@ -101,8 +104,8 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """Returns the log files that paths, folders and glob patterns stand for, each once.
 
     A folder stands for all logs below it; an allocation's folder, and its allocation.jsonl, for
-    its arms in their order, wherever they lie. What other tools wrote there is left out, with a
-    warning that states how to read it.
+    its arms in their order, wherever they lie. What other tools wrote beside logs of evo is left
+    out, with a warning that names it.
 
     Raises:
         LogError: A path does not exist, or a folder or pattern holds no log.
@@ -113,8 +116,20 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """
     found, left = find_all(sources)
     if left:
-        warn(f"{len(left)} files left out: {left[0][0]}: {left[0][1]}")
+        warn(f"{len(left)} files left out: {in_words(left)}")
     return found
+
+
+def in_words(left: Sequence[tuple[str, str]]) -> str:
+    """Names what was left out, and why: what has one reason stands together."""
+    reasons: dict[str, list[str]] = {}
+    for path, why in left:
+        reasons.setdefault(why, []).append(path)
+    parts = []
+    for why, paths in list(reasons.items())[:3]:
+        more = f" and {len(paths) - 3} more" if paths[3:] else ""
+        parts.append(f"{', '.join(paths[:3])}{more}: {why}")
+    return "; ".join([*parts, *(["and more"] if len(reasons) > 3 else [])])
 
 
 def find_own(source: Source) -> list[Path]:
@@ -151,6 +166,8 @@ def _paths(
     for source in sources:
         if isinstance(source, Log | str | os.PathLike):
             yield from _expand(os.fspath(source), left, foreign)
+        elif isinstance(source, pd.DataFrame):
+            raise MistakenType(_what_to_do_with(source))
         elif isinstance(source, Iterable):
             yield from _paths(source, left, foreign)
         else:
@@ -158,6 +175,19 @@ def _paths(
                 "expected logs, their paths, folders or patterns, such as 'logs/local', got "
                 f"{source!r:.80}"
             )
+
+
+def _what_to_do_with(frame: pd.DataFrame) -> str:
+    """What to do with a DataFrame that is given in the place of logs."""
+    if {*ROW} <= {*frame.columns}:
+        return (
+            "expected logs or their paths, got a DataFrame of replay.load, which is loaded already"
+        )
+    return (
+        "expected logs or their paths, got a DataFrame; a table of calls is read from a file: "
+        "frame.to_csv('calls.csv', index=False), then replay.load('calls.csv'), or where it has "
+        "columns of other names replay.importers.load('calls.csv', columns={'run': ...})"
+    )
 
 
 def _read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
@@ -180,14 +210,19 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         inside = without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := _of_another_tool(path, foreign)):
-            for each in inside:  # what was noted as another tool's has been read now
-                left.pop(str(each), None)
+            _note_others(path, left, read=True)
             return read
         if not ours:
             first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
+            others: dict[str, str] = {}
+            if foreign is not None and not first:
+                _note_others(path, others, read=True)
+                first = "".join(f"; {each}: {why}" for each, why in list(others.items())[:1])
             raise LogError(
                 f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
             )
+        if foreign is not None:
+            _note_others(path, left, read=False)
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
         is_own = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))
@@ -197,8 +232,22 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
     if not found:
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
-        raise LogError(f"{source}: {what}")
+        raise LogError(f"{source}: {what}{why_gone(source)}")
     return [log for each in found for log in _expand(str(each), left, foreign)]
+
+
+FOR_NOW = "replay-import-"
+"""How the name of a folder begins in which runs of another tool are logs for one process."""
+
+
+def why_gone(source: Source) -> str:
+    """Why a log is not there any more, if it was one of `Foreign`, and what to do; else empty."""
+    if not any(part.startswith(FOR_NOW) for part in Path(source).parts):
+        return ""
+    return (
+        "; it was made of another tool's runs by the process that read them, and ended with it: "
+        "load them again, or keep them by `replay import auto PATH -o FOLDER` and load FOLDER"
+    )
 
 
 _ORIGINS: dict[str, Foreign] = {}
@@ -220,6 +269,29 @@ def origin_of(log: Source) -> Foreign | None:
 FOREIGN: list[Callable[[Path], Foreign | None]] = []
 """What reads a path as runs of another tool; None if it knows no tool."""
 
+OTHERS: list[Callable[[Path], tuple[list[tuple[str, Path]], list[tuple[Path, str]]]]] = []
+"""What finds, in a folder, other tools' runs with their formats, and tables that lack columns."""
+
+
+def _note_others(folder: Path, left: dict[str, str], *, read: bool) -> None:
+    """Notes what other tools wrote in a folder and is left out, once for each place.
+
+    Args:
+        folder: The folder.
+        left: What was left out so far; what stands within such a place is named with it.
+        read: Whether the runs of other tools there have been read.
+    """
+    for find in OTHERS:
+        places, unread = find(folder)
+        for name, place in places:
+            for each in [each for each in left if Path(each).is_relative_to(place)]:
+                del left[each]
+            if not read:
+                how = f"replay import {name} {quote(str(place))} -o FOLDER"
+                left[str(place)] = f"runs of {name} beside logs of evo; `{how}` converts them"
+        if read:
+            left.update((str(path), why) for path, why in unread)
+
 
 def _of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
     """Logs of another tool's runs at a path, which are noted; none if no tool is known or asked."""
@@ -234,6 +306,11 @@ def _of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
 
 def _looks_like_log(path: Path) -> bool:
     return path.name.endswith(ENDINGS) and path.name not in {EVENTS, AGENT} and path.is_file()
+
+
+def is_own_log(path: Path) -> bool:
+    """Whether a path is a file that begins as our logs do."""
+    return _looks_like_log(path) and _is_ours(path, {})
 
 
 _FOREIGN = "not a log of evo; `replay import FORMAT PATH` reads what other tools wrote"

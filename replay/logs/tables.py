@@ -20,7 +20,7 @@ from evo.logs.log import Log
 from evo.warning import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
-from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
+from replay.logs.decode import LeanRun, Source, find_all, in_words, name_runs, read_run
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     RESCORED,
@@ -322,8 +322,7 @@ def _collect(
         )
     if skipped:
         warn(
-            f"{len(skipped)} of {len(paths) + foreign} logs were left out; the first: "
-            f"{skipped[0][0] if foreign else 'a log'}: {skipped[0][1]}",
+            f"{len(skipped)} of {len(paths) + foreign} logs were left out: {in_words(skipped)}",
         )
     frames = [_concatenate(rows) for rows in zip(*parts, strict=True)]
     for frame in frames:

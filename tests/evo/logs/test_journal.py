@@ -48,6 +48,20 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
         evo.read_log(path)
 
 
+def test_what_an_editor_did_to_a_log_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    Writer.create(path, sample_header(), Tick(generation=1, seconds=1.0)).close()
+    written = path.read_bytes()
+    evo.read_log(path)
+    path.write_bytes(written.replace(b"\n", b"\r\n"))
+    with pytest.raises(LogError, match=r"run.jsonl:1: the lines end in CR LF.*restore LF"):
+        evo.read_log(path)
+    for damaged in (written, written.replace(b"\n", b"\r\n")):
+        path.write_bytes(b"\xef\xbb\xbf" + damaged)
+        with pytest.raises(LogError, match=r"run.jsonl:1: the log begins with a byte-order mark"):
+            evo.read_log(path)
+
+
 def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for folder in (tmp_path / "notes.txt", tmp_path / "notes.txt" / "runs"):

@@ -176,6 +176,19 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     assert (here / "plan.png").exists()
 
 
+def test_a_table_of_other_columns_is_imported_by_their_names(here, capsys):
+    (here / "mine.csv").write_text("config,island,step,score\na,0,1,.1\na,1,1,.2\n")
+    columns = "run=config,run=island,order=step,fitness=score"
+    assert run("import", "table", "mine.csv", "--columns", columns, "-o", "out") == 0
+    assert {path.name for path in (here / "out").iterdir()} == {"a_0.jsonl", "a_1.jsonl"}
+    capsys.readouterr()
+    for wrong, message in (("runs=config", "did you mean 'run'"), ("run", "OURS=THEIRS such as")):
+        assert run("import", "table", "mine.csv", "--columns", wrong, "-o", "none") == 2
+        assert message in capsys.readouterr().err
+    assert run("report", "mine.csv") == 2
+    assert "--columns" in capsys.readouterr().err
+
+
 def test_import_takes_several_paths_and_refuses_an_empty_one(here, capsys):
     samples = [ROOT / "logs" / "samples" / f"openevolve-{k}" for k in (1, 2)]
     assert run("import", "auto", *samples, "-o", "both") == 0

@@ -81,10 +81,76 @@ def test_a_single_file_of_another_tool_is_read_whatever_its_name_ends_in(tmp_pat
         assert replay.load(tmp_path / name)["best_fitness"].tolist() == [0.1, 0.3]
 
 
-def test_our_logs_beside_those_of_a_tool_are_read_as_before(tmp_path):
+def test_what_stands_beside_our_logs_is_named_and_left_out(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=2, children=2)
-    write_paper(tmp_path)
-    assert replay.load(tmp_path)["run"].unique().tolist() == ["a"]
+    (tmp_path / "notes.csv").write_text("colour,size\nred,1\n")
+    assert replay.load(tmp_path).attrs["skipped"] == []
+    write_table(tmp_path)
+    with pytest.warns(UserWarning, match="1 of 2 logs were left out: .*runs of table beside logs"):
+        frame = replay.load(tmp_path)
+    assert frame["run"].unique().tolist() == ["a"]
+    write_openevolve(tmp_path / "theirs")
+    with pytest.warns(UserWarning, match="`replay import openevolve .*theirs") as said:
+        assert len(replay.load(tmp_path).attrs["skipped"]) == 2
+    assert "evolution_trace.jsonl" not in str(said[0].message)
+    assert "calls.csv: runs of table" in str(said[0].message)
+    (tmp_path / "calls.csv").unlink()
+    with pytest.warns(ReplayWarning, match="read 1 run of openevolve"):
+        both = replay.load(tmp_path / "a.jsonl", tmp_path / "theirs")
+    assert both["run"].nunique() == 2
+
+
+def test_what_an_engine_wrote_beside_its_log_is_passed_over(tmp_path):
+    write_sample(tmp_path / "a.jsonl", generations=2, children=2)
+    write_openevolve(tmp_path / "a" / "output")
+    (tmp_path / "a" / "gate.jsonl").write_text("{}")
+    assert replay.load(tmp_path).attrs["skipped"] == []
+
+
+def test_a_table_that_cannot_be_read_beside_one_that_can_is_named(tmp_path):
+    write_table(tmp_path)
+    (tmp_path / "mine.csv").write_text("trial,step,score\na,1,0.5\n")
+    with pytest.warns(UserWarning, match="left out|read 1 run") as said:
+        frame = replay.load(tmp_path)
+    assert frame["run"].unique().tolist() == ["calls"]
+    words = "\n".join(str(each.message) for each in said)
+    assert "mine.csv: expected columns 'generation' (or 'order') and 'fitness'" in words
+    assert [path for path, _ in frame.attrs["skipped"]] == [str(tmp_path / "mine.csv")]
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.jsonl"])
+def test_a_table_of_other_columns_says_how_to_name_them(tmp_path, name):
+    text = "trial,step,score\na,1,0.5\n"
+    if name.endswith("jsonl"):
+        text = '{"trial": "a", "step": 1, "score": 0.5}\n'
+    (tmp_path / name).write_text(text)
+    message = "found 'trial', 'step', 'score'.*--columns run=trial,order=step,fitness=score"
+    for source in (tmp_path / name, str(tmp_path / name)):
+        with pytest.raises(LogError, match=message):
+            replay.load(source)
+        with pytest.raises(LogError, match=message):
+            replay.importers.load(source)
+    if name.endswith("csv"):
+        with pytest.raises(LogError, match=f"no log in this folder.*{message}"):
+            replay.load(tmp_path)
+
+
+def test_a_frame_is_answered_with_what_to_do(tmp_path):
+    write_sample(tmp_path / "a.jsonl")
+    frame = replay.load(tmp_path / "a.jsonl")
+    with pytest.raises(TypeError, match=r"a DataFrame of replay\.load, which is loaded already"):
+        replay.load(frame)
+    with pytest.raises(TypeError, match=r"frame\.to_csv\('calls\.csv', index=False\)"):
+        replay.load(frame[["run"]])
+
+
+def test_a_log_that_ended_with_its_process_says_so(tmp_path):
+    write_table(tmp_path)
+    with pytest.warns(ReplayWarning):
+        [source] = replay.load(tmp_path)["source"].unique()
+    Path(source).unlink()
+    with pytest.raises(LogError, match="of another tool's runs by the process that read them"):
+        replay.children(source)
 
 
 def test_a_folder_that_nobody_knows_is_an_error(tmp_path):

@@ -5,10 +5,13 @@ import json
 import pytest
 
 import evo
+import replay
 from evo.logs.records import Model
+from evo.plugins import _points
 from replay import importers
 from replay.cli.entry import main
 from replay.importers import assemble, born, judged, parse_file
+from replay.logs.frames import ReplayWarning
 
 
 def recognise(path):
@@ -74,3 +77,61 @@ def test_a_format_can_be_registered_again_but_not_in_place_of_a_shipped_one():
     for taken in ("openevolve", "evo", ""):
         with pytest.raises(ValueError, match="name: expected one that is none of"):
             importers.register(taken, read, recognise)
+
+
+MODULE = """
+from replay import importers
+
+def recognises(path):
+    return path.suffix == ".theirs"
+
+def read(path):
+    born, judged = importers.born, importers.judged
+    [fitness] = path.read_text().split()
+    return [
+        importers.assemble(
+            path, "theirs", name=path.stem, initial=None, lost=["all else"],
+            children=[[born(1, judged(float(fitness)))]], model=evo_model,
+        )
+    ]
+
+import evo
+evo_model = evo.Model("m")
+named = lambda path: read(path)
+named.recognises = lambda path: path.suffix == ".named"
+def silent(path):
+    return read(path)
+"""
+ENTRIES = """
+[replay.importers]
+theirs = their_importer:{module}
+named = their_importer:named
+silent = their_importer:silent
+"""
+
+
+def test_what_a_package_adds_is_recognised_by_what_its_entry_states(tmp_path, monkeypatch, capsys):
+    (tmp_path / "their_importer.py").write_text(MODULE)
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRIES.replace(":{module}", ""))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _points.cache_clear()
+    try:
+        for ending, name in (("theirs", "theirs"), ("named", "named")):
+            path = tmp_path / "runs" / f"a.{ending}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("0.5")
+            assert importers.detect(path) == importers.kind(path) == name
+            assert importers.load(path)["best_fitness"].iloc[-1] == 0.5
+            with pytest.warns(ReplayWarning, match=f"read 1 run of {name}"):
+                assert replay.load(path)["best_fitness"].iloc[-1] == 0.5
+        assert importers.load(path.parent)["run"].nunique() == 2
+        assert main(["import", "auto", str(path.parent), "-o", str(tmp_path / "out")]) == 0
+        (tmp_path / "x.txt").write_text("0.25")
+        assert importers.load(tmp_path / "x.txt", "silent")["best_fitness"].iloc[-1] == 0.25
+        with pytest.raises(importers.LogFormatError, match=r"one of .*named.*silent.*theirs"):
+            importers.detect(tmp_path / "x.txt")
+    finally:
+        _points.cache_clear()

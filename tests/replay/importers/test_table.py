@@ -32,7 +32,8 @@ ROWS = [
 def test_rows_of_other_names_are_calls(tmp_path):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(TEXT.encode()))
-    first, second = table.read(path, columns=COLUMNS | MORE)
+    with pytest.warns(UserWarning, match="run 'a_0' of generation 3: 1 failed call is counted"):
+        first, second = table.read(str(path), columns=COLUMNS | MORE)
     assert (first.name, second.name) == ("a_0", "a_1")
     assert statuses(first) == ["timeout", "ok", None, "ok"]
     assert statuses(second) == ["invalid"]
@@ -90,12 +91,17 @@ def test_without_generations_the_order_makes_them(tmp_path):
     ("text", "message"),
     [
         ("", "at least one row"),
-        ("config,island,child\na,0,1\n", r"missing \['epoch'\]"),
+        (
+            "config,island,child\na,0,1\n",
+            "expected a column 'epoch', as columns= calls our 'generation'",
+        ),
         (TEXT.split("\n", maxsplit=1)[0] + "\n", "at least one row"),
         (TEXT + "a,0,x,1,valid,,\n", r":6: .*'x'"),
         (TEXT + "a,0,1.5,1,valid,,\n", r":6: .*1.5"),
         (TEXT + "a,0,9999999,1,valid,,\n", "from 0 to 100000"),
-        (TEXT + "a,0\n", r":6: .*'generation'"),
+        (TEXT + "a,0,,,,,\n", r":6: .*'generation'"),
+        (TEXT + "a,0,1,1,valid,,,7\n", ":6: expected 7 cells, got 8"),
+        (TEXT.replace("prompt", "child"), ":1: expected each column once, got 'child' twice"),
     ],
 )
 def test_damage_names_file_and_line(tmp_path, text, message):

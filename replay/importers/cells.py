@@ -1,0 +1,259 @@
+"""The rows of a table in a file, and which of its columns are ours.
+
+A CSV may be separated by commas, semicolons or tabs, and its names may be written in capitals or
+with spaces around them.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+
+from evo.logs import examples
+from evo.logs.journal import LogError, raw_pieces
+from evo.logs.types import Fields
+from evo.plugins import meant
+from evo.warning import warn
+from replay.importers import reading
+from replay.importers.reading import LogFormatError
+
+TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+ENDINGS = (*TEXTS, ".jsonl", ".jsonl.gz", ".parquet")
+NUMBERS = {
+    *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
+    *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
+}
+COLUMNS = NUMBERS | {"run", "task", "model", "search", "status", "program"}
+
+_SEPARATORS = ",;\t"
+_WORDS = {
+    "run": ("trial", "experiment", "exp", "arm", "replicate", "rep", "job", "chain", "repeat"),
+    "order": ("step", "iteration", "iter", "epoch", "evaluation", "call", "round"),
+    "fitness": ("score", "value", "reward", "objective", "metric", "accuracy", "performance"),
+}
+"""What others call the columns that are needed."""
+
+Row = Fields
+Named = Mapping[str, str | Sequence[str]]
+"""What a file calls our columns: one of its columns, or several together."""
+
+
+@dataclass
+class Table:
+    """The rows of a table.
+
+    Attributes:
+        path: The file.
+        rows: Each with its line in the file.
+        names: The names of its columns, in order.
+        ours: Our names of its columns, each with those of the file, as far as they are known.
+    """
+
+    path: Path
+    rows: list[tuple[int, Row]]
+    names: list[str]
+    ours: dict[str, list[str]] = field(default_factory=dict)
+
+
+def is_table(path: Path) -> bool:
+    """Whether a path is a file whose name ends as that of a table."""
+    return path.name.endswith(ENDINGS) and path.is_file()
+
+
+def header_of(path: Path) -> list[str] | None:
+    """The names of a table's columns by its first line; None if that does not tell."""
+    try:
+        head = next(raw_pieces(path, 0), b"").decode("utf-8-sig", errors="replace")
+        first = head.lstrip("\r\n").partition("\n")[0]
+        if path.name.endswith(TEXTS):
+            return _names(first, _separator(first, COLUMNS))
+        found: object = json.loads(first)
+    except (LogError, csv.Error, ValueError, RecursionError):
+        return None
+    return list(found) if isinstance(found, dict) else None
+
+
+def check_columns(columns: Named) -> None:
+    """Raises ValueError where a name is none of ours, which would be passed over."""
+    for name, given in columns.items():
+        if name not in COLUMNS:
+            raise ValueError(
+                f"columns: unknown column {name!r}{meant(str(name), COLUMNS) or ';'} expected "
+                f"names among {', '.join(sorted(COLUMNS))}, each with what the file calls it"
+            )
+        theirs = [given] if isinstance(given, str) else given
+        if not (isinstance(theirs, Sequence) and theirs and all(type(t) is str for t in theirs)):
+            raise ValueError(
+                f"columns: expected for {name!r} the name of a column of the file, or a list of "
+                f"them, got {given!r:.60}"
+            )
+
+
+def ours_of(names: Iterable[str], columns: Named) -> dict[str, list[str]]:
+    """Our names of a file's columns, each with the file's own: as given, else as they read."""
+    found = {
+        name: [given] if isinstance(given, str) else [*given] for name, given in columns.items()
+    }
+    names = list(names)
+    plain: dict[str, list[str]] = {}
+    for name in names:
+        plain.setdefault(name.strip().lower(), []).append(name)
+    for name in COLUMNS - found.keys():
+        alike = plain.get(name, [])
+        if name in alike or len(alike) == 1:
+            found[name] = [name if name in alike else alike[0]]
+    return found
+
+
+def lacks(ours: Collection[str]) -> bool:
+    """Whether a column that is needed is not there."""
+    return "fitness" not in ours or not {"generation", "order"} & {*ours}
+
+
+def what_to_name(path: Path, names: Sequence[str]) -> str:
+    """Says which columns a table needs, which it has, and how to say what they are called."""
+    known = ours_of(names, {})
+    wanted = [
+        *(["run"] if "run" not in known else []),
+        *(["order"] if not {"generation", "order"} & known.keys() else []),
+        *(["fitness"] if "fitness" not in known else []),
+    ]
+    guesses = {name: next(iter(close_to(name, names)), "COLUMN") for name in wanted}
+    option = ",".join(f"{name}={theirs}" for name, theirs in guesses.items())
+    return (
+        f"expected columns 'generation' (or 'order') and 'fitness', and 'run' where it holds "
+        f"several, found {', '.join(map(repr, names[:12])) or 'none'}; if it is a table of calls, "
+        f"say what it calls them: `replay import table {quote(str(path))} --columns "
+        f"{quote(option)} -o FOLDER`, or replay.importers.load({str(path)!r}, columns={guesses}); "
+        f"{examples.minimal(examples.TABLE)}"
+    )
+
+
+def close_to(ours: str, names: Iterable[str]) -> list[str]:
+    """The columns of a file that look as if they were one of ours under another name."""
+    words = {ours, *_WORDS.get(ours, ())}
+    found = []
+    for name in names:
+        plain = re.sub(r"[^a-z]+", " ", name.strip().lower()).split()
+        stem = [part for part in plain if part not in ("id", "name", "no", "nr", "number", "index")]
+        joined = "".join(stem)
+        singular = joined.removesuffix("s")
+        if {joined, singular} & words or difflib.get_close_matches(joined, words, 1, 0.85):
+            found.append(name)
+    return found
+
+
+def table_of(path: Path, columns: Named) -> Table:
+    """Reads the rows of a table and finds our columns among its own.
+
+    Raises:
+        LogFormatError: The file cannot be read, or a column is missing.
+    """
+    rows = list(_rows(path, {*COLUMNS, *theirs_of(columns)}))
+    if not rows:
+        raise LogFormatError(
+            f"{path}: expected at least one row, got none; {examples.minimal(examples.TABLE)}"
+        )
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    for name, given in columns.items():
+        for theirs in [given] if isinstance(given, str) else given:
+            if theirs not in names:
+                raise LogFormatError(
+                    f"{path}:1: expected a column {theirs!r}, as columns= calls our {name!r}, "
+                    f"found {', '.join(map(repr, names[:20]))}{meant(theirs, names)}"
+                )
+    found = Table(path, rows, names, ours_of(names, columns))
+    if lacks(found.ours):
+        raise LogFormatError(f"{path}:1: {what_to_name(path, names)}")
+    return found
+
+
+def theirs_of(columns: Named) -> Iterator[str]:
+    """The columns of the file that are named."""
+    for given in columns.values():
+        yield from [given] if isinstance(given, str) else given
+
+
+def _rows(path: Path, known: Collection[str]) -> Iterator[tuple[int, Row]]:
+    """Rows with their line."""
+    if path.name.endswith(".parquet"):
+        yield from enumerate(_parquet(path), start=1)
+        return
+    text = reading.read_text(path)
+    if path.name.endswith(TEXTS):
+        yield from _separated(path, text, known)
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, reading.parse(line, dict[str, object], f"{path}:{number}")
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        import pandas as pd
+
+        rows = pd.read_parquet(path).to_dict("records")
+    except ImportError:
+        raise LogFormatError(
+            f"{path}: expected pyarrow, which reads Parquet, found none: "
+            "`pip install pyarrow`, or save the table as CSV"
+        ) from None
+    except (OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise LogFormatError(
+            f"{path}: cannot be read as Parquet: {why}; as CSV, {examples.minimal(examples.TABLE)}"
+        ) from None
+    return ({str(k): v for k, v in row.items()} for row in rows)
+
+
+def _separated(path: Path, text: str, known: Collection[str]) -> Iterator[tuple[int, Row]]:
+    text = text.lstrip("\r\n")
+    separator = _separator(text.partition("\n")[0], known)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    short: list[int] = []
+    try:
+        names = [name.strip() for name in next(reader, [])]
+        if twice := [name for name in names if name and names.count(name) > 1]:
+            raise LogFormatError(f"{path}:1: expected each column once, got {twice[0]!r} twice")
+        for cells in reader:
+            if not cells:
+                continue
+            if any(cells[len(names) :]):
+                raise LogFormatError(
+                    f"{path}:{reader.line_num}: expected {len(names)} cells, got {len(cells)}; a "
+                    f"text that holds {separator!r} is written in quotes"
+                )
+            if len(cells) < len(names):
+                short.append(reader.line_num)
+            row = dict.fromkeys(names) | dict(zip(names, cells, strict=False))
+            yield reader.line_num, {name: cell or None for name, cell in row.items() if name}
+    except csv.Error as error:
+        raise LogFormatError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+    if short:
+        many = f" and {len(short) - 1} more" if short[1:] else ""
+        warn(
+            f"{path}:{short[0]}{many}: fewer than {len(names)} cells; those at the end are taken "
+            "for empty"
+        )
+
+
+def _names(line: str, separator: str) -> list[str]:
+    cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    return [name.strip() for name in cells if name.strip()]
+
+
+def _separator(line: str, known: Collection[str]) -> str:
+    """What separates the names in the first line: the most known ones, or else the most."""
+
+    def score(separator: str) -> tuple[int, int]:
+        names = _names(line, separator)
+        return sum(name in known or name.lower() in known for name in names), len(names)
+
+    return max(_SEPARATORS, key=score)  # the first of equals
