@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from evo.logs.journal import PREFIX, LogError, Reader, open_regular
+from evo.logs.journal import LogError, Reader, open_regular
+from evo.logs.lines import PREFIX
 from evo.logs.records import Attempt, Int, Model, Record
 
 ENGINE_LOG = "gate.jsonl"

@@ -28,17 +28,14 @@ from evo.logs.caps import above, cap
 from evo.logs.decompression import DamagedGzip, decompressed
 from evo.logs.files import path_of, why_not_made, write_at
 from evo.logs.first_write import WRITTEN
+from evo.logs.lines import PREFIX, check_line, check_size, rewritten
 from evo.logs.locks import lock, lock_new
 from evo.logs.records import SCHEMA
 
-PREFIX = b'{"crc":"'
-BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
 ENDINGS = (".jsonl", ".jsonl.gz")
 _GZIP = b"\x1f\x8b"
-_MARK = b"\xef\xbb\xbf"
 _PIECE = 4 << 20  # bytes that are read at a time
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -56,40 +53,6 @@ def encode_line(record: msgspec.Struct) -> bytes:
     """The record as one line, checksum and newline included."""
     body = _encoder.encode(record)[1:]
     return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
-
-
-def check_line(line: bytes) -> str | None:
-    """Returns the fault of the line's checksum, or None."""
-    if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
-        return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
-    if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
-        return "the checksum does not match: the line was changed after it was written"
-    return None
-
-
-def _rewritten(line: bytes) -> str | None:
-    """Returns what an editor did to a line that was sound before, and what to do; else None."""
-    if line.startswith(_MARK) and check_line(line.removeprefix(_MARK).removesuffix(b"\r")) is None:
-        return (
-            "the log begins with a byte-order mark, which a program has added to it; save it "
-            "without (UTF-8, not 'UTF-8 with BOM'), or take the file as it was written"
-        )
-    if line.endswith(b"\r") and check_line(line[:-1]) is None:
-        return (
-            "the lines end in CR LF, as a program has rewritten them; restore LF, such as by "
-            "dos2unix, or take the file as it was written"
-        )
-    return None
-
-
-def check_size(line: bytes) -> str | None:
-    """Returns why a line is too large to be decoded, or None."""
-    if len(line) > cap("EVO_MAX_LINE_MB") << 20:
-        return above("EVO_MAX_LINE_MB")
-    bare = _STRINGS.sub(b"", line)
-    if sum(map(bare.count, (b"[", b"{", b","))) > cap("EVO_MAX_ELEMENTS"):
-        return above("EVO_MAX_ELEMENTS")
-    return None
 
 
 def file_name(text: str, *, longest: int = 120) -> str:
@@ -160,8 +123,8 @@ class Reader(Generic[R]):
         decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
             fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
-            if fault and (rewritten := _rewritten(line)):
-                raise self.fault(rewritten)
+            if fault and (words := rewritten(line)):
+                raise self.fault(words)
             if fault and not self.lines and not line.startswith(PREFIX):
                 raise self.fault(
                     f"not a {self._what}: {fault}; logs of other tools are read with "

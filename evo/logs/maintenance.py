@@ -12,15 +12,8 @@ import msgspec
 from evo.logs.calls import as_written, generations_of_calls
 from evo.logs.caps import above, cap
 from evo.logs.hashes import hash_of_lines, hash_of_task
-from evo.logs.journal import (
-    PREFIX,
-    LogError,
-    check_line,
-    check_size,
-    encode_line,
-    raw_pieces,
-    write_new,
-)
+from evo.logs.journal import LogError, encode_line, raw_pieces, write_new
+from evo.logs.lines import PREFIX, check_line, check_size
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
 from evo.logs.means import mean
 from evo.logs.records import (

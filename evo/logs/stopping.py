@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from evo.logs.journal import PREFIX, LogError
+from evo.logs.journal import LogError
+from evo.logs.lines import PREFIX
 from evo.logs.shared_requests import POLL, Wish, ask
 from evo.logs.types import as_path
 

@@ -21,7 +21,8 @@ from typing import NamedTuple
 import msgspec
 
 from evo.logs.cost import Cost, cost_of_children
-from evo.logs.journal import PREFIX, LogError, Writer, check_folder, go_on, open_regular
+from evo.logs.journal import LogError, Writer, check_folder, go_on, open_regular
+from evo.logs.lines import PREFIX
 from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, TaskRecord
 from evo.logs.types import as_path
 from evo.models.cache import CachedClient

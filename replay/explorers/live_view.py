@@ -22,7 +22,7 @@ from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, row
-from replay.logs.decode import Source
+from replay.logs.others import Source
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_file import run_file
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
-from replay.logs.decode import Source, find_logs
+from replay.logs.decode import find_logs
+from replay.logs.others import Source
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:

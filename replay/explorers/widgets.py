@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evo.logs.types import Fields
-from replay.logs.decode import origin_of
+from replay.logs.others import origin_of
 from replay.plots.scripts import WIDE, spoken
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from replay.importers.foreign import (
     write,
 )
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.decode import FOR_NOW, Foreign, remember
+from replay.logs.others import FOR_NOW, Foreign, remember
 
 __all__ = [
     "IMPORTERS",
@@ -144,10 +144,14 @@ def _recognisers() -> Recognisers:
     if len(known) == len(IMPORTERS):
         return _RECOGNISED
     added = loaded(_Added(known))
-    asked = {name: getattr(entry, "recognises", None) for name, entry in added.items()}
-    return {
-        name: guarded("importer", name, ask) for name, ask in asked.items() if ask
-    } | _RECOGNISED
+    asked = {name: _recogniser_of(name, entry) for name, entry in added.items()}
+    return {name: ask for name, ask in asked.items() if ask} | _RECOGNISED
+
+
+def _recogniser_of(name: str, entry: object) -> Callable[[Path], bool] | None:
+    """What recognises a format by the entry of a package; None where that does not state it."""
+    ask = getattr(entry, "recognises", None)
+    return guarded("importer", name, ask) if ask else None
 
 
 class _Added(Mapping[str, Any]):
@@ -182,8 +186,10 @@ def _asked(format: str | None, columns: Columns | None) -> Recognisers:  # noqa:
     """What recognises a format, or any; a table may name its columns as is stated."""
     if columns is not None:
         return {"table": lambda path: table.recognises(path, columns)}
-    every = _recognisers()
-    return every if format is None else {name: every[name] for name in every if name == format}
+    if format is None:
+        return _recognisers()
+    ask = _RECOGNISED.get(format) or _recogniser_of(format, _known()[format])
+    return {format: ask} if ask else {}
 
 
 def detect(path: str | os.PathLike[str]) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from evo.gate.log import ENGINE_LOG
 from replay import importers
 from replay.importers.reading import LogFormatError
-from replay.logs import decode
-from replay.logs.decode import Foreign
+from replay.logs import decode, others
+from replay.logs.others import Foreign
 from replay.logs.tables import attempts, children, instances, load, load_tables
 
 __all__ = ["attempts", "children", "instances", "load", "load_tables"]
@@ -59,5 +59,5 @@ def _looked_at(path: Path) -> Iterator[tuple[str | None, Path]]:
             yield from _looked_at(each)
 
 
-decode.FOREIGN.append(as_logs)
-decode.OTHERS.append(others_in)
+others.FOREIGN.append(as_logs)
+others.OTHERS.append(others_in)

@@ -46,7 +46,7 @@ Named = Mapping[str, str | Sequence[str]]
 
 
 @dataclass
-class Table:
+class CallTable:
     """The rows of a table.
 
     Attributes:
@@ -150,7 +150,7 @@ def close_to(ours: str, names: Iterable[str]) -> list[str]:
     return found
 
 
-def table_of(path: Path, columns: Named) -> Table:
+def table_of(path: Path, columns: Named) -> CallTable:
     """Reads the rows of a table and finds our columns among its own.
 
     Raises:
@@ -169,7 +169,7 @@ def table_of(path: Path, columns: Named) -> Table:
                     f"{path}:1: expected a column {theirs!r}, as columns= calls our {name!r}, "
                     f"found {', '.join(map(repr, names[:20]))}{meant(theirs, names)}"
                 )
-    found = Table(path, rows, names, ours_of(names, columns))
+    found = CallTable(path, rows, names, ours_of(names, columns))
     if lacks(found.ours):
         raise LogFormatError(f"{path}:1: {what_to_name(path, names)}")
     return found

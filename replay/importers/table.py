@@ -33,7 +33,7 @@ from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import as_path
 from evo.warning import warn
 from replay.importers import cells, foreign
-from replay.importers.cells import Named, Row, Table
+from replay.importers.cells import CallTable, Named, Row
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
 from replay.logs.frames import GREEDY
@@ -102,7 +102,7 @@ def read(
     return made
 
 
-def _warn_of_one_run(table: Table) -> None:
+def _warn_of_one_run(table: CallTable) -> None:
     """Warns where a table that does not name its runs looks as if it held several."""
     rows, names = [row for _, row in table.rows], []
     for name in cells.close_to("run", table.names):

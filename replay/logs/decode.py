@@ -7,12 +7,11 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,7 +19,8 @@ import pandas as pd
 
 from evo.gate.log import without_engines
 from evo.logs.calls import generations_of_calls, joined
-from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
+from evo.logs.journal import LogError, read_bytes
+from evo.logs.lines import BODY, PREFIX, check_line
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
     SCHEMA,
@@ -42,8 +42,15 @@ from evo.studies.selection.base import AGENT
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning
 from replay.logs.given import ROW
-
-Source = str | os.PathLike[str]
+from replay.logs.others import (
+    Foreign,
+    Source,
+    in_words,
+    note_others,
+    of_another_tool,
+    read_of,
+    why_gone,
+)
 
 MOST_FITNESS = 1e100
 """Cubes of larger numbers have no place in a float."""
@@ -80,26 +87,6 @@ class LeanRun:
     key: str
 
 
-class Foreign(NamedTuple):
-    """Runs of another tool that were read as logs, which end with this process.
-
-    Attributes:
-        place: Where the tool wrote them.
-        tool: Names of the tool's formats.
-        folder: A temporary folder.
-        logs: The logs in it.
-        lost: What the tool did not keep, in words.
-        texts: Those of the logs whose best program the tool kept.
-    """
-
-    place: Path
-    tool: str
-    folder: Path
-    logs: list[Path]
-    lost: str
-    texts: frozenset[Path]
-
-
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """Returns the log files that paths, folders and glob patterns stand for, each once.
 
@@ -118,18 +105,6 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     if left:
         warn(f"{len(left)} files left out: {in_words(left)}")
     return found
-
-
-def in_words(left: Sequence[tuple[str, str]]) -> str:
-    """Names what was left out, and why: what has one reason stands together."""
-    reasons: dict[str, list[str]] = {}
-    for path, why in left:
-        reasons.setdefault(why, []).append(path)
-    parts = []
-    for why, paths in list(reasons.items())[:3]:
-        more = f" and {len(paths) - 3} more" if paths[3:] else ""
-        parts.append(f"{', '.join(paths[:3])}{more}: {why}")
-    return "; ".join([*parts, *(["and more"] if len(reasons) > 3 else [])])
 
 
 def find_own(source: Source) -> list[Path]:
@@ -153,7 +128,7 @@ def find_all(
     foreign: list[Foreign] = []
     for path in _paths(sources, left, foreign):
         found.setdefault(path.resolve(), path)
-    for message in _read_of(foreign):
+    for message in read_of(foreign):
         warn(message, ReplayWarning)
     return list(found.values()), list(left.items())
 
@@ -190,18 +165,6 @@ def _what_to_do_with(frame: pd.DataFrame) -> str:
     )
 
 
-def _read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
-    """What was read of each tool, and what it did not keep, in one message for all its places."""
-    alike: dict[tuple[str, str], list[Foreign]] = {}
-    for each in foreign:
-        alike.setdefault((each.tool, each.lost), []).append(each)
-    for (tool, lost), places in alike.items():
-        runs = sum(len(each.logs) for each in places)
-        first = f"{places[0].place}{f' and {len(places) - 1} more' if places[1:] else ''}"
-        lack = f", which lack: {lost}" if lost else ""
-        yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
-
-
 def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) -> list[Path]:
     if not source:
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
@@ -209,99 +172,31 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
     if path.is_dir():
         inside = without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
-        if not ours and (read := _of_another_tool(path, foreign)):
-            _note_others(path, left, read=True)
+        if not ours and (read := of_another_tool(path, foreign)):
+            note_others(path, left, read=True)
             return read
         if not ours:
             first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
             others: dict[str, str] = {}
             if foreign is not None and not first:
-                _note_others(path, others, read=True)
+                note_others(path, others, read=True)
                 first = "".join(f"; {each}: {why}" for each, why in list(others.items())[:1])
             raise LogError(
                 f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
             )
         if foreign is not None:
-            _note_others(path, left, read=False)
+            note_others(path, left, read=False)
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
         is_own = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))
         theirs = path.is_file() and not is_own
-        return (_of_another_tool(path, foreign) if theirs else []) or _arms_or_log(path)
+        return (of_another_tool(path, foreign) if theirs else []) or _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
     if not found:
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}{why_gone(source)}")
     return [log for each in found for log in _expand(str(each), left, foreign)]
-
-
-FOR_NOW = "replay-import-"
-"""How the name of a folder begins in which runs of another tool are logs for one process."""
-
-
-def why_gone(source: Source) -> str:
-    """Why a log is not there any more, if it was one of `Foreign`, and what to do; else empty."""
-    if not any(part.startswith(FOR_NOW) for part in Path(source).parts):
-        return ""
-    return (
-        "; it was made of another tool's runs by the process that read them, and ended with it: "
-        "load them again, or keep them by `replay import auto PATH -o FOLDER` and load FOLDER"
-    )
-
-
-_ORIGINS: dict[str, Foreign] = {}
-
-
-def remember(read: Foreign) -> None:
-    """Notes whose runs the logs are, so that messages can name what lasts."""
-    _ORIGINS.update(dict.fromkeys(map(str, read.logs), read))
-
-
-def origin_of(log: Source) -> Foreign | None:
-    """The runs of another tool that a log was made of while reading them; None of any other log.
-
-    Such a log ends with the process, so a message names the place where the tool wrote it.
-    """
-    return _ORIGINS.get(os.fspath(log))
-
-
-FOREIGN: list[Callable[[Path], Foreign | None]] = []
-"""What reads a path as runs of another tool; None if it knows no tool."""
-
-OTHERS: list[Callable[[Path], tuple[list[tuple[str, Path]], list[tuple[Path, str]]]]] = []
-"""What finds, in a folder, other tools' runs with their formats, and tables that lack columns."""
-
-
-def _note_others(folder: Path, left: dict[str, str], *, read: bool) -> None:
-    """Notes what other tools wrote in a folder and is left out, once for each place.
-
-    Args:
-        folder: The folder.
-        left: What was left out so far; what stands within such a place is named with it.
-        read: Whether the runs of other tools there have been read.
-    """
-    for find in OTHERS:
-        places, unread = find(folder)
-        for name, place in places:
-            for each in [each for each in left if Path(each).is_relative_to(place)]:
-                del left[each]
-            if not read:
-                how = f"replay import {name} {quote(str(place))} -o FOLDER"
-                left[str(place)] = f"runs of {name} beside logs of evo; `{how}` converts them"
-        if read:
-            left.update((str(path), why) for path, why in unread)
-
-
-def _of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
-    """Logs of another tool's runs at a path, which are noted; none if no tool is known or asked."""
-    if foreign is None:
-        return []
-    read = next((found for convert in FOREIGN if (found := convert(path))), None)
-    if read is None:
-        return []
-    foreign.append(read)
-    return read.logs
 
 
 def _looks_like_log(path: Path) -> bool:

@@ -20,7 +20,8 @@ from evo.logs.log import Log
 from evo.warning import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
-from replay.logs.decode import LeanRun, Source, find_all, in_words, name_runs, read_run
+from replay.logs.decode import LeanRun, find_all, name_runs, read_run
+from replay.logs.others import Source, in_words
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     RESCORED,

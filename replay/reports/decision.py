@@ -13,8 +13,9 @@ from evo.logs.log import read_log
 from replay.claims.advice import ALONE, advise
 from replay.claims.judging import LEAST_PAIRS
 from replay.claims.task_comparison import TaskComparison
-from replay.logs.decode import name_runs, origin_of
+from replay.logs.decode import name_runs
 from replay.logs.frames import models_apart, originals
+from replay.logs.others import origin_of
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack

@@ -31,8 +31,8 @@ from replay.explorers.run_data import drawing_of
 from replay.explorers.run_data import name as in_words
 from replay.explorers.scripts import script
 from replay.logs.columns import FAMILY, varies
-from replay.logs.decode import Source
 from replay.logs.lineage import Place, program_of
+from replay.logs.others import Source
 from replay.logs.tables import Tables, load_tables
 from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.chart import Chart, pack

@@ -16,7 +16,8 @@ from samples import make_log_bytes
 
 from evo.cli.entry import main
 from evo.logs.hashes import hash_of_task
-from evo.logs.journal import PREFIX, LogError, encode_line, read_bytes
+from evo.logs.journal import LogError, encode_line, read_bytes
+from evo.logs.lines import PREFIX
 from evo.logs.log import line_decoder, read_log
 from evo.logs.records import Header
 from evo.studies.selection.driver import _read

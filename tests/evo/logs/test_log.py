@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_child, sample_header, sample_lines, write_sample
 
-from evo.logs.journal import BODY, LogError, Writer, encode_line
+from evo.logs.journal import LogError, Writer, encode_line
+from evo.logs.lines import BODY
 from evo.logs.log import Log, read_log
 from evo.logs.records import Generation, Line
 from evo.runs.verification import verify

@@ -10,7 +10,8 @@ import pytest
 
 import evo
 from evo.logs import stopping
-from evo.logs.journal import PREFIX, LogError, encode_line, write_new
+from evo.logs.journal import LogError, encode_line, write_new
+from evo.logs.lines import PREFIX
 from evo.logs.stopping import StopRequests, stop, stop_file
 from evo.runs.configuration import make_header
 

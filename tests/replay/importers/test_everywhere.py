@@ -14,7 +14,7 @@ import replay
 from evo.cli.entry import main as evo_main
 from evo.logs.maintenance import compact
 from replay.cli.entry import main
-from replay.logs import decode
+from replay.logs import others
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
 
@@ -92,7 +92,7 @@ def test_what_a_report_of_another_tools_folder_advises_can_be_done(
     assert main(["report", str(given), "--format", form]) == 0
     said = capsys.readouterr().out
     assert str(given) in " ".join(said.split()).replace("\\", "")
-    for origin in decode._ORIGINS.values():
+    for origin in others._ORIGINS.values():
         assert str(origin.folder) not in said
     done = follow(said)
     assert done or "The tool kept no text of it." in " ".join(said.split())

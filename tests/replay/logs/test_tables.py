@@ -13,7 +13,8 @@ from samples import changed, make_log_bytes, sample_lines, write_lines, write_sa
 import evo
 import replay
 from evo.logs.cost import cost_of_calls, cost_of_children
-from evo.logs.journal import BODY, LogError, encode_line
+from evo.logs.journal import LogError, encode_line
+from evo.logs.lines import BODY
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import (

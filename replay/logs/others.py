@@ -1,0 +1,123 @@
+"""Runs of other tools among logs: read as logs for one process, or named as what was left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import NamedTuple
+
+Source = str | os.PathLike[str]
+
+
+class Foreign(NamedTuple):
+    """Runs of another tool that were read as logs, which end with this process.
+
+    Attributes:
+        place: Where the tool wrote them.
+        tool: Names of the tool's formats.
+        folder: A temporary folder.
+        logs: The logs in it.
+        lost: What the tool did not keep, in words.
+        texts: Those of the logs whose best program the tool kept.
+    """
+
+    place: Path
+    tool: str
+    folder: Path
+    logs: list[Path]
+    lost: str
+    texts: frozenset[Path]
+
+
+FOR_NOW = "replay-import-"
+"""How the name of a folder begins in which runs of another tool are logs for one process."""
+
+
+def why_gone(source: Source) -> str:
+    """Why a log is not there any more, if it was one of `Foreign`, and what to do; else empty."""
+    if not any(part.startswith(FOR_NOW) for part in Path(source).parts):
+        return ""
+    return (
+        "; it was made of another tool's runs by the process that read them, and ended with it: "
+        "load them again, or keep them by `replay import auto PATH -o FOLDER` and load FOLDER"
+    )
+
+
+_ORIGINS: dict[str, Foreign] = {}
+
+
+def remember(read: Foreign) -> None:
+    """Notes whose runs the logs are, so that messages can name what lasts."""
+    _ORIGINS.update(dict.fromkeys(map(str, read.logs), read))
+
+
+def origin_of(log: Source) -> Foreign | None:
+    """The runs of another tool that a log was made of while reading them; None of any other log.
+
+    Such a log ends with the process, so a message names the place where the tool wrote it.
+    """
+    return _ORIGINS.get(os.fspath(log))
+
+
+FOREIGN: list[Callable[[Path], Foreign | None]] = []
+"""What reads a path as runs of another tool; None if it knows no tool."""
+
+OTHERS: list[Callable[[Path], tuple[list[tuple[str, Path]], list[tuple[Path, str]]]]] = []
+"""What finds, in a folder, other tools' runs with their formats, and tables that lack columns."""
+
+
+def note_others(folder: Path, left: dict[str, str], *, read: bool) -> None:
+    """Notes what other tools wrote in a folder and is left out, once for each place.
+
+    Args:
+        folder: The folder.
+        left: What was left out so far; what stands within such a place is named with it.
+        read: Whether the runs of other tools there have been read.
+    """
+    for find in OTHERS:
+        places, unread = find(folder)
+        for name, place in places:
+            for each in [each for each in left if Path(each).is_relative_to(place)]:
+                del left[each]
+            if not read:
+                how = f"replay import {name} {quote(str(place))} -o FOLDER"
+                left[str(place)] = f"runs of {name} beside logs of evo; `{how}` converts them"
+        if read:
+            left.update((str(path), why) for path, why in unread)
+
+
+def of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
+    """Logs of another tool's runs at a path, which are noted; none if no tool is known or asked."""
+    if foreign is None:
+        return []
+    read = next((found for convert in FOREIGN if (found := convert(path))), None)
+    if read is None:
+        return []
+    foreign.append(read)
+    return read.logs
+
+
+def read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
+    """What was read of each tool, and what it did not keep, in one message for all its places."""
+    alike: dict[tuple[str, str], list[Foreign]] = {}
+    for each in foreign:
+        alike.setdefault((each.tool, each.lost), []).append(each)
+    for (tool, lost), places in alike.items():
+        runs = sum(len(each.logs) for each in places)
+        first = f"{places[0].place}{f' and {len(places) - 1} more' if places[1:] else ''}"
+        lack = f", which lack: {lost}" if lost else ""
+        yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
+
+
+def in_words(left: Sequence[tuple[str, str]]) -> str:
+    """Names what was left out, and why: what has one reason stands together."""
+    reasons: dict[str, list[str]] = {}
+    for path, why in left:
+        reasons.setdefault(why, []).append(path)
+    parts = []
+    for why, paths in list(reasons.items())[:3]:
+        more = f" and {len(paths) - 3} more" if paths[3:] else ""
+        parts.append(f"{', '.join(paths[:3])}{more}: {why}")
+    return "; ".join([*parts, *(["and more"] if len(reasons) > 3 else [])])
