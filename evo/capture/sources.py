@@ -73,8 +73,8 @@ def definition_of(value: object) -> Definition:
     if found is None:
         name = getattr(value, "__name__", repr(value))
         raise NotCaptured(
-            f"the source of {name!r} cannot be had: define it in a cell or a file, and do not "
-            "delete that"
+            f"the source of {name!r} cannot be had: define it in a cell without a magic such as "
+            "%%time, or in a file, and do not delete that"
         )
     return found
 
@@ -101,7 +101,7 @@ def _among_packages(path: str) -> bool:
 
 def _of_function(function: FunctionType) -> Definition | None:
     code = function.__code__
-    source = _text_of(code.co_filename)
+    source = _text_of(code.co_filename) or _body_of_magic(function)
     if source is None:
         return None
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef | ast.AsyncFunctionDef
@@ -110,6 +110,47 @@ def _of_function(function: FunctionType) -> Definition | None:
             _check_unchanged(function, source)
             return _cut_out(node, source)
     return None
+
+
+def _body_of_magic(function: FunctionType) -> str | None:
+    """Returns the body of the cell with a magic, such as %%time, that defined a function."""
+    for body in _bodies_of_magics(function.__globals__):
+        try:
+            codes = list(_codes(_compiled(body)))
+        except (SyntaxError, ValueError):  # it holds further magics
+            continue
+        if any(_says_the_same(each, function.__code__) for each in codes):
+            return body
+    return None
+
+
+def _bodies_of_magics(names: Mapping[str, object]) -> Iterator[str]:
+    """Yields the bodies of cells with a magic among those that a notebook ran, the newest first.
+
+    IPython runs such a body under a name of its own, but keeps each cell in `In` as a call.
+    """
+    cells = names.get("In")
+    for cell in reversed(cells) if isinstance(cells, list) else ():
+        if not isinstance(cell, str) or "run_cell_magic(" not in cell:
+            continue
+        for node in ast.walk(_tree_of(cell)):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run_cell_magic":
+                texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+                if len(texts) == 3 and isinstance(texts[2], str):
+                    yield texts[2]
+
+
+def _says_the_same(one: CodeType, other: CodeType) -> bool:
+    """Whether two codes are those of one text, whatever the name of its file."""
+    if (one.co_name, one.co_firstlineno) != (other.co_name, other.co_firstlineno):
+        return False
+    inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (one, other)]
+    return (
+        one.co_code == other.co_code
+        and _constants(one) == _constants(other)
+        and len(inner[0]) == len(inner[1])
+        and all(map(_says_the_same, *inner))
+    )
 
 
 def _is_of(node: ast.AST, code: CodeType) -> bool:
@@ -182,10 +223,15 @@ def _sources_of_class(cls: type) -> Iterator[str]:
     """
     path = getattr(sys.modules.get(cls.__module__), "__file__", None)
     files = [each.__code__.co_filename for each in _methods(cls)] + ([path] if path else [])
+    bodies = [
+        _body_of_magic(each) for each in _methods(cls) if not _text_of(each.__code__.co_filename)
+    ]
+    yield from filter(None, dict.fromkeys(bodies))
     files += [name for name in reversed(linecache.cache) if is_cell(name)]
     for name in dict.fromkeys(files):
         if (text := _text_of(name)) is not None:
             yield text
+    yield from _bodies_of_magics(vars(module_of(cls) or ModuleType("")))
 
 
 def _methods(cls: type) -> Iterator[FunctionType]:

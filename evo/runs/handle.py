@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import contextvars
 import dataclasses
@@ -10,6 +11,7 @@ import functools
 import inspect
 import os
 import threading
+import weakref
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +25,14 @@ from evo.logs.types import absolute_paths, as_given
 from evo.parallel.interrupts import interrupt_heard
 from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
+from evo.runs.progress import say
 from evo.tasks.task import Task
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 LAST = 0.5  # seconds that what was ended then has to be logged
 LOOK = 0.1  # seconds between two looks for a stop
+
+_begun_here: weakref.WeakSet[Handle[Any]] = weakref.WeakSet()
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -156,8 +161,20 @@ class Prepared(Generic[Result]):
     def do(self) -> Result:
         """Does the work in this thread; after Ctrl-C, calls under way may finish briefly."""
         take_over(self.paths)
-        with Control() as control:
-            return self.work(control)
+        try:
+            with Control() as control:
+                return self.work(control)
+        except KeyboardInterrupt as error:
+            error.args = error.args or (self._interrupted(),)
+            raise
+
+    def _interrupted(self) -> str:
+        """Returns what became of the work after Ctrl-C, in words."""
+        begun = [as_given(path) for path in self.paths if path.exists()]
+        if not begun:
+            return "interrupted before anything was begun"
+        more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
+        return f"interrupted; what was made is in {begun[0]}{more}, and the same call goes on there"
 
 
 class Handle(Generic[Result]):
@@ -225,7 +242,15 @@ class Handle(Generic[Result]):
             TimeoutError: Not done within `timeout` seconds.
             BaseException: Whatever the work raised.
         """
-        if not self._done.wait(timeout):
+        try:
+            done = self._done.wait(timeout)
+        except KeyboardInterrupt as error:
+            error.args = error.args or (
+                "interrupted; the work goes on in the background: handle.stop() ends it, "
+                "handle.wait() waits for it again",
+            )
+            raise
+        if not done:
             raise TimeoutError(f"still running after {timeout} s")
         if self._error is not None:
             raise self._error
@@ -294,11 +319,27 @@ def begin(prepared: Prepared[Result]) -> Handle[Result]:
         return running
     take_over(prepared.paths)
     handle = Handle(prepared)
+    _begun_here.add(handle)
     handle._hold()
     context = contextvars.copy_context()  # which names the cell
     work = threading.Thread(target=context.run, args=(handle._run, carry_backend()), daemon=True)
     work.start()
     return handle
+
+
+def _warn_of_running() -> None:
+    """Says at the end of the process which work in the background ends with it."""
+    running = [each for each in _begun_here if each.running]
+    for handle in running:
+        first, *rest = map(as_given, handle.paths or [Path()])
+        more = f" and {len(rest)} more" if rest else ""
+        say(
+            f"{first}{more}: the process ends while this work is running in the background, and "
+            "ends it; the same call goes on with it, and handle.wait() waits for its end"
+        )
+
+
+atexit.register(_warn_of_running)
 
 
 def in_background(prepare: Callable[[], Prepared[Result]]) -> Handle[Result]:

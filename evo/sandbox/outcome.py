@@ -123,7 +123,7 @@ def describe(error: BaseException, who: str = "the program") -> str:
                 text += f"\nno package {name!r} is installed, and the sandbox sees none of your "
                 text += f"files; {_HANDED_OVER}"
         if isinstance(error, FileNotFoundError) and _opens_a_file(error):
-            text += f"\nthe sandbox sees none of your files; {_HANDED_OVER}"
+            text += f": the sandbox sees none of your files; {_HANDED_OVER}"
         return short(text)
     except BaseException:  # the wall: an exception may do anything when it is shown
         return _in_one_line(error)

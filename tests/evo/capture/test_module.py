@@ -273,3 +273,30 @@ def test_a_function_with_some_arguments_given_beforehand_is_captured_with_them()
     exec(captured.text, made)
     assert captured.name == "partial_weighed"
     assert made[captured.name](2) == names["f"](2) == 12
+
+
+def timed(body: str, *, kept: bool = True) -> dict[str, object]:
+    """Runs the body of a cell that begins with %%time, as IPython does."""
+    sys.modules["__main__"] = ModuleType("__main__")
+    names = vars(sys.modules["__main__"])
+    older = body.replace("- 10", "- 11")
+    names["In"] = [f"get_ipython().run_cell_magic('time', '', {text!r})" for text in (older, body)]
+    names["In"] += ["x = 1", "get_ipython().run_cell_magic('bash', '', 'ls /')"]
+    exec(compile(body, "<timed exec>", "exec", dont_inherit=True), names)
+    if not kept:
+        names["In"].clear()
+    return names
+
+
+def test_what_a_cell_with_a_magic_defines_is_found_in_the_history():
+    body = "S = 2\ndef f(x):\n    g = lambda: x - 10\n    return S * g()\n"
+    body += "class C:\n    def h(self):\n        return f(3)\n"
+    names = timed(body)
+    assert "x - 10" in capture(names["f"]).text
+    assert "class C" in capture(names["C"]).text
+    other = "def f(x): return x - 9\n"
+    exec(compile(other, "<timed exec>", "exec"), names)
+    with pytest.raises(NotCaptured, match="in a cell without a magic such as %%time"):
+        capture(names["f"])
+    with pytest.raises(NotCaptured, match="in a cell without a magic such as %%time"):
+        capture(timed(body, kept=False)["f"])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextvars
+import re
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import evo
 from evo.plugins import MistakenType
-from evo.runs.handle import Control, Prepared, begin
+from evo.runs.handle import Control, Handle, Prepared, begin
 
 
 @pytest.mark.parametrize(
@@ -71,3 +74,54 @@ def test_work_in_the_background_keeps_the_context_that_it_began_in() -> None:
     cell.set("second")
     gate.set()
     assert handle.wait(30) == "first"
+
+
+def test_after_ctrl_c_an_error_says_where_the_work_is_and_how_it_goes_on(tmp_path) -> None:
+    first, second = paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+
+    def work(control: Control) -> None:
+        raise KeyboardInterrupt
+
+    for begun, words in [
+        ([], "interrupted before anything was begun"),
+        ([first], f"interrupted; what was made is in {first}, and the same call goes on there"),
+        ([first, second], f"in {first} and 1 more, and the same call"),
+    ]:
+        for path in begun:
+            path.touch()
+        with pytest.raises(KeyboardInterrupt, match=re.escape(words)):
+            Prepared(paths, work).do()
+
+
+def test_ctrl_c_while_one_waits_for_a_handle_says_that_the_work_goes_on(monkeypatch) -> None:
+    handle = Handle(Prepared([], lambda control: None))
+
+    def interrupted(timeout: float | None) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(handle._done, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"in the background: handle\.stop\(\) ends it"):
+        handle.wait()
+
+
+SCRIPT = """
+import evo, time
+def slow(messages):
+    time.sleep(60)
+handle = evo.start("mmd", model=slow, generations=1, children=1, log="a.jsonl", progress=False)
+while not handle.log.children and handle.log.initial is None:
+    time.sleep(0.05)
+"""
+
+
+def test_a_script_that_ends_before_its_work_says_so(tmp_path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "a.jsonl: the process ends while this work is running in the background" in done.stderr
+    whole = SCRIPT.replace("time.sleep(60)", "pass").replace("a.jsonl", "b.jsonl")
+    whole += "handle.wait()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", whole], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "the process ends" not in done.stderr

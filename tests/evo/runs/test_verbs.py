@@ -287,15 +287,18 @@ def test_stop_does_not_wait_for_a_slow_evaluation(tmp_path: Path) -> None:
 
 
 def test_a_task_that_cannot_work_says_so(tmp_path: Path) -> None:
-    missing = "import nowhere_to_be_found\ndef evaluate(p):\n    return {}\n"
+    missing = "import pyscipopt\ndef evaluate(p):\n    return {}\n"
     task = write_task(tmp_path / "task", "def f():\n    return 1\n", missing)
     path, evaluator = tmp_path / "a.jsonl", task / "evaluator.py"
-    with pytest.raises(TaskError, match="pip install nowhere_to_be_found"):
+    with pytest.raises(TaskError, match="pip install pyscipopt"):
         evo.run(task, generations=1, children=1, log=path, **QUIET)
     assert evo.read_log(path).initial is None
     evaluator.write_text("def evaluate(p):\n    return {'a': 1.0, 'b': 2.0}\n")
     with pytest.warns(UserWarning, match="no combined_score"):
         evo.run(task, generations=1, children=1, log=tmp_path / "b.jsonl", **QUIET)
+    evaluator.write_text("def evaluate(p):\n    return open('data.csv').read()\n")
+    with pytest.raises(TaskError, match=r"'data\.csv': the sandbox sees none of your files"):
+        evo.run(task, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)
     evaluator.write_text("def evaluate(p):\n    raise ValueError('it is broken')\n")
     with pytest.raises(TaskError, match="it is broken"):
         evo.run(task, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)
