@@ -15,6 +15,7 @@ from evo.cli.options import Flag, LogPaths, Output, OwnFilters, OwnSearch
 from evo.cli.own import make_known
 from evo.cli.tables import FAILURE, number, table, writable
 from evo.logs.escapes import plain_text
+from evo.runs.fruitless import in_a_line, worded
 
 if TYPE_CHECKING:
     from evo.gate.log import GateLog
@@ -109,7 +110,10 @@ def _show_child(log: Log, place: str) -> None:
 def _show_failures(log: Log) -> None:
     """Prints the most frequent messages of the failed children."""
     messages = Counter(
-        (out.evaluation.status, _in_a_line(out.evaluation.error or ""))
+        (
+            out.evaluation.status,
+            in_a_line(worded(out.evaluation.error or "", log.header.task.evolves)),
+        )
         for out in log.outcomes
         if out.evaluation.status != "ok"
     )
@@ -127,13 +131,9 @@ def _show_failures(log: Log) -> None:
         print(f"and {left} other messages, one per child in `replay.children`, column error")
 
 
-def _in_a_line(error: str) -> str:
-    """Returns the line of an error that says what went wrong; of a traceback, the exception."""
-    who, traceback, frames = error.rpartition("Traceback (most recent call last):")
-    lines = frames.strip().splitlines()
-    if traceback or error.startswith("File "):
-        lines = [line for line in lines if line and not line.startswith((" ", "File "))]
-    return f"{who}{lines[0] if lines else ''}".strip()
+def _plus_zero(fitness: float | None) -> float | None:
+    """Returns a fitness, 0 for -0."""
+    return None if fitness is None else fitness + 0.0
 
 
 def show_gate(path: Path) -> None:
@@ -314,7 +314,7 @@ def best(logs: LogPaths, *, output: Output = None, value: Flag = False) -> int:
     where = f"generation {found.generation}, child {found.index}"
     if chosen_from > 1:
         where = f"the best of {chosen_from} logs is {read.path}, {where}"
-    print(f"{plain_text(where)}: fitness {found.evaluation.fitness}", file=sys.stderr)
+    print(f"{plain_text(where)}: fitness {_plus_zero(found.evaluation.fitness)}", file=sys.stderr)
     return 0
 
 

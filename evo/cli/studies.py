@@ -137,7 +137,7 @@ def allocate(
     known = {unit: a[-1] for unit, a in allocation.spent.items() if not math.isnan(a[-1])}
     spent = ", ".join(f"{amount:.6g} {unit}" for unit, amount in known.items())
     end = ENDS.get(allocation.end, "")
-    print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}{end}; {allocation.path}")
+    print(f"best fitness {allocation.best_fitness[-1]:z.6f}; spent {spent}{end}; {allocation.path}")
     return 0
 
 

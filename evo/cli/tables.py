@@ -37,7 +37,9 @@ def table(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
 
 def number(value: float | None, form: str = "g", unknown: str = "") -> str:
     """Returns a number as text, or what stands for None and NaN."""
-    return unknown if value is None or math.isnan(value) else format(value, form)
+    if value is None or math.isnan(value):
+        return unknown
+    return format(value, f"z{form}" if isinstance(value, float) else form)  # z: -0 is 0
 
 
 def print_logs(logs: Sequence[Log]) -> int:

@@ -394,7 +394,7 @@ def summarise(log: Log) -> str:
         )
     return plain_text(
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
-        f"N={header.children}{state}: best fitness {best:.6g}, "
+        f"N={header.children}{state}: best fitness {best:z.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
         f"{asked}{_tokens_in(log)}, {seconds}{checked}"
     )

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from evo.plugins import MistakenType
 from evo.warning import warn
 
 Floats = npt.NDArray[np.float64]
@@ -214,6 +215,11 @@ class IndexPolicy(BasePolicy):
     def ask(self, open_arms: Bools) -> Ints:
         """The open arm with the largest index."""
         self._index = self.index()
+        if getattr(self._index, "shape", None) != open_arms.shape:
+            raise MistakenType(
+                f"{type(self).__name__}.index: expected an array of shape {open_arms.shape}, a "
+                f"number for each replicate and arm, got {described(self._index)}"
+            )
         if not open_arms.all():
             np.copyto(self._index, -np.inf, where=~open_arms)
         arm: Ints = self._index.argmax(axis=1)
@@ -226,6 +232,13 @@ class IndexPolicy(BasePolicy):
     def inspect(self) -> Mapping[str, Floats]:
         """`index`, as of the last ask; minus infinity where an arm was closed."""
         return {"index": self._index.copy()}
+
+
+def described(value: object) -> str:
+    """Returns in words what a policy returned, of an array its type and shape."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    return f"{value!r:.80}"
 
 
 class MeanPolicy(IndexPolicy):

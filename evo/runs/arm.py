@@ -65,7 +65,6 @@ from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
 from evo.runs.workers import MAX_THREADS, Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.warning import warn
 
 REACHED = ("completed", "target", "patience", "rule", "budget")  # then results are reported
 
@@ -110,7 +109,7 @@ class Arm:
         self._machine = machine_of(self.state, stamp, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
-        self._fruitless = Fruitless(self.path)
+        self._fruitless = Fruitless(self.path, self.header.task.evolves)
         self._fruitless.over = resources.only is not None  # a log that is played again
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
@@ -335,7 +334,7 @@ class Arm:
         for line in lines:
             self._announce(line)
             if isinstance(line, Child) and (words := self._fruitless.take(line)):
-                warn(words)
+                self._resources.warn_once(f"fruitless {self.header.model_name}", words)
 
     def _announce(self, line: Line) -> None:
         match line:

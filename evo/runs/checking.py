@@ -64,7 +64,7 @@ class Check:
 
     def __str__(self) -> str:
         found = self.evaluation
-        fitness = "no fitness" if found.fitness is None else f"fitness {found.fitness:.10g}"
+        fitness = "no fitness" if found.fitness is None else f"fitness {found.fitness:z.10g}"
         lines = [f"initial program: {found.status}, {fitness}"]
         lines += [f"{name} {value:.10g}" for name, value in found.metrics.items()]
         lines += [f"notes: {found.notes}"] if found.notes else []
@@ -77,7 +77,7 @@ class Check:
 
     def _repr_html_(self) -> str:
         found = self.evaluation
-        fitness = "no fitness" if found.fitness is None else f"fitness {found.fitness:.10g}"
+        fitness = "no fitness" if found.fitness is None else f"fitness {found.fitness:z.10g}"
         metrics = ", ".join(f"{name} {value:.6g}" for name, value in found.metrics.items())
         parts = [f"<b>Initial program: {found.status}, {fitness}</b>", html.escape(metrics)]
         parts += [f"<div>&#9888; {html.escape(each)}</div>" for each in self.warnings]

@@ -13,6 +13,22 @@ FRUITLESS = 8
 """Children without a fitness, from the first on, after which a warning says so."""
 
 
+def in_a_line(error: str) -> str:
+    """Returns the line of an error that says what went wrong; of a traceback, the exception."""
+    who, traceback, frames = error.rpartition("Traceback (most recent call last):")
+    lines = frames.strip().splitlines()
+    if traceback or error.startswith("File "):
+        lines = [line for line in lines if line and not line.startswith((" ", "File "))]
+    return f"{who}{lines[0] if lines else ''}".strip()
+
+
+def worded(error: str, evolves: str) -> str:
+    """Returns a logged error in the words of what evolves, which a log calls a program always."""
+    if evolves == "python":
+        return error
+    return error.replace("the reply has no program:", "the reply has no text that could evolve:")
+
+
 class Fruitless:
     """Looks at the children of a run, one after another, until one is ok.
 
@@ -20,8 +36,8 @@ class Fruitless:
         over: Whether there is nothing more to say: a child was ok, or the warning was given.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, evolves: str = "python") -> None:
+        self._path, self._evolves = path, evolves
         self._statuses = Counter[str]()
         self.over = False
 
@@ -46,10 +62,11 @@ class Fruitless:
             case ["no_reply"]:
                 what = f"none of the first {FRUITLESS} calls got a reply"
             case ["no_program"]:
-                what = f"none of the first {FRUITLESS} replies holds a program"
+                holds = "program" if self._evolves == "python" else "text that could evolve"
+                what = f"none of the first {FRUITLESS} replies holds a {holds}"
             case _:
                 counts = ", ".join(f"{n} {each}" for each, n in self._statuses.most_common())
                 what = f"none of the first {FRUITLESS} programs is ok ({counts})"
-        said = " ".join((last.evaluation.error or "").split())
+        said = " ".join(in_a_line(worded(last.evaluation.error or "", self._evolves)).split())
         why = f"; the last: {said:.200}" if said else ""
         return f"{what}{why}; the run goes on, `evo show {quote(str(self._path))}` shows them"

@@ -27,6 +27,7 @@ from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 from evo.runs.progress import say
 from evo.tasks.task import Task
+from evo.warning import note_caller
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 LAST = 0.5  # seconds that what was ended then has to be logged
@@ -318,6 +319,7 @@ def begin(prepared: Prepared[Result]) -> Handle[Result]:
     if running is not None:
         return running
     take_over(prepared.paths)
+    note_caller()
     handle = Handle(prepared)
     _begun_here.add(handle)
     handle._hold()
@@ -354,6 +356,7 @@ def in_foreground(prepare: Callable[[], Prepared[Result]]) -> Result:
     The paths of the result are as they were given, unless the process works in another folder now.
     """
     before = _working_folder()
+    note_caller()
     with absolute_paths():
         found = prepare().do()
         return _as_given(found) if _working_folder() == before else found

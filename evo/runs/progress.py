@@ -175,7 +175,7 @@ class Progress:
             self._bar.update(children)
 
     def __str__(self) -> str:
-        best = "none" if self._best == -math.inf else f"{self._best:.4f}"
+        best = "none" if self._best == -math.inf else f"{self._best:z.4f}"
         return f"{self._at}, best {best}, {self._failed} failed"
 
     def _show(self) -> None:

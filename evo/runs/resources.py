@@ -31,6 +31,7 @@ from evo.runs.handle import LAST, Control
 from evo.runs.progress import Tally, say
 from evo.runs.settings import Event, Settings
 from evo.runs.threads import Threads
+from evo.warning import warn
 
 if TYPE_CHECKING:
     from evo.runs import items
@@ -133,6 +134,14 @@ class Resources:
             self._said.add(words)
         if new and self.settings.progress:
             say(words)
+
+    def warn_once(self, kind: str, words: str) -> None:
+        """Warns of the first of the session's runs of which there is a warning of a kind."""
+        with self._lock:
+            new = kind not in self._said
+            self._said.add(kind)
+        if new:
+            warn(words)
 
     def scorer(
         self, header: Header, on_call: Callable[[CriticCall], None], known: Known

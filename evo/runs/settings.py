@@ -62,7 +62,7 @@ class Event:
     cost: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        best = "none" if self.best_fitness is None else f"{self.best_fitness:.6g}"
+        best = "none" if self.best_fitness is None else f"{self.best_fitness:z.6g}"
         where = f"generation {self.generation}, best fitness {best}"
         return f"<Event {self.kind}: {self.path.name}, {where}>"
 
@@ -242,7 +242,7 @@ class Goal:
 
     def rule(self, state: State) -> str | None:
         """Returns the name of the first rule of one's own that is reached; None: none is."""
-        return next((each.name for each in self.stops if each.reached(state)), None)
+        return next((each.name for each in self.stops if _reached(each, state)), None)
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,17 @@ def every_goal(goals: Sequence[Goal]) -> EveryGoal:
         patiences.pop() if len(patiences) == 1 else None,
         every=tuple(goals),
     )
+
+
+def _reached(rule: StopRule, state: State) -> bool:
+    """Returns whether a rule is reached; its failure names the rule."""
+    try:
+        return bool(rule.reached(state))
+    except Exception as error:
+        raise ValueError(
+            f"stops: the rule {rule.name!r}: `reached` raised {type(error).__name__}: {error}; "
+            "correct it, and the same call goes on with the run"
+        ) from error
 
 
 def _is_rule(value: object) -> bool:

@@ -19,7 +19,7 @@ from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
 from evo.plugins import MistakenType
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
-from evo.tasks.rows import as_lines, rows_of
+from evo.tasks.rows import lines_of
 from evo.tasks.sources import Judge, Program, Where, harness_of, judge_of, program_in, program_of
 from evo.tasks.stages import stage_records
 from evo.tasks.task import Task, finished
@@ -142,9 +142,8 @@ def task(
     if instances is not None:
         column = prompt or ("prompt" if program.evolves == "text" else "input")
         column = column if prompt or not judge.given_text else ""
-        rows = rows_of(instances, column, "instances")
-        held = [] if held_out is None else rows_of(held_out, column, "held_out")
-        files[_INSTANCES] = as_lines(rows, held)
+        asked = program.evolves == "text" and not judge.given_text
+        files[_INSTANCES] = lines_of(instances, held_out, column, asked=asked)
     config = TaskConfig(
         name=name,
         statement=said.strip(),

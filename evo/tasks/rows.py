@@ -15,7 +15,21 @@ if TYPE_CHECKING:
     Rows = Iterable[Mapping[str, object]] | pandas.DataFrame | Path
 
 
-def rows_of(given: Rows, column: str, what: str) -> list[dict[str, object]]:
+def lines_of(instances: Rows, held_out: Rows | None, column: str, *, asked: bool = False) -> str:
+    """Returns a data set as a folder holds it.
+
+    Args:
+        instances: Its rows.
+        held_out: Rows that no search sees.
+        column: What each row has to have; empty: nothing.
+        asked: Whether a model is asked that, so that it has to be a text.
+    """
+    rows = rows_of(instances, column, "instances", asked=asked)
+    held = [] if held_out is None else rows_of(held_out, column, "held_out", asked=asked)
+    return as_lines(rows, held)
+
+
+def rows_of(given: Rows, column: str, what: str, *, asked: bool = False) -> list[dict[str, object]]:
     """Returns rows as dicts of plain data; each has the column that is asked or given."""
     rows: list[Mapping[str, object]]
     if isinstance(given, Path):
@@ -37,6 +51,11 @@ def rows_of(given: Rows, column: str, what: str) -> list[dict[str, object]]:
             raise ValueError(
                 f"{what}: row {number} has {have}, and no {column!r}; prompt='NAME' says which "
                 "column is asked, or given to the program"
+            )
+        if asked and not isinstance(row[column], str):
+            raise ValueError(
+                f"{what}: row {number}: a model is asked its {column!r}, which has to be a text, "
+                f"got {row[column]!r:.80}"
             )
     if not rows:
         raise ValueError(f"{what}: expected at least one row")

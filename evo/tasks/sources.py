@@ -109,6 +109,7 @@ def judge_of(evaluate: object, where: Where, *, with_rows: bool) -> Judge:
             f"evaluate: {first_name(evaluate)!r} is async, and what it waits for is not in the "
             "sandbox: let it run in this process, where='here', or make it a plain function"
         )
+    _check_arguments(evaluate, with_rows=with_rows)
     captured = capture(evaluate, advice=_ADVICE)
     return Judge(_named(captured.text, captured.name, "score"), "separate", first, docstring)
 
@@ -167,20 +168,24 @@ def _check_here(evaluate: Callable[..., object], first: str, *, with_rows: bool)
             f"`text` or `program`, to be given what evolves, or `reply` or `value`, to be given "
             f"what came of it, got {first!r}"
         )
-    count = len(
-        [
-            p
-            for p in _signature(evaluate)
-            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "seed"
-        ]
-    )
-    wanted = 2 if with_rows else 1
-    if count > wanted:
-        takes = "(value, row)" if with_rows else "(value)"
+    _check_arguments(evaluate, with_rows=with_rows)
+
+
+def _check_arguments(evaluate: Callable[..., object], *, with_rows: bool) -> None:
+    """Raises ValueError if a function cannot be called as an evaluator is."""
+    try:
+        signature = inspect.signature(evaluate)
+    except (TypeError, ValueError):  # some of C have none
+        return
+    seeded = {"seed": 0} if "seed" in signature.parameters else {}
+    try:
+        signature.bind(*[None] * (2 if with_rows else 1), **seeded)
+    except TypeError:
+        takes = "(value, row), since there are instances" if with_rows else "(value)"
         raise ValueError(
-            f"evaluate: it is called as evaluate{takes}, and {first_name(evaluate)!r} needs "
-            f"{count} arguments"
-        )
+            f"evaluate: it is called as evaluate{takes}, and {first_name(evaluate)!r} takes "
+            f"{signature!s:.80}"
+        ) from None
 
 
 def _logged_sources(evaluate: Callable[..., object]) -> tuple[str, str]:

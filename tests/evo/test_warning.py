@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from synthetic_runs import chain_runs
 
+import evo
 import replay
 from evo.warning import warn
 
@@ -31,3 +32,17 @@ def test_a_warning_of_a_thread_is_given_though_no_line_called() -> None:
         ThreadPoolExecutor(1) as threads,
     ):
         threads.submit(warn, "from a thread", RuntimeWarning).result()
+
+
+def test_a_warning_of_a_thread_names_the_line_that_began_its_work(tmp_path) -> None:
+    def refuses(value):
+        raise ValueError("not legal")
+
+    task = evo.task(
+        "t", initial_program="def f():\n    return 1\n", evaluate=refuses, statement="s"
+    )
+    with pytest.warns(UserWarning, match="the search begins without a fitness") as caught:
+        evo.run_many(
+            task, seeds=[1, 2], generations=1, children=1, log_dir=tmp_path, progress=False
+        )
+    assert {each.filename for each in caught} == {__file__}

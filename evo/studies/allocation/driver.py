@@ -115,7 +115,7 @@ class Allocation:
         end = "" if self.end == "completed" else f", end: {self.end}"
         return (
             f"<Allocation {self.path}: {len(self.completion_order)} rounds over "
-            f"{len(self.arms)} arms, best fitness {self.best_fitness[-1]:.6g}{end}>"
+            f"{len(self.arms)} arms, best fitness {self.best_fitness[-1]:z.6g}{end}>"
         )
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from evo.plugins import MistakenType
-from evo.policies.base import Bools, Floats, Ints, Policy
+from evo.policies.base import Bools, Floats, Ints, Policy, described
 from evo.policies.learned import reward_of
 from evo.policies.rewards import Pull, Reward, find_reward, improved
 from evo.runs.budget import Ledger, check_budget
@@ -365,10 +365,11 @@ def _tell_of(policy: Policy) -> Callable[[Ints, Floats, Floats], None]:
 
 def _check_pick(arm: Ints, open_arms: Bools, rows: Ints) -> None:
     replicates, n_arms = open_arms.shape
-    if np.shape(arm) != (replicates,) or arm.dtype.kind not in "iu":
+    whole = isinstance(arm, np.ndarray) and arm.dtype.kind in "iu"
+    if not whole or arm.shape != (replicates,):
         raise ValueError(
             f"expected the policy to pick one arm in each replicate, integers of shape "
-            f"({replicates},), got {arm!r}"
+            f"({replicates},), got {described(arm)}"
         )
     if arm.min() < 0 or arm.max() >= n_arms or not open_arms.reshape(-1)[rows + arm].all():
         inside = (arm >= 0) & (arm < n_arms)

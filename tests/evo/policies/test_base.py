@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evo.plugins import MistakenType
 from evo.policies import POLICIES, UCB1, Draws, IndexPolicy, PolicyWarning
 from evo.policies.base import fraction, positive, uniform_choice
 from replay.simulation.simulate import simulate
@@ -70,6 +71,21 @@ class Given(IndexPolicy):
 
     def index(self):
         return self.values.copy()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (None, "None"),
+        ([[0.0, 1.0]], r"\[\["),
+        (np.zeros(2), r"an array of float64 of shape \(2,\)"),
+    ],
+)
+def test_an_index_that_is_no_number_for_each_arm_names_the_policy(values, words):
+    policy = Given((1, 2), rounds=1, rng=Draws(0, 1))
+    policy.index = lambda: values
+    with pytest.raises(MistakenType, match=rf"Given\.index: .* of shape \(1, 2\).* got {words}"):
+        policy.ask(np.array([[True, True]]))
 
 
 @given(st.lists(st.tuples(st.sampled_from([-np.inf, 0.0, 1.0]), st.booleans()), min_size=1))

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import evo
-from evo.runs.fruitless import FRUITLESS
+from evo.runs.fruitless import FRUITLESS, in_a_line, worded
 
 JUNK = {
     "I am sorry, I cannot help with that.": "none of the first 8 replies holds a program",
@@ -60,3 +60,40 @@ def test_one_child_that_is_ok_suffices_also_one_of_an_earlier_session(tmp_path):
         warnings.simplefilter("error")
         evo.run("mmd", generations=2, **settings)
         assert len(evo.run("mmd", generations=4, **settings).outcomes) == 20
+
+
+def test_runs_that_are_fruitless_alike_are_warned_of_once_where_they_were_begun(tmp_path):
+    with pytest.warns(UserWarning, match="none of the first 8 replies") as said:
+        evo.run_many(
+            "mmd",
+            seeds=range(3),
+            model=lambda messages: "no",
+            generations=4,
+            children=2,
+            log_dir=tmp_path,
+            progress=False,
+        )
+    assert [each.filename for each in said] == [__file__]
+
+
+def test_an_error_is_told_by_its_exception_and_in_the_words_of_what_evolves():
+    trace = 'Traceback (most recent call last):\n  File "e.py", line 1\n    f()\nKeyError: 1\nmore'
+    assert in_a_line(f"the evaluator failed: {trace}") == "the evaluator failed: KeyError: 1"
+    assert in_a_line("plain words\nand more") == "plain words"
+    assert in_a_line("") == ""
+    words = "the reply has no program: no complete block"
+    assert worded(words, "python") == words
+    assert worded(words, "text") == "the reply has no text that could evolve: no complete block"
+
+
+def test_an_evaluator_that_fails_on_every_child_is_told_by_its_exception(tmp_path):
+    def judge(value):
+        return {}["missing"] if value else 1.0
+
+    task = evo.task(
+        "t", initial_program="def f():\n    return 0\n", evaluate=judge, where="here", statement="s"
+    )
+    settings = {"model": lambda messages: "```python\ndef f():\n    return 1\n```"}
+    settings |= {"log": tmp_path / "a.jsonl", "progress": False}
+    with pytest.warns(UserWarning, match="the last: KeyError: 'missing'; the run goes on"):
+        evo.run(task, generations=3, children=4, **settings)

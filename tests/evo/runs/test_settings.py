@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from samples import sample_child, sample_header
 
 import evo
+from evo.cli import tables
 from evo.cli.entry import main
 from evo.logs.records import Evaluation, Generation, Initial
 from evo.plugins import MistakenType
@@ -155,6 +156,32 @@ def test_an_event_says_in_a_line_how_far_a_run_is() -> None:
         "start", Path("a.jsonl"), sample_header(), 0, 0.123456789, sample_child(4, 0, 0.5)
     )
     assert repr(better) == "<Event start: a.jsonl, generation 0, best fitness 0.123457>"
+
+
+def test_a_rule_that_raises_is_named_and_the_run_goes_on_once_it_is_mended(tmp_path: Path) -> None:
+    class Rule:
+        name, mended = "quiet", False
+
+        def reached(self, state: State) -> bool:
+            if not self.mended:
+                raise KeyError("gone")
+            return False
+
+    rule = Rule()
+    how: dict[str, Any] = {"generations": 1, "children": 1, "log": tmp_path / "a.jsonl"}
+    with pytest.raises(ValueError, match="the rule 'quiet': `reached` raised KeyError: 'gone'"):
+        evo.run("mmd", stops=[rule], progress=False, **how)
+    rule.mended = True
+    assert len(evo.run("mmd", stops=[rule], progress=False, **how).generations) == 1
+
+
+def test_a_fitness_of_minus_zero_is_shown_as_zero() -> None:
+    event = Event("start", Path("a.jsonl"), sample_header(), 0, -0.0, sample_child(1, 0, -0.0))
+    assert repr(event).endswith("best fitness 0>")
+    assert tables.number(-0.0, ".6f") == "0.000000"
+    assert tables.number(-0.0) == "0"
+    assert tables.number(-1, ",d") == "-1"
+    assert tables.number(float("nan"), unknown="none") == "none"
 
 
 def test_the_time_limit_of_a_call_has_two_names(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import functools
 import json
 import types
 import warnings
@@ -295,12 +296,14 @@ WRONG = {
         {"initial_program": __file__}, "is the name of a file that exists; to read it write Path"
     ),
     "an async evaluator": ({"evaluate": "ASYNC"}, "is async.*where='here'"),
-    "a function from a deleted cell": ({"evaluate": LOST}, "define it in a cell or a file"),
+    "a function from a deleted cell": ({"evaluate": LOST}, "define it in a cell without a magic"),
     "one that changes a global": ({"evaluate": counts}, "changes 'COUNT', which"),
     "a method": ({"evaluate": Client().ask}, "is a method"),
     "a number": ({"evaluate": 3}, "evaluate: expected a function"),
     "an evaluator's name": ({"evaluate": "judge.py"}, r"if it is the name .*Path\('judge.py'\)"),
-    "the name of rows": ({"instances": "rows.csv"}, r"a file is Path\('rows.csv'\)"),
+    "the name of rows": (
+        {"instances": "rows.csv", "evaluate": distance}, r"a file is Path\('rows.csv'\)"
+    ),
     "rows that are gone": (
         {"instances": Path("gone.csv"), "evaluate": distance}, "instances: cannot read 'gone.csv'"
     ),
@@ -309,9 +312,21 @@ WRONG = {
     "no program": ({"initial_program": " "}, "expected a program or a text, got nothing"),
     "a client": ({"evaluate": lambda value: 1 + CLIENT.ask(value)}, "uses 'CLIENT', a Client"),
     "rows without input": (
-        {"instances": [{"question": 1}]}, "has question, and no 'input'; prompt='NAME'"
+        {"instances": [{"question": 1}], "evaluate": distance},
+        "has question, and no 'input'; prompt='NAME'"
     ),
-    "no rows": ({"instances": []}, "expected at least one row"),
+    "rows for an evaluator of values": (
+        {"instances": [{"input": 1}]}, r"evaluate\(value, row\), .* and '<lambda>' takes \(value\)"
+    ),
+    "an evaluator of rows without any": (
+        {"evaluate": lambda value, row: 1},
+        r"evaluate\(value\), and '<lambda>' takes \(value, row\)"
+    ),
+    "numbers to ask": (
+        {"initial_program": "be kind", "instances": [{"prompt": 5}], "evaluate": distance},
+        "instances: row 0: a model is asked its 'prompt', which has to be a text, got 5",
+    ),
+    "no rows": ({"instances": [], "evaluate": distance}, "expected at least one row"),
     "held out alone": ({"held_out": ROWS}, "held_out: this goes with instances="),
     "a limit": ({"limits": {"minutes": 3}}, "there are: seconds"),
     "a place": ({"where": "there"}, "expected 'sandbox' or 'here', got 'there'"),
@@ -403,3 +418,14 @@ def test_what_should_be_a_text_and_is_none_is_named(wrong, message: str) -> None
         warnings.simplefilter("error")
         with pytest.raises(TypeError, match=message):
             task(**{**given, **wrong})
+
+
+def test_an_evaluator_may_be_a_function_with_arguments_given_beforehand() -> None:
+    def near(limit, value, scale=1.0):
+        return -abs(value - limit) * scale
+
+    made = task(
+        "t", initial_program="def f():\n    return 1\n", statement="s",
+        evaluate=functools.partial(near, 4, scale=2.0),
+    )  # fmt: skip
+    assert made.evaluate().fitness == -6.0

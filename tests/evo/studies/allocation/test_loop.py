@@ -1,5 +1,6 @@
 """The loop: what ends it, what it tells whom, and what it refuses."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -128,12 +129,22 @@ def test_tell_may_leave_out_the_cost():
         ([2], r"picked arm 2 in replicate 0, where only \[0, 1\] are open"),
         ([-1], "picked arm -1"),
         ([0, 1], r"integers of shape \(1,\)"),
-        ([0.0], "integers of shape"),
+        ([0.0], r"integers of shape \(1,\), got an array of float64 of shape \(1,\)$"),
     ],
 )
 def test_a_pick_that_is_no_open_arm_is_refused(arm, message):
     with pytest.raises(ValueError, match=message):
         allocate(Fixed(arm), Steps([0.1, 0.2], [1.0, 1.0]), rounds=2)
+
+
+@pytest.mark.parametrize("pick", [None, 0, [0]])
+def test_a_pick_that_is_no_array_is_shown(pick):
+    policy = Fixed([0])
+    policy.ask = lambda open_arms: pick
+    with pytest.raises(
+        ValueError, match=rf"integers of shape \(1,\), got {re.escape(repr(pick))}$"
+    ):
+        allocate(policy, Steps([0.1, 0.2], [1.0, 1.0]), rounds=2)
 
 
 def test_a_closed_arm_is_refused():
