@@ -24,6 +24,7 @@ from .importers.anything import (
 from .importers.anything import (
     children as children,
 )
+from .importers.anything import find_logs as find_logs
 from .importers.anything import (
     instances as instances,
 )
@@ -35,7 +36,6 @@ from .importers.anything import (
 )
 from .importers.drivers import drive as drive
 from .logs.allocations import load_allocation as load_allocation
-from .logs.decode import find_logs as find_logs
 from .logs.descent import blame as blame
 from .logs.descent import tree as tree
 from .logs.edits import edits as edits

@@ -258,7 +258,7 @@ def plan(
     output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
 ) -> int:
-    """Recommends from a pilot how to spend the next budget.
+    """Recommends from a pilot how to spend the next budget, for each task and model in the logs.
 
     Args:
         logs: Logs, folders or glob patterns.
@@ -281,6 +281,7 @@ def plan(
 
     output = _picture(output)
     parts = groups(load_tables(*logs))
+    unplanned = []
     for group in parts:
         try:
             made = make(
@@ -288,7 +289,8 @@ def plan(
                 costs=cost, tau=tau, best=best, seed=seed or 0, earlier=earlier,
             )  # fmt: skip
         except ValueError as error:
-            raise ValueError(f"{group.task}, {group.model}: {error}") from error
+            unplanned.append((f"{group.task}, {group.model}", error))
+            continue
         print(made)
         if not group.is_llm:
             print(f"  {OFFLINE_NOTE}")
@@ -297,6 +299,11 @@ def plan(
         if len(parts) > 1:
             path = path.with_stem(f"{path.stem}-{file_name(f'{group.task}-{group.model}')}")
         print(f"figure: {save(planner_card(made, theme=theme)[0], path)}\n")
+    if len(unplanned) == len(parts):
+        where, why = unplanned[0]
+        raise ValueError(f"{where}: {why}") from why
+    for where, why in unplanned:
+        warn(f"{where}: no plan is made: {why}")
     return 0
 
 
@@ -327,10 +334,13 @@ def view(folder: Path, *, port: Port = 0) -> int:
         folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
     """
+    from replay.reports.beside import not_followed
     from replay.reports.live import LivePage
 
     with contextlib.suppress(KeyboardInterrupt), LivePage(folder, port) as served:
         print(served.link, flush=True)
+        if words := not_followed(folder):
+            warn(words)
         print("Ctrl-C ends it; runs go on by themselves", file=sys.stderr)
         threading.Event().wait()
     return 0
@@ -397,10 +407,11 @@ def export_runs(
     """
     from evo.logs.log import read_log
     from evo.studies.folders import ALLOCATION
+    from replay.importers.anything import find_whole
     from replay.importers.paper import export_bandit, export_paper
     from replay.logs.decode import find_logs
 
-    paths = find_logs(*logs)
+    paths = find_whole(*logs)
     journals = [path.parent / ALLOCATION for path in paths]
     journals = [each for each in dict.fromkeys(journals) if each.is_file()]
     # The file of an allocation holds its arms; files of their own would be read as further runs.

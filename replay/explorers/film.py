@@ -27,7 +27,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.types import as_path
 from replay import markup
 from replay.explorers.run_data import RunData, RunView, look_at, name, status_name
-from replay.logs.decode import find_logs
+from replay.importers.anything import find_whole
 from replay.logs.lineage import Place, compare_programs, program_of
 from replay.plots import construction, style
 from replay.plots.style import PALETTE, THEMES, Theme
@@ -284,7 +284,7 @@ def film(log: Log | str | os.PathLike[str]) -> Film:
     """
     if isinstance(log, Log):
         return Film(log)
-    paths: Sequence[Path] = find_logs(log)
+    paths: Sequence[Path] = find_whole(log)
     if len(paths) != 1:
         raise ValueError(f"expected one log, got {len(paths)} at {os.fspath(log)}")
     return Film(read_log(paths[0]))

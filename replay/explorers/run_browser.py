@@ -18,8 +18,8 @@ from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_file import run_file
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
-from replay.logs.decode import find_logs
-from replay.logs.others import Source
+from replay.importers.anything import find_whole
+from replay.logs.others import Source, origin_of
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -59,9 +59,15 @@ PAGES = {
 
 
 def browse_code(settings: Settings) -> str:
-    """The call that shows a program of a log."""
+    """The call that shows a program of a log; of another tool's, the place where that wrote it."""
     place = {name: value for name, value in settings.items() if name != "log"}
-    return call("browse", repr(settings["log"]), place)
+    log = str(settings["log"])
+    origin, shown = origin_of(log), repr(log)
+    if origin is not None:
+        shown = repr(str(origin.place))
+        if number := origin.logs.index(Path(log)):
+            shown = f"replay.find_logs({shown})[{number}]"
+    return call("browse", shown, place)
 
 
 def film_parts(view: Callable[[], object]) -> tuple[Widget, Widget]:
@@ -281,7 +287,8 @@ def browse(
     parent, and of the best where `evo best --value` kept it beside the log.
 
     Args:
-        logs: Logs, folders, glob patterns, allocation folders, or Log values.
+        logs: Logs, folders, glob patterns, allocation folders, Log values, or what another tool
+            wrote.
         theme: Inks; `neutral` suits light and dark pages alike.
         **begins: The program that is shown first: its generation, 0 for the initial one, and its
             index within it; otherwise the best of the first log.
@@ -294,7 +301,7 @@ def browse(
         >>> type(replay.browse(log)).__name__
         'RunBrowser'
     """
-    paths = find_logs(*logs)
+    paths = find_whole(*logs)
     if not paths:
         return notice("run", "There are no logs to look into.", theme)
     return RunBrowser(paths, theme=theme, begins=begins)

@@ -390,20 +390,23 @@ def load(
     return tables.load(keep_for_now(runs, path, [name]).logs, progress=False)
 
 
-def keep_for_now(runs: Sequence[Imported], place: Path, names: Sequence[str]) -> Foreign:
-    """Writes runs as compact logs to a folder that is removed when this process ends.
+def keep_for_now(
+    runs: Sequence[Imported], place: Path, names: Sequence[str], *, full: bool = False
+) -> Foreign:
+    """Writes runs as logs to a folder that is removed when this process ends.
 
     Args:
         runs: The runs, from `read`.
         place: The file or folder that they were read from, which messages name.
         names: Names of their formats.
+        full: With prompts, replies and programs; otherwise compact.
 
     Returns:
         The logs, with where they are from.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{FOR_NOW}{names[0]}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    logs = keep(runs, folder)
+    logs = keep(runs, folder, full=full)
     lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
     texts = frozenset(log for log, run in zip(logs, runs, strict=True) if run.keeps_best)
     kept = Foreign(place, " and ".join(names), folder, logs, lost, texts)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evo.gate.log import ENGINE_LOG
+from evo.warning import warn
 from replay import importers
 from replay.importers.reading import LogFormatError
 from replay.logs import decode, others
+from replay.logs.decode import find_logs
 from replay.logs.others import Foreign
-from replay.logs.tables import attempts, children, instances, load, load_tables
+from replay.logs.tables import Logs, attempts, children, instances, load, load_tables
 
-__all__ = ["attempts", "children", "instances", "load", "load_tables"]
+__all__ = ["attempts", "children", "find_logs", "instances", "load", "load_tables"]
 
 
 def as_logs(path: Path) -> Foreign | None:
@@ -24,6 +26,30 @@ def as_logs(path: Path) -> Foreign | None:
         return None
     runs = importers.read(path)
     return importers.keep_for_now(runs, path, names) if runs else None
+
+
+_WHOLE: dict[Path, Path] = {}
+"""By folder of compact logs of other tools' runs, one of the same logs with their texts."""
+
+
+def find_whole(*sources: Logs) -> list[Path]:
+    """The logs of `replay.find_logs`, those of other tools' runs with the texts that they kept."""
+    found, left = decode.find_all(sources)
+    if left:
+        warn(f"{len(left)} files left out: {others.in_words(left)}")
+    return [whole(path) for path in found]
+
+
+def whole(log: Path) -> Path:
+    """A log; of one that was made of another tool's run while it was read, one with its texts."""
+    origin = others.origin_of(log)
+    if origin is None:
+        return log
+    if origin.folder not in _WHOLE:
+        runs = importers.read(origin.place)
+        kept = importers.keep_for_now(runs, origin.place, origin.tool.split(" and "), full=True)
+        _WHOLE[origin.folder] = _WHOLE[kept.folder] = kept.folder
+    return _WHOLE[origin.folder] / log.relative_to(origin.folder)
 
 
 def others_in(folder: Path) -> tuple[list[tuple[str, Path]], list[tuple[Path, str]]]:

@@ -25,6 +25,7 @@ from evo.studies.allocation.journal import read_journal
 from replay.importers import foreign, reading
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
+from replay.logs.others import lasting_name
 
 ALIASES = {"circle_packing": "cp", "min_max_distance": "mmd", "heilbronn_triangle": "ht"}
 """The paper's short names of the shipped tasks."""
@@ -202,7 +203,14 @@ def export_paper(log: Log, folder: Path) -> Path:
     replies and protections. Unknown numbers become null.
     """
     run = _greedy(log)
-    return _write(run, folder, "greedy_C{C}_T{T}_N{N}_seed{seed}.json".format(**run))
+    name = "greedy_C{C}_T{T}_N{N}_seed{seed}.json".format(**run)
+    if run["seed"] < 0 and (there := _place(run, folder, name)).exists():
+        raise LogError(
+            f"{lasting_name(log.path)}: its seed is unknown, and the paper's layout tells runs of "
+            f"one task, model, T and N apart by their seeds alone: {there} exists already; export "
+            "each such run to a folder of its own"
+        )
+    return _write(run, folder, name)
 
 
 def export_bandit(journal: Path, folder: Path) -> Path:
@@ -251,16 +259,22 @@ def _running_sum(values: list[float | None]) -> list[float | None]:
     return [None if math.isnan(each) else each for each in itertools.accumulate(known)]
 
 
-def _write(result: JsonObject, folder: Path, name: str) -> Path:
+def _place(result: JsonObject, folder: Path, name: str) -> Path:
     parts = (result["task"], result["model"].replace("/", "_"), name)
-    target = folder.joinpath(*map(file_name, parts))
+    return folder.joinpath(*map(file_name, parts))
+
+
+def _write(result: JsonObject, folder: Path, name: str) -> Path:
+    target = _place(result, folder, name)
     write_new(target, json.dumps(result, indent=1, allow_nan=False).encode() + b"\n")
     return target
 
 
 def _greedy(log: Log) -> JsonObject:
     if log.initial is None:
-        raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
+        raise LogError(
+            f"{lasting_name(log.path)}: has no generation 0, which the paper's layout begins with"
+        )
     header, total = log.header, len(log.generations)
     several = header.model_name if header.models else ""
     best = [None if math.isnan(value) else float(value) for value in log.trajectory]

@@ -61,6 +61,15 @@ def origin_of(log: Source) -> Foreign | None:
     return _ORIGINS.get(os.fspath(log))
 
 
+def lasting_name(log: Source) -> str:
+    """The path of a log; of one made of another tool's run, where that lies and which it is."""
+    origin = origin_of(log)
+    if origin is None:
+        return os.fspath(log)
+    inside = Path(log).relative_to(origin.folder).with_suffix("").as_posix()
+    return f"{origin.place}, run {inside}" if origin.logs[1:] else str(origin.place)
+
+
 FOREIGN: list[Callable[[Path], Foreign | None]] = []
 """What reads a path as runs of another tool; None if it knows no tool."""
 

@@ -263,16 +263,17 @@ def _kept(
 ) -> list[pd.DataFrame]:
     """The tables of `_collect`, out of the cache where it has them; `what` names them there."""
     paths, skipped = find_all(sources)
-    marks = None if cache is False or skipped else store.marks_of(paths)
-    name = store.name_of(what, marks) if marks else ""
+    marks = None if cache is False else store.marks_of(paths)
+    name, foreign = store.name_of(what, marks) if marks else "", len(skipped)
     if marks and (found := store.fetch(name, marks)) is not None:
         for frame in found:
-            frame.attrs["skipped"] = []
+            frame.attrs["skipped"] = skipped
+        _say_what_was_left(skipped, len(paths) + foreign)
         return found
     start = time.perf_counter()
     frames = _collect(paths, skipped, make, strict, progress)
     slow = time.perf_counter() - start > store.SLOW
-    if marks and (cache or slow) and not frames[0].attrs["skipped"]:
+    if marks and (cache or slow) and len(skipped) == foreign:
         store.keep(name, marks, frames)
     return frames
 
@@ -321,14 +322,16 @@ def _collect(
             if len(skipped) > foreign
             else "expected at least one log, got none"
         )
-    if skipped:
-        warn(
-            f"{len(skipped)} of {len(paths) + foreign} logs were left out: {in_words(skipped)}",
-        )
+    _say_what_was_left(skipped, len(paths) + foreign)
     frames = [_concatenate(rows) for rows in zip(*parts, strict=True)]
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
+
+
+def _say_what_was_left(skipped: Sequence[tuple[str, str]], logs: int) -> None:
+    if skipped:
+        warn(f"{len(skipped)} of {logs} logs were left out: {in_words(skipped)}")
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:

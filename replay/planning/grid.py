@@ -247,6 +247,12 @@ def best_known(best: float | None, lowest: float, highest: float) -> float:
 
 def what_to_give(lowest: float, highest: float) -> str:
     """Which value of `best=` suits runs between two values of fitness."""
+    if highest <= lowest:
+        return (
+            "pass best= (--best) on the scale of these runs: the best fitness that anybody has "
+            "reached, which these runs do not tell, as none of their programs is better than "
+            "another"
+        )
     return (
         "pass best= (--best) on the scale of these runs: the best fitness that anybody has reached,"
         " or where none is known the highest here plus what these runs span, "

@@ -8,13 +8,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 import pandas as pd
 
 from evo.gate.log import GateLog, is_gate_log, read_gate_log, without_engines
 from evo.logs.journal import LogError
 from evo.logs.locks import is_written
+from replay import importers
+from replay.importers.anything import others_in
 from replay.importers.following import SHARE, Followed, last_change, places, stamp_of
+from replay.logs.decode import find_own
 from replay.logs.gates import calls_of
 from replay.markup import clean
 from replay.reports.tables import html_table
@@ -23,6 +27,31 @@ DEPTH = 4
 """Folders within one another, from where a watched program was started, that are searched."""
 
 _HEADS = ("gate", "state", "client", "calls", "ok", "failed", "cached", "tokens", "dollars")
+
+
+def require_followed(path: Path) -> None:
+    """Raises LogError for a file that is no log of evo and none of a gate: a page shows nothing."""
+    if not path.is_file() or find_own(path) or is_gate_log(path):
+        return
+    name = importers.recognised(path)
+    if words := "" if name else importers.table_words(path):
+        raise LogError(f"{path}: {words}")
+    how = f"; `replay site {quote(str(path))} -o FOLDER` shows its runs of {name}" if name else ""
+    raise LogError(f"{path}: expected a folder, or the log of a run or of a gate{how}")
+
+
+def not_followed(path: Path) -> str:
+    """Names tables and other whole files of other tools in a folder, which no page follows."""
+    found = others_in(path)[0] if path.is_dir() else []
+    left = [(name, place) for name, place in found if place.is_file()]
+    if not left:
+        return ""
+    name, place = left[0]
+    more = f" and {len(left) - 1} more" if left[1:] else ""
+    return (
+        f"{place}{more}: runs of {name}, which are whole and not followed; "
+        f"`replay site {quote(str(place))} -o FOLDER` shows them"
+    )
 
 
 @dataclass

@@ -42,7 +42,7 @@ from replay.logs.rows import search_of
 from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
-from replay.reports.beside import Beside
+from replay.reports.beside import Beside, require_followed
 from replay.reports.report import groups
 from replay.reports.site import (
     NUMBERS,
@@ -357,7 +357,7 @@ class LivePage(HttpServer):
         port: TCP port; 0: a free one.
 
     Raises:
-        LogError: There is no such folder.
+        LogError: There is no such folder, or the file is no log.
         OSError: On entering: it cannot listen there.
 
     Attributes:
@@ -370,6 +370,7 @@ class LivePage(HttpServer):
         path = as_path("folder", folder)
         if not path.exists():
             raise LogError(f"{path}: no such folder or log")
+        require_followed(path)
         self.folder = Folder(path)
         self.token = secrets.token_urlsafe(16)
 

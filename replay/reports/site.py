@@ -30,10 +30,11 @@ from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
 from replay.explorers.run_data import drawing_of
 from replay.explorers.run_data import name as in_words
 from replay.explorers.scripts import script
+from replay.importers.anything import load_tables, whole
 from replay.logs.columns import FAMILY, varies
 from replay.logs.lineage import Place, program_of
 from replay.logs.others import Source
-from replay.logs.tables import Tables, load_tables
+from replay.logs.tables import Tables
 from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.chart import Chart, pack
 from replay.plots.comparison import comparison
@@ -82,7 +83,7 @@ def site(
     """Writes logged runs as a static page, as for the supplement of a paper.
 
     Args:
-        logs: Logs, folders, glob patterns, or Log values.
+        logs: Logs, folders, glob patterns, Log values, or what other tools wrote.
         folder: Where it goes: `index.html` and `runs/`; made if need be, and earlier pages there
             are written over.
         title: Of the page; None: the tasks.
@@ -105,7 +106,7 @@ def site(
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         for number, path in enumerate(tables.runs["source"]):
-            shown = run_of(read_log(path), tables.runs.iloc[number])
+            shown = run_of(read_log(whole(Path(path))), tables.runs.iloc[number])
             data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")

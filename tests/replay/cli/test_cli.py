@@ -176,6 +176,18 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     assert (here / "plan.png").exists()
 
 
+def test_each_task_is_planned_that_can_be(here, capsys):
+    pool(here / "logs", runs=6, generations=4)
+    rows = "".join(f"{run},{order},0,greedy,flat\n" for run in range(3) for order in range(1, 4))
+    (here / "flat.csv").write_text("run,order,fitness,search,task\n" + rows)
+    assert run("plan", "logs", "flat.csv", "--budget", "calls=16") == 0
+    captured = capsys.readouterr()
+    assert "flat, unknown: no plan is made: expected best=" in captured.err
+    assert captured.out.count("figure: plan-") == 1
+    assert run("plan", "flat.csv", "--budget", "calls=16") == 2
+    assert "flat, unknown: expected best=" in capsys.readouterr().err
+
+
 def test_a_table_of_other_columns_is_imported_by_their_names(here, capsys):
     (here / "mine.csv").write_text("config,island,step,score\na,0,1,.1\na,1,1,.2\n")
     columns = "run=config,run=island,order=step,fitness=score"

@@ -141,3 +141,51 @@ def test_runs_are_judged_planned_and_explored(imported):
             assert words.count("run")
     explorer = replay.explore(frame)
     assert explorer._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", [*WRITERS, "gepa"])
+def test_a_site_a_browser_and_an_export_read_what_a_tool_wrote_as_it_is(tmp_path, tool, capsys):
+    source = SAMPLES / "gepa-1"
+    if tool != "gepa":
+        source = tmp_path / "theirs"
+        WRITERS[tool](source)
+    page = replay.site(source, tmp_path / "site")
+    written = "".join(path.read_text() for path in sorted(page.parent.rglob("*.*s")))
+    assert lasting(written + page.read_text())
+    browser = replay.browse(source)
+    assert lasting(browser.code)
+    assert repr(str(source)) in browser.code
+    done = main(["export", "paper", str(source), "-o", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert lasting(said)
+    if tool == "table":
+        assert done == 2
+        assert f"{source}, run calls/0: has no generation 0" in said
+    else:
+        assert done == 0
+        assert [*(tmp_path / "out").rglob("*.json")]
+
+
+def lasting(text):
+    """Whether a text names no folder that ends with this process."""
+    return others.FOR_NOW not in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_site_and_a_browser_show_the_programs_that_a_tool_kept(tmp_path):
+    write_openevolve(tmp_path / "theirs")
+    page = replay.site(tmp_path / "theirs", tmp_path / "site")
+    assert ">print</i>" in (page.parent / "runs" / "0.js").read_text()
+    assert replay.film(tmp_path / "theirs") is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_of_a_browser_names_the_run_among_several(tmp_path):
+    (tmp_path / "t.csv").write_text("run,order,fitness\na,1,.1\nb,1,.5\n")
+    browser = replay.browse(tmp_path / "t.csv")
+    [*_, last] = others._ORIGINS
+    browser.choose(log=last)
+    assert f"replay.find_logs({str(tmp_path / 't.csv')!r})[1]" in browser.code
+    [first, second] = replay.find_logs(tmp_path / "t.csv")
+    assert (first.stem, second.stem) == ("a", "b")

@@ -190,3 +190,17 @@ def test_what_an_endpoint_refused_cost_nothing_and_every_timeout_may_have(tmp_pa
     refused, late = (run.children[k].attempts[0] for k in (0, 1))
     assert (refused.status, refused.http_status, late.status) == ("error", 500, "timeout")
     assert (lacks_usage(refused), lacks_usage(late)) == (False, True)
+
+
+def test_runs_of_unknown_seeds_have_no_place_beside_each_other(tmp_path):
+    runs = [made_of_rows(tmp_path / f"{name}.csv") for name in "ab"]
+    one, other = keep(runs, tmp_path / "logs")
+    export_paper(read_log(one), tmp_path / "out")
+    with pytest.raises(LogError, match=r"b\.jsonl: its seed is unknown.*to a folder of its own"):
+        export_paper(read_log(other), tmp_path / "out")
+
+
+def made_of_rows(path):
+    path.write_text("generation,fitness\n0,0.1\n1,0.2\n")
+    [run] = read(path, "table")
+    return run

@@ -130,6 +130,19 @@ def test_what_was_left_out_is_read_again(logs, place):
     assert entries(place) == []
 
 
+def test_what_another_tool_wrote_is_named_beside_logs_of_the_cache(logs, place, unread):
+    (logs / "calls.csv").write_text("order,fitness\n1,0.5\n")
+    first = None
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="1 of 4 logs were left out: .*runs of table"):
+            frame = replay.load(logs, cache=True)
+        assert [path for path, _ in frame.attrs["skipped"]] == [str(logs / "calls.csv")]
+        first = frame if first is None else first
+        unread()
+    pd.testing.assert_frame_equal(frame, first)
+    assert len(entries(place)) == 1
+
+
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04nonsense", b"x" * 1000])
 def test_a_damaged_entry_is_read_anew_and_replaced(logs, place, unread, damage):
     first = replay.load(logs, cache=True)

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, bilinear_runs
 
-from replay.planning.grid import best_known, cells, one_sweep, sweeps
+from replay.planning.grid import best_known, cells, one_sweep, sweeps, what_to_give
 
 
 def ragged():
@@ -122,3 +122,10 @@ def test_a_budget_that_n_does_not_divide_makes_no_cell():
     ]
     grid = cells(one_sweep(pd.concat(parts, ignore_index=True)))
     assert grid.generations[grid.children == 3].tolist() == [1, 2, 4, 7]
+
+
+def test_runs_that_are_all_alike_do_not_say_what_the_best_might_be():
+    assert "best=3" in what_to_give(1.0, 2.0)
+    words = what_to_give(0.0, 0.0)
+    assert "none of their programs is better than another" in words
+    assert "best=0" not in words

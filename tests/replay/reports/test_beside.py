@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from foreign_samples import write_shinka
 
+from evo.logs.journal import LogError
+from replay.reports.beside import not_followed
 from replay.reports.live import LivePage
 
 TOOL = """
@@ -128,3 +130,26 @@ def test_a_folder_of_a_tool_needs_no_gate(tmp_path: Path) -> None:
         assert "data-chart" in get(view, "parts")
         for place, word in (("1-0", "ok"), ("2-0", "unknown"), ("4-0", "unknown")):
             assert word in get(view, f"child/0/{place}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("notes.txt", "nothing", "notes.txt: expected a folder, or the log of a run or of a gate"),
+        ("mine.csv", "trial,step,score\na,1,.1\n", "mine.csv: expected columns .*--columns run="),
+        ("calls.csv", "order,fitness\n1,.1\n", "`replay site .*calls.csv -o FOLDER` shows"),
+    ],
+)  # fmt: skip
+def test_a_file_that_no_page_can_show_is_refused(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(LogError, match=message):
+        LivePage(tmp_path / name)
+
+
+def test_tables_in_a_folder_are_named_as_not_followed(tmp_path):
+    write_shinka(tmp_path / "theirs")
+    assert not_followed(tmp_path) == ""
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("order,fitness\n1,.1\n")
+    assert f"{tmp_path / 'a.csv'} and 1 more: runs of table" in not_followed(tmp_path)
+    assert not_followed(tmp_path / "a.csv") == ""
