@@ -149,11 +149,12 @@ def other_model(log: Log, header: Header) -> str:
 
 def _changed_model(name: str, changed: Sequence[str]) -> str:
     """Returns in words what changed of a function that is a model, or of what it uses."""
-    others = [each for each in changed if each != name]
+    others = ", ".join(each for each in changed if each != name)
     if not others:
         return f"the code of the model {name} changed"
-    own = "its code, " if name in changed else ""
-    return f"what the model {name} uses changed: {own}{', '.join(others)}"
+    if name in changed:
+        return f"the code of the model {name}, and {others}, which it uses, changed"
+    return f"{others}, which the model {name} uses, changed"
 
 
 def _named_in(file: str, there: TaskRecord, here: TaskRecord) -> str:

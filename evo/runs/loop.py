@@ -278,8 +278,9 @@ class Machine:
             return (
                 f"the function of the model {asked.name!r} raised an error in every call of "
                 f"generation {first.generation}: {first.evaluation.error}; no child of it was "
-                "logged, so the same call goes on there once that is mended. To have a call made "
-                "again within the run, raise evo.TryAgain(seconds=2)"
+                "logged, so the same call goes on there, or evo.resume(LOG, model="
+                f"{asked.name}) with the function as it is once you have edited it. To have a call "
+                "made again within the run, raise evo.TryAgain(seconds=2)"
             )
         return (
             f"the model refused every child of generation {first.generation}: "

@@ -65,8 +65,12 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
                 f"{call}{known_by} goes on with the code as it is now, another path begins a new "
                 "run"
             )
+        edited = ""
+        if differences(known.header, header) == ["model"] and header.model.function is not None:
+            edited = f"evo.resume({str(path)!r}, model=...) goes on with the model that is given, "
         raise LogError(
-            f"{path}: exists already and holds another run: {other}; give what is new another path"
+            f"{path}: exists already and holds another run: {other}; {edited}"
+            "give what is new another path"
         )
     return path
 

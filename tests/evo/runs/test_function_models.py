@@ -132,7 +132,7 @@ def test_what_changed_of_a_model_is_named(tmp_path: Path, monkeypatch: Any) -> N
         evo.run("mmd", model=model, generations=1, children=2, log=path, **QUIET)
         monkeypatch.setitem(globals(), "SHIFT", 1)
         again = Counter(1) if isinstance(model, Counter) else model
-        with pytest.raises(LogError, match=f"uses changed: {changed}; give what is new"):
+        with pytest.raises(LogError, match=rf"run: {changed}, which the model .*; evo\.resume\("):
             evo.run("mmd", model=again, generations=2, children=2, log=path, **QUIET)
         path = tmp_path / "b.jsonl"
 
@@ -193,7 +193,7 @@ def test_an_error_of_the_function_ends_the_run_resumably(tmp_path: Path) -> None
     words = str(refused.value)
     assert words.startswith("the function of the model 'mine' raised an error in every call of")
     assert "in sometimes" in words
-    assert "the same call goes on there" in words
+    assert "the same call goes on there, or evo.resume(LOG, model=mine)" in words
     assert "raise evo.TryAgain(seconds=2)" in words
     assert "endpoint" not in words
     broken[0] = False
