@@ -268,11 +268,11 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
     slow = quantile(latencies, QUANTILES, method="inverted_cdf").tolist() if latencies else []
     return (
         tally.calls,
-        tally.attempts,
+        "unknown" if tally.silent and not tally.attempts else tally.attempts,
         failures,
         tally.cached,
         number(tally.tokens, ",.0f", "unknown"),
-        number(tally.dollars, ".4f"),
+        number(tally.dollars, ".4f", "unknown" if tally.silent else ""),
         *([f"{each:.2f}" for each in slow] or [""] * len(QUANTILES)),
         f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
     )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from evo.logs.cost import cost_of_attempts
+from evo.logs.cost import Cost, cost_of_attempts
 from evo.logs.records import AskedModel, Attempt, CriticRecord, Header, Outcome
 from evo.models.limits import Load
 
@@ -36,11 +36,12 @@ class Tally:
 
     `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
     status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts
-    without usage out. `tokens` is None where no answer stated its usage.
+    without usage out. `tokens` is None where no answer stated its usage. `silent` counts calls of
+    which another tool does not say what was requested: their cost is unknown.
     """
 
     def __init__(self) -> None:
-        self.calls = self.attempts = self.cached = 0
+        self.calls = self.attempts = self.cached = self.silent = 0
         self.failures: Counter[str] = Counter()
         self.dollars: float | None = 0.0
         self._tokens, self._unstated = 0.0, False
@@ -50,8 +51,12 @@ class Tally:
     def add(self, attempts: Sequence[Attempt], of: Header | CriticRecord | AskedModel) -> None:
         """Adds one call, of a run's model or of its critic."""
         cost = cost_of_attempts(attempts, of.model, of.sampling, rule="exclude")
+        silent = not attempts and not getattr(of, "source", "evo").startswith("evo")
+        if silent:
+            cost = Cost(calls=1, prompt_tokens=None, completion_tokens=None, dollars=None)
         with self._lock:
             self.calls += 1
+            self.silent += silent
             self.cached += any(attempt.cached for attempt in attempts)
             self.attempts += sum(not attempt.cached for attempt in attempts)
             for attempt in attempts:

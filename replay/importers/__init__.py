@@ -31,7 +31,7 @@ import pandas as pd
 from evo.logs import examples
 from evo.logs.journal import encode_line, file_name, write_new
 from evo.logs.types import as_path
-from evo.plugins import guarded, loaded, meant, plugged_in
+from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
 from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
@@ -47,7 +47,7 @@ from replay.importers.foreign import (
     write,
 )
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.others import FOR_NOW, Foreign, remember
+from replay.logs.others import FOR_NOW, Foreign, remember, what_to_do_with
 
 __all__ = [
     "IMPORTERS",
@@ -211,14 +211,22 @@ def detect(path: str | os.PathLike[str]) -> str:
         >>> replay.importers.detect(file)
         'table'
     """
-    for name, _ in _found(Path(path), _recognisers()):
+    path = _as_path(path)
+    for name, _ in _found(path, _recognisers()):
         return name
-    if words := table_words(Path(path)):
+    if words := table_words(path):
         raise LogFormatError(f"{path}: {words}")
     raise LogFormatError(
         f"{path}: not recognised; name its format, one of {', '.join(sorted(_known()))}, or make "
         f"it a table of calls (.csv): {examples.minimal(examples.TABLE)}"
     )
+
+
+def _as_path(path: object) -> Path:
+    """The path that was given; a DataFrame, which is none, is answered with what to do."""
+    if isinstance(path, pd.DataFrame):
+        raise MistakenType(what_to_do_with(path))
+    return as_path("path", path)
 
 
 def table_words(path: Path) -> str:
@@ -255,7 +263,7 @@ def read(
         >>> len(imported.generations)
         2
     """
-    given, path = path, as_path("path", path)
+    given, path = path, _as_path(path)
     if not os.fspath(given).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
     known = _known()
@@ -380,7 +388,7 @@ def load(
     """
     from replay.logs import tables
 
-    path = as_path("path", path)
+    path = _as_path(path)
     name = format or ("table" if columns is not None else kind(path))
     if name == OWN and columns is None:
         if words := table_words(path):

@@ -41,7 +41,6 @@ from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning
-from replay.logs.given import ROW
 from replay.logs.others import (
     Foreign,
     Source,
@@ -49,6 +48,7 @@ from replay.logs.others import (
     note_others,
     of_another_tool,
     read_of,
+    what_to_do_with,
     why_gone,
 )
 
@@ -142,7 +142,7 @@ def _paths(
         if isinstance(source, Log | str | os.PathLike):
             yield from _expand(os.fspath(source), left, foreign)
         elif isinstance(source, pd.DataFrame):
-            raise MistakenType(_what_to_do_with(source))
+            raise MistakenType(what_to_do_with(source))
         elif isinstance(source, Iterable):
             yield from _paths(source, left, foreign)
         else:
@@ -150,19 +150,6 @@ def _paths(
                 "expected logs, their paths, folders or patterns, such as 'logs/local', got "
                 f"{source!r:.80}"
             )
-
-
-def _what_to_do_with(frame: pd.DataFrame) -> str:
-    """What to do with a DataFrame that is given in the place of logs."""
-    if {*ROW} <= {*frame.columns}:
-        return (
-            "expected logs or their paths, got a DataFrame of replay.load, which is loaded already"
-        )
-    return (
-        "expected logs or their paths, got a DataFrame; a table of calls is read from a file: "
-        "frame.to_csv('calls.csv', index=False), then replay.load('calls.csv'), or where it has "
-        "columns of other names replay.importers.load('calls.csv', columns={'run': ...})"
-    )
 
 
 def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) -> list[Path]:

@@ -6,7 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from replay.logs.given import ROW
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Source = str | os.PathLike[str]
 
@@ -130,3 +135,16 @@ def in_words(left: Sequence[tuple[str, str]]) -> str:
         more = f" and {len(paths) - 3} more" if paths[3:] else ""
         parts.append(f"{', '.join(paths[:3])}{more}: {why}")
     return "; ".join([*parts, *(["and more"] if len(reasons) > 3 else [])])
+
+
+def what_to_do_with(frame: pd.DataFrame) -> str:
+    """What to do with a DataFrame that is given in the place of logs."""
+    if {*ROW} <= {*frame.columns}:
+        return (
+            "expected logs or their paths, got a DataFrame of replay.load, which is loaded already"
+        )
+    return (
+        "expected logs or their paths, got a DataFrame; a table of calls is read from a file: "
+        "frame.to_csv('calls.csv', index=False), then replay.load('calls.csv'), or where it has "
+        "columns of other names replay.importers.load('calls.csv', columns={'run': ...})"
+    )

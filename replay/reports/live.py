@@ -284,7 +284,8 @@ class Folder:
             "tokens": tokens,
             "seconds": math.fsum(math.nan if each is None else each for each in waited),
         }
-        if not attempts and not header.source.startswith("evo"):  # unknown, which is not none
+        silent = not attempts and not header.source.startswith("evo")
+        if silent:  # unknown, which is not none
             values |= dict.fromkeys(["calls", "tokens", "seconds"], math.nan)
         named = [header.task.name, header.model_name, search_of(header)]
         cells = run_cells(run.number, self.name(run), named, values, best.tolist())
@@ -292,7 +293,7 @@ class Folder:
         return {
             **line, "stamp": run.stamp, "done": min(1.0, children / goal), "cells": cells,
             "calls": attempts, "ok": ok, "children": children,
-            "dollars": cost.dollars if header.model.is_llm else None,
+            "dollars": cost.dollars if header.model.is_llm and not silent else None,
         }  # fmt: skip
 
     def ask(self, number: str, wish: str) -> str:

@@ -53,6 +53,14 @@ def test_a_tally_adds_up_and_hits_cost_nothing(header):
     assert tally.dollars == pytest.approx(3 * once.dollars)
 
 
+def test_what_another_tool_does_not_say_of_a_call_is_unknown(header):
+    theirs = msgspec.structs.replace(header, source="table")
+    tally = tally_of(theirs, (), ())
+    assert (tally.calls, tally.silent, tally.tokens, tally.dollars) == (2, 2, None, None)
+    assert tally_of(theirs, (ok,)).silent == tally_of(header, ()).silent == 0
+    assert tally_of(header, ()).dollars == 0.0
+
+
 @pytest.mark.parametrize("lacks", [{"input_price": None}, {"is_llm": False}])
 def test_dollars_are_unknown_without_prices_and_of_the_stand_in(header, lacks):
     model = msgspec.structs.replace(header.model, **lacks)

@@ -142,6 +142,9 @@ def test_a_frame_is_answered_with_what_to_do(tmp_path):
         replay.load(frame)
     with pytest.raises(TypeError, match=r"frame\.to_csv\('calls\.csv', index=False\)"):
         replay.load(frame[["run"]])
+    for ask in (replay.importers.load, replay.importers.read, replay.importers.detect):
+        with pytest.raises(TypeError, match="got a DataFrame; a table of calls is read"):
+            ask(frame[["run"]])
 
 
 def test_a_log_that_ended_with_its_process_says_so(tmp_path):
