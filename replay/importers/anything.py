@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from evo.gate.log import ENGINE_LOG
@@ -52,14 +52,18 @@ def whole(log: Path) -> Path:
     return _WHOLE[origin.folder] / log.relative_to(origin.folder)
 
 
-def others_in(folder: Path) -> tuple[list[tuple[str, Path]], list[tuple[Path, str]]]:
+def others_in(
+    folder: Path, own: Collection[Path] | None = None
+) -> tuple[list[tuple[str, Path]], list[tuple[Path, str]]]:
     """Other tools' runs in a folder with their formats, and tables that lack columns, with why.
 
-    What an engine wrote that evo drove, whose calls have a log of their own, is passed over.
+    What an engine wrote that evo drove, whose calls have a log of their own, is passed over. `own`
+    are the logs of evo there, where they are known.
     """
+    is_own = decode.is_own_log if own is None else set(own).__contains__
     places: list[tuple[str, Path]] = []
     unread: list[tuple[Path, str]] = []
-    for name, path in _looked_at(folder):
+    for name, path in _looked_at(folder, is_own):
         if name is not None:
             places.append((name, path))
         elif path.is_file() and (words := importers.table_words(path)):
@@ -67,7 +71,7 @@ def others_in(folder: Path) -> tuple[list[tuple[str, Path]], list[tuple[Path, st
     return places, unread
 
 
-def _looked_at(path: Path) -> Iterator[tuple[str | None, Path]]:
+def _looked_at(path: Path, is_own: Callable[[Path], bool]) -> Iterator[tuple[str | None, Path]]:
     """Files and folders at and below a path with their formats, those of runs as a whole."""
     name = importers.recognised(path)
     yield name, path
@@ -81,8 +85,8 @@ def _looked_at(path: Path) -> Iterator[tuple[str | None, Path]]:
     for each in inside:
         engine = f"{each.name}.jsonl" in names and (each / ENGINE_LOG).exists()
         passed = each.name.startswith(".") or each.is_symlink() or engine
-        if not (passed or "pyvenv.cfg" in names or decode.is_own_log(each)):
-            yield from _looked_at(each)
+        if not (passed or "pyvenv.cfg" in names or is_own(each)):
+            yield from _looked_at(each, is_own)
 
 
 others.FOREIGN.append(as_logs)

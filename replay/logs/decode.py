@@ -160,19 +160,19 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         inside = without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := of_another_tool(path, foreign)):
-            note_others(path, left, read=True)
+            note_others(path, left, own=ours, read=True)
             return read
         if not ours:
             first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
             others: dict[str, str] = {}
             if foreign is not None and not first:
-                note_others(path, others, read=True)
+                note_others(path, others, own=ours, read=True)
                 first = "".join(f"; {each}: {why}" for each, why in list(others.items())[:1])
             raise LogError(
                 f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
             )
         if foreign is not None:
-            note_others(path, left, read=False)
+            note_others(path, left, own=ours, read=False)
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
         is_own = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))

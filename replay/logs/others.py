@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -78,20 +78,23 @@ def lasting_name(log: Source) -> str:
 FOREIGN: list[Callable[[Path], Foreign | None]] = []
 """What reads a path as runs of another tool; None if it knows no tool."""
 
-OTHERS: list[Callable[[Path], tuple[list[tuple[str, Path]], list[tuple[Path, str]]]]] = []
+OTHERS: list[
+    Callable[[Path, Collection[Path]], tuple[list[tuple[str, Path]], list[tuple[Path, str]]]]
+] = []
 """What finds, in a folder, other tools' runs with their formats, and tables that lack columns."""
 
 
-def note_others(folder: Path, left: dict[str, str], *, read: bool) -> None:
+def note_others(folder: Path, left: dict[str, str], *, own: Collection[Path], read: bool) -> None:
     """Notes what other tools wrote in a folder and is left out, once for each place.
 
     Args:
         folder: The folder.
         left: What was left out so far; what stands within such a place is named with it.
+        own: The logs of evo there.
         read: Whether the runs of other tools there have been read.
     """
     for find in OTHERS:
-        places, unread = find(folder)
+        places, unread = find(folder, own)
         for name, place in places:
             for each in [each for each in left if Path(each).is_relative_to(place)]:
                 del left[each]
