@@ -12,6 +12,7 @@ from evo.capture.sources import NotCaptured, is_installed, own_source, raw_funct
 from evo.capture.state import changed_attributes
 from evo.logs.keys import holds_key
 
+_LONGEST = 2000  # characters of an attribute that a log keeps
 _DIGITS = 16  # of a hash, as many as the version of a model has
 _restated: dict[str, str] = {}
 
@@ -95,4 +96,8 @@ def _line(name: str, value: object) -> str:
     except NoText:
         words = f"...  # a {type(value).__name__}"
     line = f"self.{name} = {words}"
-    return f"self.{name} = ...  # it seems to hold a key" if holds_key(line) else line
+    if holds_key(line):
+        return f"self.{name} = ...  # it seems to hold a key"
+    if len(words) > _LONGEST:  # it tells objects apart, and nobody reads it
+        return f"self.{name} = ...[{short_hash(words)!r}]"
+    return line

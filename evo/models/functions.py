@@ -12,7 +12,6 @@ that waits for the call.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sysconfig
 import traceback
@@ -181,7 +180,6 @@ def _where(trace: TracebackType | None) -> str:
     return "; called from ".join(told[:_FRAMES])
 
 
-@functools.lru_cache(256)
 def _settings_of(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     try:
         parameters = inspect.signature(function).parameters

@@ -26,6 +26,7 @@ from evo.logs.types import JsonObject
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.scores import ScoreRead, WrongScore, read_score
 from evo.tasks.folder import TaskError
+from evo.tasks.sources import first_name
 
 Result = Evaluation | ScoreRead
 """How a call of the function failed, or what it returned."""
@@ -54,7 +55,8 @@ class Here:
             )
         self._function = function
         self._seeded = "seed" in inspect.signature(function).parameters
-        self._waits = inspect.iscoroutinefunction(function)
+        called = getattr(function, "__call__", None)  # noqa: B004 - of an object it may be async
+        self._waits = any(map(inspect.iscoroutinefunction, (function, called)))
         self._slots = threading.Semaphore(workers or os.cpu_count() or 1)
 
     def score(self, given: list[object], key: str, limits: Limits) -> Result:
@@ -80,7 +82,7 @@ class Here:
         except Exception as error:  # the wall: whatever the user's function raises is its status
             return Evaluation(status="error", error=_described(error))
         try:
-            return read_score(returned, f"{self._function.__name__}(...)")
+            return read_score(returned, f"{first_name(self._function)}(...)")
         except ValueError as error:
             return Evaluation(status="invalid", error=str(error))
         except WrongScore as error:

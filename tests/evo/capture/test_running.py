@@ -138,6 +138,12 @@ def test_an_object_is_known_by_its_class_and_by_the_attributes_that_it_does_not_
     assert "self.api_key = ...  # it seems to hold a key" in before
 
 
+def test_a_long_attribute_is_known_by_its_hash():
+    one, other = (source_of(Model(list(range(first, 2000)))).text for first in (0, 1))
+    assert one != other
+    assert len(one) < 1000
+
+
 def test_a_source_of_an_earlier_version_is_known_by_its_hash():
     assert restated(short_hash("earlier")) is None
     restate("earlier", "now")

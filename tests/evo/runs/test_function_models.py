@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,17 @@ class Counter:
         return complete(messages, seed=seed + self.shift)
 
 
-@pytest.mark.parametrize("model", [caching, counting, Counter(0)])
+@dataclasses.dataclass
+class Data:
+    shift: int
+    calls: int = 0
+
+    def __call__(self, messages: Any, seed: int) -> Any:
+        self.calls += 1
+        return complete(messages, seed=seed + self.shift)
+
+
+@pytest.mark.parametrize("model", [caching, counting, Counter(0), Data(0)], ids=range(4))
 def test_a_model_with_state_goes_on_and_its_state_is_in_no_log(tmp_path: Path, model: Any) -> None:
     path = tmp_path / "a.jsonl"
     for T in (1, 2):

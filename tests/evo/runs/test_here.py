@@ -127,6 +127,40 @@ def test_an_evaluator_here_may_have_state(monkeypatch) -> None:
     assert "evaluator.py (LIMIT) of the task t changed" in differing(one, other)
 
 
+class Judge:
+    def __init__(self, limit: int) -> None:
+        self.limit, self.calls = limit, 0
+
+    def __call__(self, value: float) -> float:
+        self.calls += 1
+        return -abs(value - self.limit)
+
+
+class Waiting(Judge):
+    async def __call__(self, value: float) -> float:
+        return -abs(value - self.limit)
+
+
+@pytest.mark.parametrize("kind", [Judge, Waiting])
+def test_an_object_that_is_called_may_evaluate_here_and_goes_on(kind, tmp_path) -> None:
+    def made(limit: int) -> evo.Task:
+        return task(
+            "t",
+            initial_program="def f():\n    return 1\n",
+            evaluate=kind(limit),
+            where="here",
+            statement="s",
+        )
+
+    assert made(4).evaluate().fitness == -3
+    path = tmp_path / "a.jsonl"
+    for generations in (1, 2):
+        log = evo.run(made(4), generations=generations, children=1, log=path, progress=False)
+        assert len(log.generations) == generations
+    with pytest.raises(evo.LogError, match=r"evaluator\.py \(self\.limit\) of the task t changed"):
+        evo.run(made(5), generations=3, children=1, log=path, progress=False)
+
+
 def test_a_log_goes_on_whose_evaluator_here_had_its_state_in_the_task() -> None:
     now = task("t", initial_program=PICK, evaluate=remembers, where="here", statement="s")
     text = now.record.files["evaluator.py"]
