@@ -233,8 +233,7 @@ def table_words(path: Path) -> str:
     """What to do with a file that is no table as it is but might be one; else empty."""
     if not cells.is_table(path) or path.name.endswith(".parquet") or table.recognises(path):
         return ""
-    names = cells.header_of(path)
-    return cells.what_to_name(path, names) if names and "crc" not in names else ""
+    return cells.what_is_wrong(path)
 
 
 def read(

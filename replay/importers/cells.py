@@ -6,6 +6,7 @@ with spaces around them.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import difflib
 import io
@@ -32,6 +33,7 @@ NUMBERS = {
 }
 COLUMNS = NUMBERS | {"run", "task", "model", "search", "status", "program"}
 
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATORS = ",;\t"
 _WORDS = {
     "run": ("trial", "experiment", "exp", "arm", "replicate", "rep", "job", "chain", "repeat"),
@@ -71,13 +73,31 @@ def header_of(path: Path) -> list[str] | None:
     """The names of a table's columns by its first line; None if that does not tell."""
     try:
         head = next(raw_pieces(path, 0), b"").decode("utf-8-sig", errors="replace")
-        first = head.lstrip("\r\n").partition("\n")[0]
+        first = _first_line(head)
         if path.name.endswith(TEXTS):
             return _names(first, _separator(first, COLUMNS))
         found: object = json.loads(first)
     except (LogError, csv.Error, ValueError, RecursionError):
         return None
     return list(found) if isinstance(found, dict) else None
+
+
+def what_is_wrong(path: Path) -> str:
+    """Why a file that is named as a table is none, and what to do; empty where it is another file.
+
+    A file of lines of JSON may be anything, so that it is called a table only if it has keys.
+    """
+    names = header_of(path)
+    if not path.name.endswith(TEXTS):
+        return what_to_name(path, names) if names and "crc" not in names else ""
+    with contextlib.suppress(LogError):
+        if next(raw_pieces(path, 0), b"")[:2] in _UTF_16:
+            return "cannot be read: it is UTF-16; save it as UTF-8 ('CSV UTF-8' in Excel)"
+    return what_to_name(path, names or [])
+
+
+def _first_line(text: str) -> str:
+    return re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
 
 
 def check_columns(columns: Named) -> None:
@@ -125,7 +145,12 @@ def what_to_name(path: Path, names: Sequence[str]) -> str:
         *(["order"] if not {"generation", "order"} & known.keys() else []),
         *(["fitness"] if "fitness" not in known else []),
     ]
-    guesses = {name: next(iter(close_to(name, names)), "COLUMN") for name in wanted}
+    guesses = {
+        name: next(
+            iter([*close_to(name, names), *(n for n in names if name in _parts(n))]), "COLUMN"
+        )
+        for name in wanted
+    }
     option = ",".join(f"{name}={theirs}" for name, theirs in guesses.items())
     return (
         f"expected columns 'generation' (or 'order') and 'fitness', and 'run' where it holds "
@@ -141,13 +166,21 @@ def close_to(ours: str, names: Iterable[str]) -> list[str]:
     words = {ours, *_WORDS.get(ours, ())}
     found = []
     for name in names:
-        plain = re.sub(r"[^a-z]+", " ", name.strip().lower()).split()
-        stem = [part for part in plain if part not in ("id", "name", "no", "nr", "number", "index")]
+        stem = [
+            part
+            for part in _parts(name)
+            if part not in ("id", "name", "no", "nr", "number", "index")
+        ]
         joined = "".join(stem)
         singular = joined.removesuffix("s")
         if {joined, singular} & words or difflib.get_close_matches(joined, words, 1, 0.85):
             found.append(name)
     return found
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a column's name."""
+    return re.sub(r"[^a-z]+", " ", name.lower()).split()
 
 
 def table_of(path: Path, columns: Named) -> CallTable:
@@ -215,7 +248,7 @@ def _parquet(path: Path) -> Iterator[Row]:
 
 def _separated(path: Path, text: str, known: Collection[str]) -> Iterator[tuple[int, Row]]:
     text = text.lstrip("\r\n")
-    separator = _separator(text.partition("\n")[0], known)
+    separator = _separator(_first_line(text), known)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
     short: list[int] = []
     try:

@@ -41,6 +41,7 @@ from replay.logs.frames import GREEDY
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
+_WORDS = {"run", "task", "model", "search", "status"}
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
 
@@ -89,6 +90,7 @@ def read(
             values = [row.get(each) for each in theirs]
             known[name] = values[0] if len(values) == 1 else "_".join(map(str, values))
         known |= {name: _number(known[name]) for name in cells.NUMBERS & known.keys()}
+        known |= {name: _bare(known[name]) for name in _WORDS & known.keys()}
         word = known.get("status")
         known["status"] = "ok" if isinstance(word, Hashable) and word in ok else word
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
@@ -123,6 +125,11 @@ def _warn_of_one_run(table: CallTable) -> None:
                 f"{taken}, but numbers of {table.ours['order'][0]!r} stand there several times: if "
                 "it holds several runs, name each row's in a column 'run'"
             )
+
+
+def _bare(cell: object) -> object:
+    """A cell without the spaces around its text."""
+    return cell.strip() if isinstance(cell, str) else cell
 
 
 def _number(cell: object) -> object:

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from replay.importers import LogFormatError, load, table
+import replay
+from replay.importers import LogFormatError, detect, load, table
 from replay.importers.cells import ENDINGS, close_to, header_of, ours_of, table_of, what_to_name
 
 PLAIN = "run,order,fitness\na,1,0.1\na,2,0.2\nb,1,0.5\nb,2,0.6\n"
@@ -29,6 +30,8 @@ def runs_of(path, **how):
         (PLAIN.replace("\n", "\r\n"), "a.csv", "utf-8"),
         (PLAIN.replace("run,order,fitness", "Run, ORDER ,Fitness"), "a.csv", "utf-8"),
         ("\n" + PLAIN, "a.csv", "utf-8"),
+        (PLAIN.replace("\n", "\r"), "a.csv", "utf-8"),
+        (PLAIN.replace(",", " ,"), "a.csv", "utf-8"),
     ],
 )
 def test_a_table_is_read_however_it_is_written(tmp_path, text, name, encoding):
@@ -83,6 +86,7 @@ def test_what_lacks_a_column_says_which_there_are_and_how_to_name_them(tmp_path)
     assert "--columns run=trial,order=step,fitness=score -o FOLDER" in str(caught.value)
     assert f"replay.importers.load({str(path)!r}, columns={COLUMNS})" in str(caught.value)
     assert "fitness=COLUMN" in what_to_name(path, ["run", "order", "colour"])
+    assert "fitness=child_fitness" in what_to_name(path, ["run", "order", "child_fitness"])
 
 
 def test_names_that_look_like_ours_are_found():
@@ -133,6 +137,22 @@ def test_gaps_between_generations_are_said(tmp_path):
     match = "run 'a' has no row of generation 2: 1 failed call is counted in their place"
     with pytest.warns(UserWarning, match=match):
         table.read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "message"),
+    [
+        ("", "utf-8", "expected columns 'generation' (or 'order') and 'fitness'"),
+        ("\n\n", "utf-8", "found none"),
+        (PLAIN, "utf-16", "it is UTF-16; save it as UTF-8"),
+    ],
+)
+def test_a_csv_that_cannot_be_read_is_called_a_table(tmp_path, text, encoding, message):
+    path = tmp_path / "a.csv"
+    path.write_text(text, encoding=encoding)
+    for ask in (load, detect, replay.load):
+        with pytest.raises(LogFormatError, match=re.escape(message)):
+            ask(path)
 
 
 def test_what_is_no_table_has_no_header(tmp_path):
