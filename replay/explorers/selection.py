@@ -67,9 +67,9 @@ class SelectionView:
             low, middle, high = np.quantile(found.shuffled, [0.1, 0.5, 0.9])
             same = float(np.mean(found.shuffled_winner == found.winner))
             text.append(
-                f"In {len(found.shuffled)} other orders of the samples it takes {middle:.0f} "
+                f"In {len(found.shuffled)} other orders of the samples the race takes {middle:.0f} "
                 f"[{low:.0f} to {high:.0f} in four of five], and {100 * same:.0f} % end with the "
-                "same winner."
+                f"same winner{_uncertain(found)}."
             )
         if found.terms.interval == "compat":
             text.append("The intervals of compat do not hold at each look; do not rely on them.")
@@ -88,6 +88,14 @@ class SelectionView:
             names = {"round": number, "configuration": self.selection.labels}
             parts.append(pd.DataFrame({**names, **columns}))
         return pd.concat(parts, ignore_index=True)
+
+
+def _uncertain(found: Selection) -> str:
+    """In how many of the other orders the samples did not suffice; a clause, or empty."""
+    never = int((~found.shuffled_certain).sum())
+    if not never:
+        return ""
+    return f"; in {never} of {len(found.shuffled)} orders the winner was never certain"
 
 
 def _outcome(found: Selection) -> str:

@@ -199,6 +199,7 @@ class Selection:
         outcomes: (configurations, size), as they came: NaN for failures and what was not sampled.
         shuffled: (shuffles,), samples in all under other orders of the seeds, where asked for.
         shuffled_winner: (shuffles,), who won there; -1 for none.
+        shuffled_certain: (shuffles,), whether that was certain, or the samples ended before.
         configurations: The fields of each configuration, of a live selection, as all below.
         logs: Of each configuration, its logs by seed, or the one log of its problems.
         path: Folder of the logs.
@@ -231,6 +232,7 @@ class Selection:
     outcomes: Floats
     shuffled: Ints
     shuffled_winner: Ints
+    shuffled_certain: Bools
     configurations: tuple[Mapping[str, object], ...] = ()
     logs: tuple[tuple[object, ...], ...] = ()
     path: Path | None = None
@@ -306,6 +308,7 @@ def selection_of(
         outcomes=np.where(taken, outcomes, np.nan),
         shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in all_])[1:],
         shuffled_winner=np.concatenate([each.winner for each in all_])[1:],
+        shuffled_certain=np.concatenate([each.end for each in all_])[1:] == ENDS.index("certain"),
         terms=terms,
         **rest,
     )

@@ -127,6 +127,17 @@ def test_other_orders_are_tried_at_rest(explorer, matrix):
     assert "100 % end with the same winner" in explorer.words
     found = replay.select(matrix, delta=0.01, shuffles=100)
     assert f"takes {np.median(found.shuffled):.0f} " in explorer.words
+    assert "never certain" not in explorer.words
+
+
+def test_other_orders_that_end_without_an_answer_are_counted(matrix):
+    race = explore_selection(matrix[:, :5])
+    race.settle()
+    found = replay.select(matrix[:, :5], shuffles=100)
+    assert found.end == "exhausted"
+    assert not found.shuffled_certain.any()
+    assert "in 100 of 100 orders the winner was never certain" in race.words
+    race.close()
 
 
 def test_a_scrub_holds_the_race_round_by_round_and_the_code_gives_a_round(explorer, matrix):

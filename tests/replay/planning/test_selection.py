@@ -80,9 +80,17 @@ def test_shuffles_say_how_many_samples_suffice() -> None:
     found = replay.select(clear(), shuffles=30)
     assert found.shuffled.shape == found.shuffled_winner.shape == (30,)
     assert (found.shuffled_winner == 1).all()
+    assert found.shuffled_certain.all()
     assert (found.shuffled < 3 * 120).all()
     assert len(set(found.shuffled.tolist())) > 1
     assert replay.select(clear(), shuffles=30).shuffled.tolist() == found.shuffled.tolist()
+
+
+def test_shuffles_say_which_orders_end_without_an_answer() -> None:
+    few = replay.select(clear(6), shuffles=10)
+    assert few.end == "exhausted"
+    assert few.shuffled_certain.tolist() == [False] * 10
+    assert (few.shuffled_winner == 1).all()  # the one that was ahead
 
 
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
