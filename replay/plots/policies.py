@@ -123,8 +123,8 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
     few = times["tau"].nunique() == 1
     what = f"Pulls until {100 * times['share'].iloc[0]:.3g} % of the samples reach it"
     never = "; ".join(
-        f"{row['policy']}: {100 * row['share_reached']:.3g} %"
-        + ("" if few else f" reach {row['tau']:g}")
+        f"only {100 * row['share_reached']:.3g} % of {row['policy']} reach "
+        + ("it" if few else f"{row['tau']:g}")
         for row in times[np.isinf(times["time"])].to_dict("records")
     )
     about = f"{intervals(times, what)}; {counted(times['n'])}"
@@ -132,7 +132,7 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
     return estimates(
         times.rename(columns={"time": "value"}).assign(of=times["tau"].map("fitness {:g}".format)),
         title=_titled("Time to threshold", of),
-        about=about + (f", not reached by {never}" if never else ""),
+        about=about + (f"; {never}" if never else ""),
         x="pulls", rows="policy", groups=None if few else "of",
     )  # fmt: skip
 

@@ -77,10 +77,13 @@ def test_empty_tables_give_a_sentence_and_missing_columns_an_error(function, tab
 
 def test_an_unreached_threshold_says_how_many_do():
     said = words(plots.threshold_times(made_times()))
-    assert "not reached by single: 62 % reach 0.9" in said
+    assert "; only 62 % of single reach 0.9" in said
     assert "Fitness 0.8" in words(plots.threshold_times(made_times().query("tau == 0.8")))
     never = made_times().assign(time=np.inf, low=np.inf, high=np.inf)
-    assert words(plots.threshold_times(never)).count(": 62 %") == len(never)
+    assert words(plots.threshold_times(never)).count("only 62 %") == len(never)
+    one = words(plots.threshold_times(never.query("tau == 0.8")))
+    assert "Fitness 0.8; only 62 % of " in one
+    assert one.count(" reach it") == len(never.query("tau == 0.8")) + 1
 
 
 @pytest.mark.parametrize("limits", [np.nan, np.inf])
