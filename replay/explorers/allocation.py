@@ -160,7 +160,7 @@ class ExplorerPools:
             "shown": choice("Pulls of", named, tip="Whose pulls"),
             "reward": choice("Reward", list(REWARDS), tip="What a policy receives for a pull"),
             "tau": entry(
-                "τ", start["tau"], (-1e6, 1e6), 0.005,
+                "τ", start["tau"], 0.005,
                 tip=f"Fitness that {100 * SHARE:g} % of the replicates reach",
             ),
             "arms": slider("arms K", range(2, most + 1), tip="Runs in a pool"),

@@ -206,7 +206,7 @@ def width_of(view: AllocationView) -> int:
 def fitness_range(view: AllocationView, width: int) -> tuple[float, float]:
     """The axis of best fitness."""
     low, high = view.pools.limits(width)
-    room = 0.05 * max(high - low, 0.02)
+    room = 0.05 * ((high - low) or 0.02 * (abs(high) or 1.0))
     return low - room, high + room
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import html
 import json
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -223,8 +224,8 @@ class BrowserExplorer(Explorer):
                 raise ValueError(f"{name}: there is no {missing[0]!r}")
             return
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value not in known if known is not None else not (number and abs(value) <= 1e6):
-            options = "the numbers from -1e6 to 1e6" if known is None else known
+        if value not in known if known is not None else not (number and math.isfinite(value)):
+            options = "all finite numbers" if known is None else known
             raise ValueError(f"{name}: expected a value out of {options}, got {value!r}")
 
     def _take(self, settings: Settings) -> None:

@@ -22,6 +22,7 @@ from replay.explorers.budget_data import (
     outlook,
 )
 from replay.explorers.budget_picture import draw_budget
+from replay.explorers.budget_values import rounded_down
 from replay.explorers.budget_view import BudgetView
 from replay.explorers.chart_explorer import notice
 from replay.explorers.explorer import Explorer
@@ -122,7 +123,7 @@ class Budgets:
         )
         final = np.fmax.reduce(known.fitness.values, axis=1)
         final = final[np.isfinite(final)]
-        tau = round(math.floor(float(np.median(final)) * 200) / 200, 3) if final.size else 0.9
+        tau = rounded_down(final) if final.size else 0.9
         return {"generations": T, "children": N, "calls": T * N, "tau": tau}
 
     def begins(self, given: Settings) -> Settings:

@@ -192,7 +192,7 @@ def fitness_limits(known: Outlook) -> tuple[float, float]:
     least, quarter, most = np.nanquantile(means, [0.0, 0.25, 1.0]).tolist()
     low = max(least, quarter - 3 * (most - quarter))  # a very low start does not squeeze the rest
     high = float(np.nanmax([most, *(cell.high for cell in cells)]))
-    room = 0.06 * max(high - low, 0.02)
+    room = 0.06 * ((high - low) or 0.02 * (abs(high) or 1.0))
     return max(low - room, 0.0) if low >= 0 else low - room, high + room
 
 

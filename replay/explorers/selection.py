@@ -218,7 +218,7 @@ def explore_selection(
         "delta": choice("delta", DELTAS, tip="How often the winner may be wrong"),
         "batch": choice("Batch", BATCHES, tip="Samples of each in a round, at least"),
         "threshold": entry(
-            "threshold", start["threshold"], (-1e6, 1e6), 0.01, tip="Reward to reach"
+            "threshold", start["threshold"], 0.01, tip="Reward to reach"
         ),
         "rounds": counter("rounds", 1, 1, tip="Arrow keys play the race"),
     }  # fmt: skip

@@ -505,6 +505,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     move("tau", +(low + (inputs.slide.value / 400) * (high - low)).toPrecision(4));
   };
   inputs.tau.oninput = () => inputs.tau.value !== "" && move("tau", +inputs.tau.value);
+  inputs.tau.onchange = () => inputs.tau.value === "" && (inputs.tau.value = state.tau);
   list("axis", "Cost axis", "What curves are drawn against");
   list("map", "Map", "What colours and numbers of the map mean");
   list("task", "Task", "Task of the runs");
@@ -524,6 +525,9 @@ export function mount(el, bytes, given, tell = () => {}) {
         for (const each of inputs.axis.options) each.disabled = !(each.value in data.costs);
       inputs[name].line.style.display = known.length > 1 ? "" : "none";
     }
+    const [low, high] = data.limits.fitness;
+    inputs.tau.step =
+      high - low > 0.05 && high - low <= 10 ? 0.005 : 10 ** Math.floor(Math.log10((high - low) / 100));
     const [ink, ground] = INKS[data.theme] || ["", ""];
     root.style.color = ink;
     root.style.background = ground;

@@ -11,6 +11,7 @@ import functools
 import glob
 import html
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,12 +49,10 @@ def counter(label: str, least: int, most: int, *, tip: str) -> Widget:
     return control("IntSlider", label, tip=tip, value=least, min=least, max=most)
 
 
-def entry(
-    label: str, value: float, bounds: tuple[float, float], step: float, *, tip: str
-) -> Widget:
-    """A field for a number."""
-    low, high = bounds
-    return control("BoundedFloatText", label, tip=tip, value=value, min=low, max=high, step=step)
+def entry(label: str, value: float, step: float, *, tip: str) -> Widget:
+    """A field for a number, any finite one."""
+    most = sys.float_info.max
+    return control("BoundedFloatText", label, tip=tip, value=value, min=-most, max=most, step=step)
 
 
 def words(label: str, hint: str, *, tip: str) -> Widget:

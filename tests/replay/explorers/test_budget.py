@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, chain_runs
 
-from replay.explorers import explore_budget
+from replay.explorers import explore_allocation, explore_budget
 from replay.explorers.budget import link
 from replay.logs.frames import ReplayWarning
 
@@ -77,3 +77,25 @@ def test_another_task_brings_its_own_defaults(sweep):
     assert explorer.words.startswith("other, chain")
     assert explorer.settings["calls"] <= 8
     explorer.close()
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9, -1e9])
+def test_fitness_of_any_size_has_a_tau_and_an_axis_of_its_own_size(scale):
+    frame, children = chain_runs(budget=32, sizes=(1, 2, 4))
+    for name in ("best_fitness", "fitness", "parent_fitness"):
+        for table in (frame, children):
+            if name in table:
+                table[name] = table[name] * abs(scale) - (2 * abs(scale) if scale < 0 else 0)
+    finals = frame.groupby("run")["best_fitness"].max()
+    for explore, given in ((explore_budget, {"child_table": children}), (explore_allocation, {})):
+        with contextlib.closing(explore(frame, **given)) as shown:
+            tau = shown.controls["tau"].value
+            assert finals.min() - np.ptp(finals) <= tau <= finals.max()
+            shown.settle()
+            shown.controls["tau"].value = float(finals.max())
+            assert shown.settings["tau"] == finals.max()
+            assert "nan" not in shown.words
+    with contextlib.closing(explore_budget(frame, child_table=children, tau=10 * scale)) as shown:
+        assert shown.settings["tau"] == 10 * scale
+        with pytest.raises(ValueError, match="tau: expected a value out of all finite numbers"):
+            shown.choose(tau=float("nan"))
