@@ -307,12 +307,12 @@ def select(
     )
     print(outlook(prepared.runs, budget), flush=True)
     found = prepared.do()
-    rows = []
+    rows, calls = [], found.spent.get("calls", [0.0] * len(found.labels))
     for k in found.frame().index:
         left = "yes" if k in found.survivors else "no"
         values = (f"{each[k]:.5f}" for each in (found.mean, found.lower, found.upper))
         taken = (int(found.samples[k]), int(found.failures[k]))
-        rows.append((found.labels[k], left, *taken, *values, f"{found.spent['calls'][k]:.0f}"))
+        rows.append((found.labels[k], left, *taken, *values, f"{calls[k]:.0f}"))
     mean = "mean score" if problems else "mean fitness"
     heads = ("configuration", "left", what, "failed", mean, "lower", "upper", "calls")
     print(table(rows, heads))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,25 @@ def number(value: float | None, form: str = "g", unknown: str = "") -> str:
     return format(value, f"z{form}" if isinstance(value, float) else form)  # z: -0 is 0
 
 
+EARLY = {
+    "budget": "ended as the budget was used up",
+    "interrupted": "stopped or paused before the end",
+    "target": "reached the target",
+    "patience": "ended by the patience",
+}
+"""What is said of runs that ended before their last generation, by the reason in the log."""
+
+
+def print_early_ends(logs: Sequence[Log]) -> None:
+    """Prints why runs have fewer generations than they were asked for, and what goes on with one."""
+    for reason, words in EARLY.items():
+        those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
+        if those:
+            how = f"; `evo resume {quote(str(those[0].path))}` goes on"
+            goes_on = how if reason in ("budget", "interrupted") else ""
+            print(f"{len(those)} of {len(logs)} run{'s' * (len(logs) > 1)} {words}{goes_on}")
+
+
 def print_logs(logs: Sequence[Log]) -> int:
     """Prints one line per log; returns the exit code.
 
@@ -69,6 +89,7 @@ def print_logs(logs: Sequence[Log]) -> int:
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
     print_not_begun(logs)
+    print_early_ends(logs)
     those = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
     what = "program" if those else "child"
     if not those and not any({"ok", *KEPT_OUT} & {*log.status_counts} for log in logs):

@@ -235,8 +235,8 @@ def check_free(path: Path, *, finished: bool = False) -> None:
             f"{path.with_suffix('')}"
         )
     if path.exists():
-        again = f"evo resume {quote(str(path))}"
-        raise LogError(f"{path}: exists already; choose another path or `{again}`")
+        again = "remove it" if finished else f"`evo resume {quote(str(path))}`"
+        raise LogError(f"{path}: exists already; choose another path or {again}")
     if path.is_symlink():
         raise LogError(f"{path}: a link that leads to no file; remove it, or name another path")
     check_folder(path.parent)

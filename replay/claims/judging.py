@@ -319,7 +319,10 @@ def _followed(
     more = 0.0
     if verdict == "undetermined":
         rate = math.log(2 * found.e_value) / len(d) if found.e_value > 0.5 else 0.0
-        more = 2.0 * max(1, math.ceil(math.log(2 * settled) / rate) - len(d)) if rate else math.inf
+        if rate:
+            more = 2.0 * max(1, math.ceil(math.log(2 * settled) / rate) - len(d))
+        else:  # the evidence does not grow so far
+            more = math.nan if found.value else math.inf
     note = ""
     if not np.isfinite(ends).all():
         least = math.floor(math.log2(2 * settled)) + 1

@@ -526,8 +526,9 @@ export function mount(el, bytes, given, tell = () => {}) {
       inputs[name].line.style.display = known.length > 1 ? "" : "none";
     }
     const [low, high] = data.limits.fitness;
-    inputs.tau.step =
-      high - low > 0.05 && high - low <= 10 ? 0.005 : 10 ** Math.floor(Math.log10((high - low) / 100));
+    const span = high - low,
+      usual = span > 0.05 && span <= 10;
+    inputs.tau.step = usual ? 0.005 : 10 ** Math.floor(Math.log10(span / 100));
     const [ink, ground] = INKS[data.theme] || ["", ""];
     root.style.color = ink;
     root.style.background = ground;

@@ -1169,7 +1169,7 @@ export function mount(el, given, tell = () => {}) {
           sign,
         );
       made.append(mark.label);
-      made.onpointerenter = () => highlight(number, mark);
+      made.onpointerenter = () => highlight(number, gone.has(mark.label) ? null : mark);
       made.onpointerleave = () => highlight(number, null);
       made.onclick = () => {
         if (!gone.delete(mark.label)) gone.add(mark.label);

@@ -319,3 +319,35 @@ def test_a_budget_of_a_plan_has_the_form_of_every_other(
         assert "budget" not in capsys.readouterr().err
     assert replay_main(["plan", str(log), "--budget", "dollars=3"]) == 2
     assert "expected calls=NUMBER" in capsys.readouterr().err
+
+
+def test_runs_that_ended_early_say_why_and_what_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    given = ("run", "mmd", "-T", "4", "-N", "2", "--log", str(path), "-q")
+    assert call(*given, "--budget", "calls=4") == 0
+    said = f"1 of 1 run ended as the budget was used up; `evo resume {path}` goes on"
+    assert said in capsys.readouterr().out.splitlines()
+    assert call("resume", str(path), "-q") == 0
+    assert "goes on" not in capsys.readouterr().out
+    assert len(evo.read_log(path).generations) == 4
+
+
+def test_one_configuration_leaves_nothing_to_select(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--seeds", "1:3", "-T", "1", "-q", "--log-dir", str(tmp_path / "s"))
+    assert call("select", "mmd", "--vary", "children=1", *given) == 0
+    said = capsys.readouterr().out
+    assert "winner: " in said
+    assert "0 of 2 runs" in said
+
+
+def test_what_is_made_of_a_log_and_exists_is_not_said_to_go_on(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = tmp_path / "small.jsonl.gz"
+    assert call("compact", str(log), "-o", str(small)) == 0
+    assert call("compact", str(log), "-o", str(small)) == 2
+    assert "exists already; choose another path or remove it" in one_line(capsys)

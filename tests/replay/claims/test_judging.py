@@ -288,6 +288,16 @@ def test_a_sequential_verdict_is_the_confidence_sequences():
         replay.judge(arms(), "ucb1", "random", sequential=True)
 
 
+def test_evidence_that_does_not_grow_does_not_say_that_there_is_no_difference():
+    frame = two(0.005, 20)
+    found = replay.judge(frame, NEW, OLD, sequential=True)
+    assert found.effect > 0
+    assert found.e_value < 0.5
+    assert np.isnan(found.runs_needed)
+    assert "a difference that is 0" not in str(found)
+    assert "ore runs may decide it" in str(found)
+
+
 def test_the_order_of_a_sequence_is_that_of_the_seeds():
     frame = two(0.02, 12)
     mixed = frame.sample(frac=1, random_state=1)
