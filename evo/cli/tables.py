@@ -53,7 +53,7 @@ EARLY = {
 
 
 def print_early_ends(logs: Sequence[Log]) -> None:
-    """Prints why runs have fewer generations than they were asked for, and what goes on with one."""
+    """Prints why runs have fewer generations than asked for, and what goes on with the first."""
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
         if those:
