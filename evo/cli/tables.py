@@ -88,8 +88,8 @@ def print_logs(logs: Sequence[Log]) -> int:
     print(table(rows, heads))
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
-    print_not_begun(logs)
     print_early_ends(logs)
+    print_not_begun(logs)
     those = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
     what = "program" if those else "child"
     if not those and not any({"ok", *KEPT_OUT} & {*log.status_counts} for log in logs):
