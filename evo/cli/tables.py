@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ EARLY = {
 
 def print_early_ends(logs: Sequence[Log]) -> None:
     """Prints why runs have fewer generations than asked for, and what goes on with the first."""
+    from shlex import quote
+
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
         if those:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from evo.logs.literals import KEPT_OUT
-from evo.logs.records import Child
+
+if TYPE_CHECKING:
+    from evo.logs.records import Child
 
 FRUITLESS = 8
 """Children without a fitness, from the first on, after which a warning says so."""
