@@ -308,10 +308,11 @@ def _running(paths: Sequence[Path]) -> Handle[Any] | None:
     return None
 
 
-def begin(prepared: Prepared[Result]) -> Handle[Result]:
+def begin(prepared: Prepared[Result], *, alone: bool = True) -> Handle[Result]:
     """Begins work in the background; its progress stays under the cell that began it.
 
-    A handle that runs on the very same logs is returned in place of a new one.
+    A handle that runs on the very same logs is returned in place of a new one. What goes on `alone`
+    is named where the process ends before it; other work waits for what it is told.
     """
     from evo.sandbox.cluster import carry_backend
 
@@ -321,7 +322,8 @@ def begin(prepared: Prepared[Result]) -> Handle[Result]:
     take_over(prepared.paths)
     note_caller()
     handle = Handle(prepared)
-    _begun_here.add(handle)
+    if alone:
+        _begun_here.add(handle)
     handle._hold()
     context = contextvars.copy_context()  # which names the cell
     work = threading.Thread(target=context.run, args=(handle._run, carry_backend()), daemon=True)

@@ -224,7 +224,8 @@ class Searcher:
             )
         before = read_begun(self.path)
         self._earlier = set[Place]() if before is None else _under_way(before)
-        self._handle = begin(replace(prepared, work=self._noting_the_end(prepared.work)))
+        work = self._noting_the_end(prepared.work)
+        self._handle = begin(replace(prepared, work=work), alone=False)
 
     def _noting_the_end(self, work: Callable[..., Log]) -> Callable[..., Log]:
         def wrapped(control: object) -> Log:

@@ -125,3 +125,8 @@ def test_a_script_that_ends_before_its_work_says_so(tmp_path) -> None:
         [sys.executable, "-c", whole], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "the process ends" not in done.stderr
+    driven = "import evo\nevo.Searcher('mmd', generations=1, children=2, log='c.jsonl').ask()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", driven], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "the process ends" not in done.stderr  # it waits for replies, and is no work of its own
