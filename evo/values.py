@@ -195,7 +195,8 @@ class Kind(Generic[T]):
             raise ValueError(f"{self.what} {name!r}: {lack.removeprefix('; it ')}")
         if unknown := _unknown(fields, fields_of(found)):
             known = ", ".join(fields_of(found))
-            raise ValueError(f"{self.what} {name!r}: unknown field {unknown!r}, known: {known}")
+            has = f"known: {known}" if known else "it has none"
+            raise ValueError(f"{self.what} {name!r}: unknown field {unknown!r}, {has}")
         return found
 
     def _same_code(self, record: ValueRecord, value: T) -> bool:

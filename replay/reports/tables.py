@@ -266,8 +266,8 @@ def _html_cell(text: str) -> str:
 
 
 def csv(sections: Sequence[Section]) -> str:
-    """All cells in one table, one row per number."""
-    return _cells(sections).to_csv(index=False)
+    """All cells in one table, one row per number; like the other formats without a last newline."""
+    return _cells(sections).to_csv(index=False).removesuffix("\n")
 
 
 def as_json(sections: Sequence[Section]) -> str:

@@ -103,6 +103,8 @@ def test_a_search_by_its_fields_is_the_search_itself() -> None:
     assert named == Islands(islands=3, population=Population(size=4))
     assert record_of(named) == record_of(Islands(islands=3, population=Population(size=4)))
     assert record_of("greedy") is None
+    with pytest.raises(ValueError, match="search 'greedy': unknown field 'size', it has none"):
+        record_of({"name": "greedy", "size": 3})
     assert record_of("population") == record_of(Population())
 
 

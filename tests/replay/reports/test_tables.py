@@ -48,6 +48,7 @@ def test_every_form_holds_every_number(form: str) -> None:
     text = FORMATS[form](sections())
     assert "320" in text
     assert "0.75" in text
+    assert not text.endswith("\n")  # which whoever prints it adds
 
 
 def test_json_is_json() -> None:
