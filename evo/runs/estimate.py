@@ -267,7 +267,10 @@ def _basis(measured: bool, header: Header) -> str:
             f"{fast:g} tokens a second."
         )
     return f"{text} Evaluations and retries come on top." + (
-        "" if header.model.is_llm else " The offline model costs nothing and answers at once."
+        ""
+        if header.model.is_llm
+        else " The offline model costs nothing and answers at once; a "
+        "budget in dollars counts the prices that `evo models` states for it."
     )
 
 
