@@ -21,6 +21,7 @@ from replay.claims.decision import (
 from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, is_stand_in, split_repeats
 from replay.simulation.widths import SURE
+from replay.statistics.intervals import EQUAL
 
 
 class Found(NamedTuple):
@@ -53,6 +54,8 @@ def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -
         band = power_band(
             effect, found.error, found.freedom, factor, level, kurtosis=found.kurtosis
         )
+    if effect == 0 and (found.error == 0 or found.about["interval"].note == EQUAL):
+        more = math.inf  # the values are known, and do not differ
     return Verdict(
         verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
         power=power(shrunk(effect, found.error), found.error, found.freedom, level),

@@ -176,6 +176,23 @@ def test_policies_are_judged_by_class_as_by_name():
     assert replay.judge(arms(8, 5), often, EpsilonGreedy, **given).a == "epsilon_greedy epsilon=0.9"
 
 
+@pytest.mark.parametrize("equal", ["policies", "groups"])
+def test_of_values_that_are_all_equal_no_number_of_runs_is_said_to_decide(equal):
+    if equal == "policies":
+        found = replay.judge(arms(8, 5), "ucb1", "ucb1", arms=2)
+    else:
+        found = replay.judge(two(0.0, 8).assign(best_fitness=0.5), NEW, OLD)
+    assert found.verdict == "undetermined"
+    assert found.effect == 0
+    assert found.runs_needed == np.inf
+    never = "No number of runs would find a difference that is 0."
+    assert never in found.summary[1]
+    assert never in replay.advise(found)
+    assert "ore runs may decide" not in f"{found}{replay.advise(found)}"
+    few = replay.judge(two(0.0, 2).assign(best_fitness=0.5), NEW, OLD)
+    assert "More runs may decide it." in few.summary[1]
+
+
 def test_where_arms_are_alike_policies_are_seldom_told_apart():
     rng = np.random.default_rng(0)
     ps = []
