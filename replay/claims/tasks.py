@@ -147,8 +147,8 @@ def _shared(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         of = ", ".join(f"{n} of {name}" for name, n in part["configuration"].value_counts().items())
         said.append(f"{task} ({of})")
     note = (
-        f"Left out are {left.sum()} runs on tasks on which fewer than two configurations have two "
-        f"runs: {'; '.join(said)}."
+        f"Left out {'is 1 run' if left.sum() == 1 else f'are {left.sum()} runs'} on tasks on which "
+        f"fewer than two configurations have two runs: {'; '.join(said)}."
     )
     return runs[~left], [note]
 
@@ -428,8 +428,9 @@ def _notes(runs: pd.DataFrame, budgets: Mapping[str, int], measure: Measure) -> 
     spent = sorted(set(budgets.values()))
     at = f"{spent[0]:,} calls" if len(spent) == 1 else f"{spent[0]:,} to {spent[-1]:,} calls a task"
     count = runs.groupby(["task", "configuration"]).size()
+    each = f"{count.min()}" if count.min() == count.max() else f"{count.min()} to {count.max()}"
     return (
-        f"{what} at {at}; {count.min()} to {count.max()} runs of a configuration on a task.",
+        f"{what} at {at}; {each} runs of a configuration on a task.",
         "Effects are in standard deviations within tasks. The verdict is for these tasks: runs "
         "were exchanged within tasks and Holm's rule shares the error among pairs. For further "
         "tasks, whose effects may differ, the second interval holds (random effects over tasks).",

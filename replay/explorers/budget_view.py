@@ -110,7 +110,8 @@ def costs_in_words(
     generations: int, children: int, costs: Mapping[str, Interval], *, offline: bool
 ) -> str:
     """Costs of a split; units that are not known are named as such."""
-    parts, unknown = [f"{generations * children} calls"], []
+    calls = generations * children
+    parts, unknown = [f"{calls} {'call' if calls == 1 else 'calls'}"], []
     for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
         found = costs.get(unit)
         if found is None and offline and unit != "tokens":

@@ -54,14 +54,16 @@ def read(path: Path) -> list[Imported]:
         by_generation.setdefault(row["generation"], []).append(row)
     lost = ["seeds and the times of calls"]
     if copies := len(programs) - len(own):
-        lost.append(f"{copies} copies of the initial program or between islands")
+        what = "copy" if copies == 1 else "copies"
+        lost.append(f"{copies} {what} of the initial program or between islands")
     places = {row["id"]: (row["generation"], 0) for row in programs}
     children: list[Child] = []
     seconds: list[float | None] = []
     for number in range(1, max([0, *by_generation, *failures]) + 1):
         rows = by_generation.get(number, [])
         if len(rows) > 1:
-            lost.append(f"{len(rows) - 1} further programs of generation {number}")
+            further = "program" if len(rows) == 2 else "programs"
+            lost.append(f"{len(rows) - 1} further {further} of generation {number}")
         children.append(_child(rows[-1], places) if rows else _failure(number, failures))
         seconds.append(
             foreign.finite(rows[-1]["metadata"].get("pipeline_seconds")) if rows else None

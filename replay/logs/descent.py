@@ -153,7 +153,7 @@ def blame(log: Log, place: Place | None = None) -> pd.DataFrame:
         wanted.update(parents[each])
     texts = known_texts(log, sorted(wanted - {(0, 0)}))
     if texts.get(place) is None:
-        raise ValueError(f"{log.path.name}: holds no programs, so their lines cannot be compared")
+        raise ValueError(f"{log.path.name} holds no programs, so their lines cannot be compared")
     origins: dict[Place, list[Place]] = {}
     for each in sorted(wanted):
         if (text := texts.get(each)) is None:

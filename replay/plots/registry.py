@@ -197,4 +197,4 @@ def _refusals(name: str, refused: list[str]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        refused.append(f"{name[:1].upper()}{name[1:]}: not drawn, as {str(error)[:300]}")
+        refused.append(f"{name[:1].upper()}{name[1:]}: not drawn ({str(error)[:300]})")

@@ -121,7 +121,8 @@ def in_words(value: object) -> str:
     """A value as a reader should see it."""
     if isinstance(value, Interval) and isinstance(value.value, float):
         if math.isnan(value.low):
-            return f"{number(value.value)} (n = {value.n}, {value.note or 'no interval'})"
+            counted = "" if value.note.startswith(f"n = {value.n} ") else f"n = {value.n}, "
+            return f"{number(value.value)} ({counted}{value.note or 'no interval'})"
         limits = f"[{number(value.low)}, {number(value.high)}]"
         return f"{number(value.value)} {limits} ({value.label}, n = {value.n})"
     if value is None or (isinstance(value, float) and math.isnan(value)):

@@ -311,7 +311,7 @@ def figure_of_group(name: str, figure: GroupFigure, frame: pd.DataFrame) -> str:
         return live(figure(frame))
     except ValueError as error:
         title = f"{name[:1].upper()}{name[1:]}"
-        return live(Chart(message=f"{title}: not drawn, as {str(error)[:300]}"))
+        return live(Chart(message=f"{title}: not drawn ({str(error)[:300]})"))
 
 
 def live(chart: Chart, caption: str = "") -> str:

@@ -117,7 +117,8 @@ class Interval:
         if np.ndim(self.value):
             return f"{self.statistic} of {np.size(self.value)} columns, {self.label}"
         if self.note:
-            return f"{self.value:.4g} ({self.statistic}, n = {self.n}; {self.note})"
+            counted = "" if self.note.startswith(f"n = {self.n} ") else f", n = {self.n}"
+            return f"{self.value:.4g} ({self.statistic}{counted}; {self.note})"
         limits = f"[{self.low:.4g}, {self.high:.4g}]"
         rare = f"; rarer than 1 run in {_rare(self.n)}: not covered" if self.caveat else ""
         return f"{self.value:.4g} {limits} ({self.statistic}, {self.label}, n = {self.n}{rare})"

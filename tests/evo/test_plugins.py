@@ -200,9 +200,7 @@ def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: P
     evo.run("mmd", generations=1, children=1, log=log, search="population", progress=False)
     frame = replay.load(log, progress=False)
     figure = replay.plots.overview(frame)
-    assert "Lost: not drawn, as 'lost' of replay.figures" in " ".join(
-        figure.get_supxlabel().split()
-    )
+    assert "Lost: not drawn ('lost' of replay.figures" in " ".join(figure.get_supxlabel().split())
     assert figure.axes[0].get_title(loc="left").startswith("Best so far")
     page = replay.site(log, tmp_path / "site").read_text()
     assert "of replay.sections cannot be loaded: the package careless" in page

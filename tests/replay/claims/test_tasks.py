@@ -56,6 +56,11 @@ def test_a_comparison_says_which_tasks_only_one_side_has():
     pd.testing.assert_frame_equal(found.table, same.table)
     assert "eft out" not in same.paragraph
     assert f"{found.table['runs'].sum()} runs on 3 tasks" in replay.advise(found)
+    assert "; 5 runs of a configuration on a task." in found.paragraph
+    lone = tasks(1.0, count=4).query("task == 't3' and search == 'b' and seed == 100")
+    assert "Left out is 1 run on tasks on which" in (
+        replay.compare(pd.concat([shared, lone]), by="search").paragraph
+    )
 
 
 def test_a_pair_says_on_which_tasks_it_is_not_compared():

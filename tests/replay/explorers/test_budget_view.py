@@ -107,6 +107,7 @@ def test_costs_are_stated_with_their_interval_and_unknown_ones_are_named():
 
 def test_the_offline_model_has_no_price_that_could_be_unknown_but_tokens():
     assert costs_in_words(1, 2, {}, offline=True) == "2 calls (tokens unknown)"
+    assert costs_in_words(1, 1, {}, offline=True) == "1 call (tokens unknown)"
     assert costs_in_words(1, 2, {}, offline=False).endswith(
         "(tokens and FLOPs and dollars unknown)"
     )

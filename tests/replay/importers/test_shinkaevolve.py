@@ -27,7 +27,7 @@ def test_programs_failures_and_missing_work_items(tmp_path):
     assert absent.attempts == ()
     assert [g.seconds for g in run.generations] == [2.5, 2.5, None, None, 2.5]
     assert (run.header.sampling.temperature, run.header.sampling.max_tokens) == (0.7, 500)
-    assert "1 copies" in run.lost
+    assert "1 copy of" in run.lost
     assert "1 of 5 proposals" in run.lost
 
 

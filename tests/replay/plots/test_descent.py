@@ -134,7 +134,7 @@ def test_both_are_of_the_best_run_of_a_group() -> None:
 def test_a_group_without_programs_gets_a_sentence_in_their_place(tmp_path) -> None:
     small = compact(write_sample(tmp_path / "a.jsonl"), tmp_path / "small.jsonl")
     figure = plots.overview(replay.load(small.path, progress=False))
-    assert "holds no programs" in figure.get_supxlabel().replace("\n", " ")
+    assert "small.jsonl holds no programs, so their" in figure.get_supxlabel().replace("\n", " ")
     assert "Tree: min_max_distance, sample, seed 7" in titles_of(figure)
 
 

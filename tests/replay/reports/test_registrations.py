@@ -115,14 +115,14 @@ def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
 
     monkeypatch.setitem(FIGURES, "dollars", nothing)
     figure = plots.overview(replay.load(logs))
-    assert "Dollars: not drawn, as these runs have no dollars" in figure.get_supxlabel()
+    assert "Dollars: not drawn (these runs have no dollars)" in figure.get_supxlabel()
 
     def refused(frame):
         raise ValueError("these runs have no tokens")
 
     monkeypatch.setitem(FIGURES, "tokens", refused)
     figure = plots.overview(replay.load(logs))
-    assert "Tokens: not drawn, as these runs have no tokens" in figure.get_supxlabel()
+    assert "Tokens: not drawn (these runs have no tokens)" in figure.get_supxlabel()
     assert len([ax for ax in figure.axes if ax.get_label() != "<colorbar>"]) == len(FIGURES) - 2
 
 

@@ -25,7 +25,9 @@ def test_an_interval_is_told_with_its_limits_and_its_runs():
     assert text.startswith("It is 0.5 [")
     assert text.endswith(f"({found.label}, n = 10).")
     few = replay.say("{it}", it=replay.interval(values[:3]))
-    assert "n = 3" in few
+    assert few.endswith("(n = 3 is too small for an interval (needs 5))")
+    same = replay.say("{it}", it=replay.interval(np.ones(10)))
+    assert same == "1 (n = 10, all values are equal: no spread to judge by)"
     assert "[" not in few
 
 
