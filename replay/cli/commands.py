@@ -334,6 +334,7 @@ def view(folder: Path, *, port: Port = 0) -> int:
         folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
     """
+    sys.stderr.write(f"Opening {folder} ...\n" * folder.exists())  # what follows takes seconds
     from replay.reports.beside import not_followed
     from replay.reports.live import LivePage
 

@@ -214,3 +214,17 @@ def test_import_takes_several_paths_and_refuses_an_empty_one(here, capsys):
     assert not (here / "none").exists()
     assert run("plan", "both", "--budget", "64") == 2
     assert "a plan needs runs of this project's search 'greedy'" in capsys.readouterr().err
+
+
+# View
+
+
+def test_view_says_what_it_does_before_it_loads_anything(here):
+    (here / "logs").mkdir()
+    code = (
+        "import sys; from replay.cli.entry import main\n"
+        "sys.modules['replay.reports.live'] = None\n"  # where pandas and the like are imported
+        "main(['view', 'logs'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=here)
+    assert done.stderr.splitlines()[0] == "Opening logs ..."
