@@ -22,11 +22,15 @@ function open(packed) {
     const asked = location.hash.match(/^#(\d+)-(\d+)$/);
     const [generation, index] = asked ? [+asked[1], +asked[2]] : at;
     const name = `${generation}-${index}`;
-    if (!parts[generation] || shown === name) return;
+    if (shown === name) return;
     shown = name;
-    known[generation] ??= unzipped(parts[generation]);
-    const child = (await known[generation])[name];
-    if (shown !== name || !child) return; // somebody went on meanwhile
+    if (parts[generation]) known[generation] ??= unzipped(parts[generation]);
+    const child = (await known[generation])?.[name];
+    if (shown !== name) return; // somebody went on meanwhile
+    if (!child) {
+      place.innerHTML = "<p class='muted'>There is no such child.</p>";
+      return;
+    }
     const open = [...place.querySelectorAll("details")].map((each) => [each.id, each.open]);
     place.innerHTML = child.html;
     for (const [id, was] of open) {

@@ -64,16 +64,26 @@ window.replaySite = (number, data) => {
 let shown = "",
   view = null;
 
+const absent = new Set(); // numbers of runs that are not there
 function route() {
-  const [, number, place] = location.hash.match(/^#run-(\d+)(?:\/(\d+-\d+))?$/) || [];
-  $("#all").hidden = number !== undefined;
-  $("#run").hidden = number === undefined;
-  if (number === undefined) {
+  const asked = /^#run[-/]/.test(location.hash),
+    [, number, place] = location.hash.match(/^#run-(\d+)(?:\/(.*))?$/) || [];
+  const none = number === undefined || absent.has(number);
+  absent.delete(number); // it may begin meanwhile, and is looked for the next time
+  $("#all").hidden = !none;
+  $("#run").hidden = none;
+  $("#lost").textContent = asked && none ? "There is no such run." : "";
+  if (none) {
     shown = "";
     return;
   }
   if (!loaded[number]) {
-    document.head.append(make("script", { src: `runs/${number}.js` }));
+    const script = make("script", { src: `runs/${number}.js` });
+    script.onerror = () => {
+      absent.add(number);
+      route();
+    };
+    document.head.append(script);
     return;
   }
   if (shown !== number) {
@@ -86,7 +96,15 @@ function route() {
     wanted.open = true;
     wanted.scrollIntoView({ block: "nearest" });
   }
-  if (place && window.replayChild) tellOf(number, place);
+  if (window.replayChild && /^\d+-\d+$/.test(place)) tellOf(number, place);
+  else {
+    const { generation, index } = loaded[number].children,
+      known = !place || generation.some((each, k) => `${each}-${index[k]}` === place);
+    delete $("#child").dataset.place;
+    $("#child").replaceChildren(
+      ...(known ? [] : [make("p", { class: "muted" }, "There is no such child.")]),
+    );
+  }
 }
 
 // All texts of a child, where a server has them.

@@ -166,7 +166,8 @@ def site_body(title: str, *, menu: Sequence[tuple[str, str]], inside: Iterable[s
     return "\n".join(
         [
             f"<header><div><strong>{clean(title)}</strong> {links}</div></header>",
-            f'<main><div id="all"><h1>{clean(title)}</h1>',
+            '<main><p id="lost" role="status" class="muted"></p>',
+            f'<div id="all"><h1>{clean(title)}</h1>',
             *inside,
             '</div><div id="run" hidden></div>',
             "<footer>Intervals are over whole runs. Made from logs that hold every call; "

@@ -191,3 +191,12 @@ def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> 
         assert clipped == []
         assert lab.small(page) == []
     assert lab.faults(page) == []
+
+
+def test_a_link_to_no_child_says_so(page: Any) -> None:
+    child = page.locator("#child")
+    for link in ("99-1", "1-99"):
+        page.evaluate(f"location.hash = '{link}'")
+        lab.expect(child).to_have_text("There is no such child.")
+        page.evaluate("location.hash = '1-1'")
+        lab.expect(child).to_contain_text("Child 1 of generation 1")
