@@ -106,6 +106,11 @@ class Control(contextlib.AbstractContextManager["Control", None]):
         while not self.stopping.is_set() and not self.free.wait(LOOK):
             pass
 
+    @property
+    def paused(self) -> str:
+        """What the last line of a log says of a request to pause; empty: there was none."""
+        return "paused" if self.wish == "pause" else ""
+
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""
         self.wish = "pause"

@@ -351,7 +351,8 @@ class _Run:
                 found, paid = arm.check()
                 stats |= found
                 self.payer.beside.append(paid)
-            message = goal.rule(state) if self.end == "rule" else str(failure) if failure else None
+            words = failure or (self.resources.control.paused if self.end == "interrupted" else "")
+            message = goal.rule(state) if self.end == "rule" else str(words) if words else None
             arm.end(RunEnd(reason=self.end, message=message, stats=stats))
 
     def _report_generation(self, arm: Arm) -> None:
@@ -381,12 +382,10 @@ class _Run:
     def _leave(self) -> Generator[None, bool, bool]:
         """Waits for leave to begin a generation, and returns whether it may."""
         leave = yield
-        if self.resources.control.stopping.is_set():
-            self.end = "interrupted"
-            return False
-        if not leave:
-            self.end = "budget"
-        return leave
+        stopped = self.resources.control.stopping.is_set()
+        if stopped or not leave:
+            self.end = "interrupted" if stopped else "budget"
+        return leave and not stopped
 
 
 def _kind(header: Header) -> str:

@@ -18,7 +18,15 @@ from evo.logs.log import Log, read_log
 from replay.explorers.background import start_thread, wait
 from replay.explorers.explorer_spec import ExplorerSpec, Sentence
 from replay.explorers.run_browser import browse_code, film_parts
-from replay.explorers.run_data import RunData, RunView, look_at, name, run_words, status_name
+from replay.explorers.run_data import (
+    RunData,
+    RunView,
+    end_words,
+    look_at,
+    name,
+    run_words,
+    status_name,
+)
 from replay.explorers.run_explorer import RunExplorer
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, row
@@ -236,7 +244,7 @@ def _state(log: Log, written: bool) -> str:
     end = log.ends[-1]
     if end.reason == "completed":
         return "Completed"
-    return f"Ended ({end.reason}{': ' + end.message if end.message else ''}), can be resumed,"
+    return f"Ended ({end_words(end)}), can be resumed,"
 
 
 def _span(seconds: float) -> str:

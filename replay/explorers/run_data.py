@@ -19,6 +19,7 @@ from replay.logs.lineage import Place, parent_of, program_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evo.logs.records import RunEnd
     from evo.runs.items import Prompt
 
 LISTED = 300
@@ -302,6 +303,13 @@ def name(place: Place) -> str:
     if place == (0, 0):
         return "the initial program"
     return f"child {place[1]} of generation {place[0]}"
+
+
+def end_words(end: RunEnd) -> str:
+    """Why a session ended; one that was asked to end is called paused or stopped."""
+    if end.reason == "interrupted" and end.message in (None, "paused"):
+        return end.message or "stopped"
+    return f"{end.reason}: {end.message}" if end.message else end.reason
 
 
 def run_words(data: RunData) -> str:

@@ -13,7 +13,8 @@ let gone = false,
   figures = 0,
   drawn = "",
   passed = "",
-  reread = 0;
+  reread = 0,
+  promised = null; // the number of the run that is said to go on
 
 async function look() {
   try {
@@ -22,6 +23,8 @@ async function look() {
     if (gone) $("#news").textContent = "";
     gone = false;
     runs.forEach(follow);
+    if (runs[promised]?.failed) $("#news").textContent = ""; // its line says why
+    if (runs[promised]?.failed) promised = null;
     sum(runs);
     if (gates !== passed) $("#gates").innerHTML = passed = gates;
     draw(runs, studies);
@@ -53,7 +56,7 @@ function follow(run) {
   state.append(
     make("b", {}, run.state),
     run.state === "running" && !run.tool ? bar : "",
-    make("span", { class: "muted" }, ` ${run.words}`),
+    make("span", { class: "muted" }, ` ${run.words} `),
   );
   for (const wish of run.tool ? [] : wishes(run.state)) state.append(button(run, wish));
   line.row.cells[0].after(state);
@@ -66,7 +69,7 @@ function follow(run) {
 const wishes = (state) =>
   state === "running"
     ? ["pause", "stop"]
-    : ["stopped", "interrupted"].includes(state)
+    : ["paused", "stopped", "interrupted"].includes(state)
       ? ["go on"]
       : [];
 function button(run, wish) {
@@ -82,6 +85,7 @@ function button(run, wish) {
       });
       const said = await answer.json();
       $("#news").textContent = said.error || said.said;
+      promised = wish === "go on" && said.said ? run.number : null;
     } catch {
       $("#news").textContent = "The server did not answer.";
     }

@@ -14,35 +14,30 @@ import json
 import math
 import os
 import secrets
-import subprocess
-import sys
-import tempfile
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError
-from evo.logs.locks import is_written
-from evo.logs.log import Log, read_log
-from evo.logs.stopping import Wish, stop, stop_file
+from evo.logs.log import read_log
+from evo.logs.stopping import stop
 from evo.logs.types import as_path
 from evo.models.responses import JSON, HttpRequest, Response
 from evo.models.serving import HttpServer
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.scripts import script
-from replay.importers.following import Followed
 from replay.logs.decode import find_own
 from replay.logs.rows import search_of
 from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.beside import Beside, require_followed
+from replay.reports.live_runs import Run, ToolRun
 from replay.reports.report import groups
 from replay.reports.site import (
     NUMBERS,
@@ -64,129 +59,8 @@ if TYPE_CHECKING:
 LIVE = Path(__file__).with_name("live.js")
 HTML = "text/html; charset=utf-8"
 NAMED = ("task", "model", "search")
-GOES_ON = ("stopped", "interrupted")
+GOES_ON = ("paused", "stopped", "interrupted")
 """States of a run that `evo resume` can continue."""
-
-
-@dataclass
-class Run:
-    """A run of the folder.
-
-    Attributes:
-        path: Its log.
-        number: Its place in the page's links.
-        log: What is known of it; None: it could not be read.
-        problem: Why it could not.
-        said: Why a process that this page began to continue it failed.
-    """
-
-    path: Path
-    number: int
-    log: Log | None = None
-    problem: str = ""
-    said: str = ""
-
-    def refresh(self) -> None:
-        """Reads what is new in the log."""
-        try:
-            if self.log is None:
-                self.log = read_log(self.path)
-            else:
-                self.log.refresh()
-            self.problem = ""
-        except (LogError, ValueError, OSError) as error:
-            self.problem = str(error)
-
-    def go_on(self) -> None:
-        """Continues it in a process that outlives the page."""
-        words = tempfile.TemporaryFile()  # noqa: SIM115 - no pipe, which would end with the page
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evo", "resume", os.fspath(self.path)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words,
-            start_new_session=True,
-        )  # fmt: skip
-        threading.Thread(target=self._await_end, args=(process, words), daemon=True).start()
-
-    def _await_end(self, process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
-        """Keeps the last line of what a failed process wrote."""
-        with words:
-            failed = process.wait() != 0
-            words.seek(0)
-            lines = words.read().decode(errors="replace").strip().splitlines()
-        self.said = lines[-1][:300] if failed and lines else ""
-
-    @property
-    def stamp(self) -> int:
-        """Grows with the log."""
-        return 0 if self.log is None else self.log.reader.lines
-
-    @property
-    def state(self) -> str:
-        """Whether it is running, completed, stopped, interrupted or unreadable."""
-        if self.log is None:
-            return "unreadable"
-        if is_written(self.path):
-            return "running"
-        if self.log.finished:
-            return "completed"
-        return "stopped" if self.log.ended else "interrupted"
-
-    def words(self, state: str) -> str:
-        """Its state in a few words."""
-        log = self.log
-        if log is None:
-            return self.problem[:200]
-        done = f"{len(log.generations)} of {log.goal} generations"
-        if state == "running":
-            wishes: tuple[Wish, Wish] = ("stop", "pause")
-            asked = [wish for wish in wishes if stop_file(self.path, wish).exists()]
-            return f"{done}; asked to {asked[0]}" if asked else done
-        if self.said:
-            return f"{done}; {self.said}"
-        if state == "stopped":
-            end = log.ends[-1]
-            return f"{done}: {end.reason}{': ' + end.message if end.message else ''}"[:300]
-        return done
-
-
-@dataclass
-class ToolRun(Run):
-    """A run of another tool, as the log that is made of what the tool has written so far.
-
-    Attributes:
-        followed: The tool's files.
-        running: Whether the gate that the tool was started behind is open.
-        version: Of the files' state that was read.
-    """
-
-    followed: Followed = field(kw_only=True)
-    running: bool = False
-    version: int = 0
-
-    def refresh(self) -> None:
-        """Reads the log again if the tool has written more."""
-        if self.version != self.followed.version:
-            self.version, self.log = self.followed.version, None
-            super().refresh()
-
-    @property
-    def stamp(self) -> int:
-        """Changes whenever the log does."""
-        return self.version
-
-    @property
-    def state(self) -> str:
-        """Whether it is running, or read as it was found."""
-        return "running" if self.running else "read"
-
-    def words(self, state: str) -> str:
-        """Which tool wrote it, and when it did last."""
-        if self.log is None:
-            return self.problem[:200]
-        when = time.strftime("%H:%M:%S", time.localtime(self.followed.changed))
-        problem = self.followed.problem
-        told = f"; what it wrote since cannot be read: {problem[:200]}" if problem else ""
-        return f"{self.log.header.source}, files of {when}{told}"
 
 
 @dataclass
@@ -239,6 +113,8 @@ class Folder:
             LookupError: There is none.
         """
         with self._lock:
+            if not self.runs:  # a link to a run may be followed before the list is read
+                self.look()
             if not number.isdecimal() or int(number) >= len(self.runs):
                 raise LookupError(f"there is no run {number[:20]!r}")
             return self.runs[int(number)]
@@ -259,7 +135,7 @@ class Folder:
         state = run.state
         log, words = run.log, run.words(state)
         line = {"number": run.number, "state": state, "words": words, "stamp": 0, "done": 0.0}
-        line["tool"] = isinstance(run, ToolRun)
+        line |= {"tool": isinstance(run, ToolRun), "failed": bool(run.said)}
         if log is None:
             empty = dict.fromkeys(NUMBERS, math.nan)
             cells = run_cells(run.number, self.name(run), ["", "", ""], empty, [])

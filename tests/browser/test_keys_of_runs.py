@@ -84,7 +84,7 @@ def _live(page, room) -> None:
         assert focused(page, room.get_by_role("application"))
     says(page, room, "Shown: ", "ArrowLeft", "ArrowLeft")
     go(page, room.get_by_role("button", name="Stop"))
-    says(page, room, "Ended (interrupted), can be resumed", " ")
+    says(page, room, "Ended (stopped), can be resumed", " ")
 
 
 def _browser(page, room, log) -> None:

@@ -13,6 +13,7 @@ from browser import lab
 from samples import write_sample
 
 from replay.reports.live import LivePage
+from replay.reports.live_runs import Run
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,52 @@ def test_a_run_is_killed_continued_and_finished_beside_its_page(
     page.get_by_role("link", name="all runs").click()
     lab.expect(row.locator(".state b")).to_have_text("completed", timeout=90_000)
     lab.expect(row.locator(".state")).to_contain_text("40 of 40 generations")
+
+
+def test_a_run_that_cannot_go_on_says_why_within_its_row(
+    page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = write_sample(view.folder.path / "cut.jsonl").read_bytes().splitlines(keepends=True)
+    (view.folder.path / "cut.jsonl").write_bytes(b"".join(lines[:-3]))
+    page.set_viewport_size({"width": 1280, "height": 900})
+    row = page.locator("#runs tbody tr", has_text="cut")
+    again = row.get_by_role("button", name="go on")
+    again.wait_for()
+    before = row.locator("td.word").nth(2).bounding_box()
+    why = f"the model '{'m_' * 40}' was a function: {'give it again, ' * 12}"
+
+    def fail(run: Run) -> None:
+        run._size, run.said = run.path.stat().st_size, why
+
+    monkeypatch.setattr(Run, "go_on", fail)
+    again.click()
+    lab.expect(row.locator(".state")).to_contain_text(why.strip())
+    lab.expect(page.locator("#news")).to_be_empty()
+    place = again.bounding_box()
+    assert place["x"] + place["width"] < 1280
+    assert row.locator("td.word").nth(2).bounding_box()["x"] < before["x"] + 100
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, ""), (9, "There is no such run.")])
+def test_a_link_to_a_run_is_followed_before_the_list_is_read(
+    chromium: str, tmp_path: Path, number: int, words: str
+) -> None:
+    write_sample(tmp_path / "logs" / "done.jsonl")
+    with LivePage(tmp_path / "logs") as view, lab.browser() as (page, _):
+        page.goto(f"{view.link}#run-{number}")
+        page.locator("#sums b").first.wait_for(state="attached")
+        lab.expect(page.locator("#lost")).to_have_text(words)
+        lab.expect(page.locator("#run h1")).to_have_count(0 if words else 1)
+
+
+def test_names_of_a_sweep_keep_their_ends(page: Any, view: LivePage) -> None:
+    stem = "sweep/runs/min_max_dist-offline-N1-ad96d6da7d3WWWWWWW"
+    for seed in (1, 2):
+        write_sample(view.folder.path / f"{stem}-s{seed}.jsonl", seed=seed)
+    cells = page.locator("#runs tbody td:first-child", has_text="sweep")
+    lab.expect(cells).to_have_count(2)
+    assert [text[-3:] for text in cells.all_inner_texts()] == ["-s1", "-s2"]
+    assert cells.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
 
 
 @pytest.mark.parametrize("width", [900, 1400])

@@ -68,7 +68,7 @@ def test_the_live_view(notebooks, screenshots):
         lab.sees(page, re.compile(r"Under way after [1-9]\d* of 200"))
         page.screenshot(path=screenshots / "live-dark.png")
         page.get_by_role("button", name="Stop").click()
-        lab.sees(page, "Ended (interrupted), can be resumed")
+        lab.sees(page, "Ended (stopped), can be resumed")
         lab.expect(page.get_by_role("button", name="Stop")).to_be_disabled()
         said = lab.click(page, "child 3 of generation 1: ")
         lab.sees(page, "Shown: child 3 of generation 1, ")

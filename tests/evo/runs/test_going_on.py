@@ -158,6 +158,7 @@ def test_a_run_heeds_a_request_to_pause_and_its_calls_finish(tmp_path: Path) -> 
     assert 0 < len(log.outcomes) < 99
     assert {each.evaluation.status for each in log.outcomes} == {"no_program"}  # none was ended
     assert not stop_file(path, "pause").exists()
+    assert (log.ends[-1].reason, log.ends[-1].message) == ("interrupted", "paused")
 
 
 def test_a_request_beside_a_busy_log_is_left_to_the_session_that_writes_it(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from samples import sample_child, sample_header, sample_lines
 import evo
 from evo.logs.inputs import SearchRecord
 from evo.logs.log import read_log
-from evo.logs.records import Evaluation, Generation, Initial
+from evo.logs.records import Evaluation, Generation, Initial, RunEnd
 from evo.runs import planning
 from replay.explorers import run_data
-from replay.explorers.run_data import RunData, drawing_of, look_at, run_words, sentence
+from replay.explorers.run_data import RunData, drawing_of, end_words, look_at, run_words, sentence
 
 
 def test_the_prompts_of_a_generation_are_made_again_once(browser, log, monkeypatch):
@@ -258,3 +258,17 @@ def test_a_branch_is_indented_below_its_parent_and_a_line_stays_straight(tmp_pat
         ("└ 3.0  0.35", (3, 0)),
         ("└ 1.1  0.1", (1, 1)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "words"),
+    [
+        ("interrupted", None, "stopped"),
+        ("interrupted", "paused", "paused"),
+        ("interrupted", "no sandbox today", "interrupted: no sandbox today"),
+        ("budget", None, "budget"),
+        ("endpoint", "no answer", "endpoint: no answer"),
+    ],
+)
+def test_who_asked_for_an_end_reads_what_was_asked_for(reason, message, words):
+    assert end_words(RunEnd(reason=reason, message=message)) == words
