@@ -266,10 +266,11 @@ def _imported(island: _Island, path: Path, name: str) -> Imported:
         *island.notes,
     ]
     if doubled := len(island.own) - len(by_epoch):
-        lost.append(f"{doubled} further programs of an epoch")
+        lost.append(f"{doubled} further {'program' if doubled == 1 else 'programs'} of an epoch")
     if calls := island.attempts.get(0):
         spent = sum((each.usage or {}).get("completion_tokens", 0) for each in calls)
-        lost.append(f"{len(calls)} calls at epoch 0, with {spent:.0f} completion tokens")
+        made = "1 call" if len(calls) == 1 else f"{len(calls)} calls"
+        lost.append(f"{made} at epoch 0, with {spent:.0f} completion tokens")
     if island.again[0]:
         lost.append(
             f"{island.again[0]} epochs that a later session made again, with {island.again[1]:.0f} "

@@ -56,7 +56,9 @@ def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, lis
     calls = runs["children"] * runs["generations"]
     whole = 2 * calls >= calls.groupby(runs["task"]).transform("median")
     if not whole.all():
-        notes.append(f"{(~whole).sum()} runs of less than half the usual calls are left out")
+        left = int((~whole).sum())
+        said = "1 run of {} is left out" if left == 1 else f"{left} runs of {{}} are left out"
+        notes.append(said.format("less than half the usual calls"))
     runs = runs[whole]
     counts = runs.groupby(["task", "configuration"], sort=False).size()
     shared = counts[counts >= 2].groupby("task").transform("size")

@@ -90,8 +90,8 @@ def test_what_is_made_at_epoch_0_is_no_initial_program_and_its_calls_are_named(t
     )
     (run,) = read(log)
     assert trajectory(run) == [0.0, 1 / 3, 2 / 3]
-    assert "1 calls at epoch 0, with 40 completion tokens" in run.lost
-    assert "1 further programs of an epoch" in run.lost
+    assert "1 call at epoch 0, with 40 completion tokens" in run.lost
+    assert "1 further program of an epoch" in run.lost
 
 
 def test_from_the_first_migration_on_an_island_is_no_independent_run(tmp_path):

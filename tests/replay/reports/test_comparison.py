@@ -55,7 +55,7 @@ def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
     cut = tables.runs["generations"].where(tables.runs["run"] != tables.runs["run"].iloc[0], 1)
     runs = tables.runs.assign(generations=cut.astype(int))
     summary, _ = comparison_sections(tables._replace(runs=runs))
-    assert "1 runs of less than half the usual calls are left out" in summary.notes
+    assert "1 run of less than half the usual calls is left out" in summary.notes
     several = load_tables(*logs(TASKS[:1], 2 ** np.arange(2, 9), range(40, 42)), progress=False)
     summary, pairs = comparison_sections(several)
     assert summary.task == TASKS[0]
