@@ -95,13 +95,17 @@ def test_its_live_page_is_served_while_the_program_runs(tmp_path) -> None:
         env={key: value for key, value in os.environ.items() if key not in SCREENS},
     )
     with process:
-        assert process.stdin is not None
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("log: a.jsonl")
-        link = process.stderr.readline().removeprefix("page: ").strip()
-        with urllib.request.urlopen(link, timeout=30) as page:
-            assert "a.jsonl" in page.read().decode()
-        process.communicate("\n", timeout=30)
+        try:
+            assert process.stderr.readline().startswith("log: a.jsonl")
+            lines = iter(process.stderr.readline, "")
+            link = next(each for each in lines if each.startswith("page: "))[
+                len("page: ") :
+            ].strip()
+            with urllib.request.urlopen(link, timeout=30) as page:
+                assert "a.jsonl" in page.read().decode()
+        finally:
+            process.communicate("\n", timeout=30)
     assert process.returncode == 0
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(link, timeout=30)
