@@ -106,14 +106,19 @@ def _announce(process: subprocess.Popen[str], opened: bool) -> None:
     """Says where the page is, once it is served, or why it is not."""
     assert process.stdout is not None
     with process.stdout:
-        link = process.stdout.readline().strip()
-        if served := link.startswith("http://"):
+        words, link = "", ""
+        for line in process.stdout:
+            if line.startswith("http://"):
+                link = line.strip()
+                break
+            words = line.strip() or words  # what it says before, or why there is no link
+        if link:
             print(f"page: {link}", file=sys.stderr, flush=True)
-        if served and opened and _has_screen():
+        if link and opened and _has_screen():
             webbrowser.open(link)
-        rest = process.stdout.read()  # to its end, so that it never waits for a reader
-    if not served and (words := f"{link}\n{rest}".strip().splitlines()):
-        print(f"no page: {words[-1]}", file=sys.stderr, flush=True)
+        process.stdout.read()  # to its end, so that it never waits for a reader
+    if words and not link:
+        print(f"no page: {words}", file=sys.stderr, flush=True)
 
 
 def _has_screen() -> bool:
