@@ -98,10 +98,9 @@ def test_its_live_page_is_served_while_the_program_runs(tmp_path) -> None:
         assert process.stderr is not None
         try:
             assert process.stderr.readline().startswith("log: a.jsonl")
-            lines = iter(process.stderr.readline, "")
-            link = next(each for each in lines if each.startswith("page: "))[
-                len("page: ") :
-            ].strip()
+            said = process.stderr.readline()
+            assert said.startswith("page: ")
+            link = said.removeprefix("page: ").strip()
             with urllib.request.urlopen(link, timeout=30) as page:
                 assert "a.jsonl" in page.read().decode()
         finally:
