@@ -125,6 +125,17 @@ def sandboxes_are_used_again(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def own_engines() -> Iterator[None]:
+    """Forgets the engines that a test registers."""
+    import evo
+
+    known = dict(evo.ENGINES)
+    yield
+    evo.ENGINES.clear()
+    evo.ENGINES.update(known)
+
+
+@pytest.fixture
 def shared_data() -> Path:
     """Real logs kept outside the repository."""
     if not SHARED_DATA.is_dir():

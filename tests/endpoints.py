@@ -127,6 +127,21 @@ def say(
     handler.wfile.write(content)
 
 
+def noting_the_end(
+    gone: threading.Event,
+) -> Callable[[BaseHTTPRequestHandler, Any, int], None]:
+    """Answers one request, and notes when the client has closed the connection after it."""
+
+    def answer(handler: BaseHTTPRequestHandler, body: Any, number: int) -> None:
+        say(handler, 200, b"{}")
+        handler.wfile.flush()
+        if handler.connection.recv(1) == b"":  # until then the connection is kept for more
+            gone.set()
+            handler.close_connection = True
+
+    return answer
+
+
 def together(count: int, work: Callable[[int], Any]) -> list[Any]:
     """What a function makes of 0, 1, ..., each on a thread of its own."""
     with ThreadPoolExecutor(count) as pool:

@@ -1,4 +1,4 @@
-"""Mistakes on a command line in words: what was expected, what came instead, and what to do."""
+"""Messages about mistakes on a command line: what was expected, what was given, what to do."""
 
 from __future__ import annotations
 

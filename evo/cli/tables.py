@@ -48,7 +48,7 @@ EARLY = {
     "target": "reached the target",
     "patience": "ended by the patience",
 }
-"""What is said of runs that ended before their last generation, by the reason in the log."""
+"""Messages about runs that ended before their last generation, by the reason in the log."""
 
 
 def print_early_ends(logs: Sequence[Log]) -> None:

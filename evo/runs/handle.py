@@ -316,8 +316,8 @@ def _running(paths: Sequence[Path]) -> Handle[Any] | None:
 def begin(prepared: Prepared[Result], *, alone: bool = True) -> Handle[Result]:
     """Begins work in the background; its progress stays under the cell that began it.
 
-    A handle that runs on the very same logs is returned in place of a new one. What goes on `alone`
-    is named where the process ends before it; other work waits for what it is told.
+    A handle that runs on the very same logs is returned in place of a new one. If the process ends
+    before work that goes on `alone`, a message says so; a searcher only waits for replies.
     """
     from evo.sandbox.cluster import carry_backend
 

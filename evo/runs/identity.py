@@ -179,7 +179,7 @@ def _shown(value: object) -> str:
 
 
 def _version(model: Model) -> str | None:
-    """Returns the version of a model; of a function that of what earlier versions knew it by."""
+    """Returns the version of a model; of a function in an old log, what it would be today."""
     text = restated(model.version) if model.way == "function" else None
     return model.version if text is None else short_hash(text)
 

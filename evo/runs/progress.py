@@ -36,8 +36,8 @@ class Tally:
 
     `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
     status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts
-    without usage out. `tokens` is None where no answer stated its usage. `silent` counts calls of
-    which another tool does not say what was requested: their cost is unknown.
+    without usage out. `tokens` is None where no answer stated its usage. `silent` counts imported
+    calls without recorded requests, whose cost is unknown.
     """
 
     def __init__(self) -> None:

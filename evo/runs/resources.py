@@ -136,7 +136,7 @@ class Resources:
             say(words)
 
     def warn_once(self, kind: str, words: str) -> None:
-        """Warns of the first of the session's runs of which there is a warning of a kind."""
+        """Warns unless an earlier run of the session has given a warning of this kind."""
         with self._lock:
             new = kind not in self._said
             self._said.add(kind)

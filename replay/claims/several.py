@@ -182,6 +182,7 @@ class TaskPools:
         earlier: Earlier | None = None,
     ) -> None:
         self.pools: dict[str, Pools] = {}
+        self._scales: dict[str | PolicyClass, FloatArray] = {}
         for task, part in frame.groupby("task", sort=False):
             own = earlier
             if isinstance(earlier, pd.DataFrame):
@@ -195,7 +196,10 @@ class TaskPools:
 
     def scales(self, b: str | PolicyClass) -> FloatArray:
         """Standard deviation of what a policy reaches on each task, (tasks,)."""
-        return np.array([spread_of(pools.play(b).replay) for pools in self.pools.values()])
+        if b not in self._scales:
+            every = self.pools.values()
+            self._scales[b] = np.array([spread_of(pools.play(b).replay) for pools in every])
+        return self._scales[b]
 
     def null_p(self, a: str | PolicyClass, b: str | PolicyClass) -> float:
         """As `Pools.null_p`, of the mean effect over tasks."""

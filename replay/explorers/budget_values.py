@@ -9,7 +9,7 @@ import numpy as np
 
 from replay.planning.grid import FloatArray
 from replay.plots.style import ranged
-from replay.statistics.numbers import number
+from replay.statistics.numbers import floored, number, unit_of
 
 
 def rounded_down(final: FloatArray) -> float:
@@ -24,8 +24,7 @@ def rounded_down(final: FloatArray) -> float:
     median, spread = float(np.median(final)), float(np.ptp(final))
     if not spread > 0:
         return median
-    unit = 0.005 if 0.005 < spread <= 10 else 10.0 ** (math.floor(math.log10(spread)) - 2)
-    return float(f"{math.floor(median / unit + 1e-9) * unit:.12g}")
+    return floored(median, 0.005 if 0.005 < spread <= 10 else unit_of(spread))
 
 
 @dataclass(frozen=True)

@@ -527,8 +527,8 @@ export function mount(el, bytes, given, tell = () => {}) {
     }
     const [low, high] = data.limits.fitness;
     const span = high - low,
-      usual = span > 0.05 && span <= 10;
-    inputs.tau.step = usual ? 0.005 : 10 ** Math.floor(Math.log10(span / 100));
+      moderate = span > 0.05 && span <= 10;
+    inputs.tau.step = moderate ? 0.005 : 10 ** Math.floor(Math.log10(span / 100));
     const [ink, ground] = INKS[data.theme] || ["", ""];
     root.style.color = ink;
     root.style.background = ground;

@@ -271,7 +271,9 @@ def short(value: object) -> str:
 
 
 def file_stem(name: str, settings: Mapping[str, object]) -> str:
-    """What a saved view is called: the explorer and what was chosen; of a log its own name.
+    """Returns a name for the file of a saved view: the explorer's name and the chosen settings.
+
+    A log among these is given by the name of its file alone.
 
     Example:
         >>> from replay.explorers.widgets import file_stem

@@ -23,6 +23,7 @@ from replay.simulation.pools import REPLICATES, Played, PoolEnds, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
 from replay.simulation.sizes import default_arms
 from replay.statistics.intervals import NOTHING, Interval
+from replay.statistics.numbers import floored, unit_of
 
 BASELINES = ("single", "random")
 """Always there: a policy is compared with `single`, one run that gets the whole budget.
@@ -128,8 +129,7 @@ def usual_tau(random: Replay) -> float:
     spread = float(np.nanmax(reached) - np.nanmin(reached)) if np.isfinite(value) else 0.0
     if not spread > 0:
         return value
-    unit = 10.0 ** (math.floor(math.log10(spread)) - 2)
-    return float(f"{math.floor(value / unit + 1e-9) * unit:.15g}")
+    return floored(value, unit_of(spread))
 
 
 def named_policies(

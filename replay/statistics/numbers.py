@@ -23,6 +23,28 @@ def number(value: float, _: object = None) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
+def floored(value: float, unit: float) -> float:
+    """The largest multiple of a unit that is not above a value, up to rounding errors.
+
+    Example:
+        >>> from replay.statistics.numbers import floored
+        >>> floored(0.9379, 0.005), floored(0.3, 0.1)
+        (0.935, 0.3)
+    """
+    return float(f"{math.floor(value / unit + 1e-9) * unit:.15g}")
+
+
+def unit_of(spread: float) -> float:
+    """The unit in which a range of values has three digits.
+
+    Example:
+        >>> from replay.statistics.numbers import unit_of
+        >>> unit_of(0.5), unit_of(20.0)
+        (0.001, 0.1)
+    """
+    return float(10.0 ** (math.floor(math.log10(spread)) - 2))
+
+
 def as_numbers(name: str, values: object) -> npt.NDArray[np.float64]:
     """Returns what a caller gave as an array of numbers; raises MistakenType if it holds others.
 

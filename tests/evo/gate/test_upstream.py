@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from endpoints import Answer, Endpoint, closed_port, say
+from endpoints import Answer, Endpoint, closed_port, noting_the_end
 from offline_requests import PARENTS, showing
 
 from evo.gate.upstream import Upstream, open_upstream
@@ -110,15 +110,7 @@ def test_without_a_connection_nothing_was_sent() -> None:
 
 def test_closing_the_way_lets_the_endpoint_go() -> None:
     gone = threading.Event()
-
-    def answer(handler: BaseHTTPRequestHandler, body: object, number: int) -> None:
-        say(handler, 200, b"{}")
-        handler.wfile.flush()
-        if handler.connection.recv(1) == b"":  # until then the connection is kept for more
-            gone.set()
-            handler.close_connection = True
-
-    with Endpoint(answer) as server:
+    with Endpoint(noting_the_end(gone)) as server:
         with way_to(server.url) as way:
             assert ask(way)[0] == 200
             assert not gone.is_set()

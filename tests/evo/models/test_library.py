@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 import openai
 import pytest
-from endpoints import Answer, Endpoint, closed_port, say
+from endpoints import Answer, Endpoint, closed_port, noting_the_end, say
 from model_calls import COMPLETION, MESSAGES, ask
 
 import evo
@@ -126,15 +126,7 @@ def test_a_users_client_outlives_the_way_through_it(kind: str, endpoint: Endpoin
 
 def test_closing_the_way_lets_the_endpoint_go() -> None:
     gone = threading.Event()
-
-    def answer(handler: Any, body: object, number: int) -> None:
-        say(handler, 200, b"{}")
-        handler.wfile.flush()
-        if handler.connection.recv(1) == b"":  # until then the connection is kept for more
-            gone.set()
-            handler.close_connection = True
-
-    with Endpoint(answer) as server:
+    with Endpoint(noting_the_end(gone)) as server:
         way = LibraryWire(server.url, KEY)
         assert background.wait(way.post({"model": "m"})).status == 200
         assert not gone.is_set()

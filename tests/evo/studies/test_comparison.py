@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,7 @@ from evo.cli.entry import main
 from evo.runs.verification import verify
 from evo.studies.comparison import Comparison, compare_engines, load_comparison
 
-
-@pytest.fixture(autouse=True)
-def _engines() -> Iterator[None]:
-    """Forgets what a test registers."""
-    known = dict(evo.ENGINES)
-    yield
-    evo.ENGINES.clear()
-    evo.ENGINES.update(known)
+pytestmark = pytest.mark.usefixtures("own_engines")
 
 
 def test_any_beginning_is_balanced() -> None:

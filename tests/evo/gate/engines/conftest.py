@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,5 @@ def job(tmp_path: Path) -> evo.Job:
 
 
 @pytest.fixture(autouse=True)
-def _engines() -> Iterator[None]:
-    """Forgets what a test registers."""
-    known = dict(evo.ENGINES)
-    yield
-    evo.ENGINES.clear()
-    evo.ENGINES.update(known)
+def _engines(own_engines: None) -> None:
+    """Every test here may register engines."""

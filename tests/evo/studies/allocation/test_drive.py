@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,7 @@ from evo.studies.allocation.drive import _complete
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
 
-
-@pytest.fixture(autouse=True)
-def _engines() -> Iterator[None]:
-    """Forgets what a test registers."""
-    known = dict(evo.ENGINES)
-    yield
-    evo.ENGINES.clear()
-    evo.ENGINES.update(known)
+pytestmark = pytest.mark.usefixtures("own_engines")
 
 
 def test_a_tool_alone_is_the_case_of_one_arm(
