@@ -681,6 +681,7 @@ function nameEnds(plan, ends, picture) {
           d: `M${right + 3} ${from}L${right + 18} ${place}`,
           stroke: inked(mark.color),
           "stroke-width": 2,
+          "stroke-dasharray": mark.dash || "none",
           fill: "none",
         },
         picture,

@@ -12,6 +12,7 @@ from replay.logs.given import check_result
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import End, Line, Mark, Points, Rule, Spans
+from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
 from replay.plots.shapes import heat, lines, place
@@ -254,7 +255,7 @@ def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
         marks.append(
             Points(x=cost, y=value, y_low=low, y_high=high, color=color, size=2.8, texts=texts)
         )
-        ends.append(End(y=float(most[-1]), text=str(model), color=color))
+        ends.append(End(y=float(most[-1]), text=str(model), color=color, dash=dash))
     ticks = style.doublings(table["cost"].max()) if envelope.axis == "calls" else None
     r2 = float(envelope.collapse.set_index("task")["r2"].loc[task])
     chosen = "Points: the cell chosen on all runs but one, judged on that one"
@@ -357,9 +358,10 @@ def _outcomes(plan: BudgetPlan) -> Panel:
     share = 1 - np.arange(len(ordered)) / len(ordered)
     low, high = np.quantile(ordered, [0.05, 0.95])
     marks: list[Mark] = [Line(x=ordered, y=share, color=PALETTE[1], width=2.2, step=True)]
-    marks += [] if plan.tau is None else [Rule(x=plan.tau, dash="1.5 3")]
+    marks += [] if plan.tau is None else [Rule(x=plan.tau, dash=REFERENCE)]
+    aim = "" if plan.tau is None else f"; dotted: {plan.tau:g}"
     return Panel(
-        title="What to expect", about=f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}.",
+        title="What to expect", about=f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}{aim}.",
         x=Axis(label=FITNESS), y=Axis(domain=(0, 1.02), label="share of searches that reach it"),
         marks=marks, height=260,
     )  # fmt: skip
@@ -373,7 +375,7 @@ def _way(plan: BudgetPlan) -> Panel:
     far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
     marks: list[Mark] = [
         Line(x=spent, y=plan.reached, color=PALETTE[2], width=2.2, step=True),
-        Rule(x=float(plan.budget), dash="1.5 3"),
+        Rule(x=float(plan.budget), dash=REFERENCE),
         Rule(y=0.9, color="faint"),
     ]
     return Panel(

@@ -349,11 +349,19 @@ class Area(_OfOneLength):
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """A name on the right of a panel, beside the height where a line ends; NaN: at the foot."""
+    """A name on the right of a panel, beside the height where a line ends; NaN: at the foot.
+
+    Attributes:
+        y: The height.
+        text: The name.
+        color: Of the short line from the height to the name.
+        dash: Its pattern, that of the line that is named.
+    """
 
     y: float
     text: str
     color: str = "ink"
+    dash: str = ""
     kind: Literal["end"] = "end"
 
 

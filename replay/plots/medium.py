@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours, less black and yellow, which vanish on one ground or the other."""
 
 PRINT_PALETTE = ("#0B3C8C", "#D98A1F", "#1E8C6E", "#16161D", "#8CC6EA", "#A8322D")
 """For figures on paper: as far apart in lightness as in hue, so that they survive greyscale."""
+
+DASHES = ("", "12 3", "12 3 5 3", "16 3 5 3 5 3")
+"""Patterns of the curves of conditions, taken in turn each time the palette is used up."""
+
+PARTIAL = "3.4 3.4"
+"""Of a curve where not all of its runs have a value."""
+
+REFERENCE = "1.5 3"
+"""Dots, of what no condition reached by itself: an optimum, a baseline, a threshold, a budget."""
 
 PRINT_SIZE, LEAST_SIZE = 7.5, 6.5
 """Points of the texts of a figure on paper, which is printed at its size, and of the smallest."""
@@ -23,6 +33,11 @@ palette: ContextVar[tuple[str, ...]] = ContextVar("palette", default=PALETTE)
 
 looks: ContextVar[dict[object, int] | None] = ContextVar("looks", default=None)
 """Numbers of the colours of names in facets, so that a name has one colour in all of them."""
+
+
+def dashes_of(dash: str, width: float) -> Any:
+    """A pattern of SVG as matplotlib has it, in widths of the line."""
+    return (0, tuple(float(each) / max(width, 0.5) for each in dash.split())) if dash else "-"
 
 
 @contextmanager

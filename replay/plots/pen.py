@@ -11,8 +11,9 @@ import numpy as np
 
 from replay.plots import style
 from replay.plots.marks import End, Line, Points
+from replay.plots.medium import dashes_of
 from replay.plots.panel import Axis, ColorBar, Panel
-from replay.plots.strokes import PENS, SHAPES, dashes_of, ink_of, ramp_of
+from replay.plots.strokes import PENS, SHAPES, ink_of, ramp_of
 from replay.plots.style import THEMES, Theme
 from replay.plots.ticks import even_steps, even_ticks, tick_text
 from replay.statistics.numbers import number as in_digits
@@ -98,7 +99,8 @@ def _draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
     if panel.bar is not None:
         _draw_bar(panel.bar, ax, theme)
     ends = [each for each in panel.marks if isinstance(each, End)]
-    notes = style.label_ends(ax, theme, [(e.y, e.text, ink_of(e.color, theme)) for e in ends])
+    labels = [(each.y, each.text, ink_of(each.color, theme), each.dash) for each in ends]
+    notes = style.label_ends(ax, theme, labels)
     vars(ax)["strips"] = notes if panel.y.ticks is not None else []
     legend = [_entry(each, theme) for each in panel.marks if getattr(each, "label", "")]
     style.draw_heading(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())

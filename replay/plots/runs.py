@@ -16,6 +16,7 @@ from replay.logs.versions import told_apart
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import End, Line, Mark, Points, Rule
+from replay.plots.medium import PARTIAL, REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.strips import Elsewhere, Strips, strips_for
 from replay.plots.style import PALETTE, FloatArray, look, ranged
@@ -69,8 +70,8 @@ def trajectories(
     range, where grey lines show the medians of the others of its task; with `together`, in one
     panel, where bands may hide each other and the thin lines of more than six groups are left out.
 
-    The median is solid where all runs of a group have a value and dashed where half or more do,
-    because the others have ended or nothing of theirs is ok yet.
+    The median is solid where all runs of a group have a value and in short dashes where half or
+    more do, because the others have ended or nothing of theirs is ok yet.
 
     Args:
         frame: Rows of `replay.load`.
@@ -121,15 +122,15 @@ def trajectories(
     thin = split or len(groups) <= len(PALETTE)
     marks = _draw_groups(groups, strips, thin=thin, gap=gap)
     for name, value in levels.items():
-        marks += [Rule(y=strips.end(order, value), dash="1.5 3") for order in range(strips.count)]
-        marks.append(End(y=strips.end(0, value), text=name))
+        marks += [Rule(y=strips.end(order, value), dash=REFERENCE) for order in range(strips.count)]
+        marks.append(End(y=strips.end(0, value), text=name, dash=REFERENCE))
     if reach and strips.count == 1:  # it widens the axis and is not seen
         marks.append(Points(x=[math.nan] * 2, y=reach, stated={}))
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
     panel = Panel(
         title=f"Best so far: {', '.join(fixed)}".removesuffix(": "),
-        about=_about(groups, split=split),
+        about=_about(groups, split=split) + ("; dotted: references" if levels else ""),
         x=Axis(label=label, whole=x in ("generation", "calls")),
         y=_gaps(strips) if gap else strips.axis(style.fitness_name(frame.get("task", ("",)))),
         marks=marks,
@@ -200,7 +201,7 @@ def _draw_groups(groups: Sequence[_Group], strips: Strips, *, thin: bool, gap: b
         notes += ["nothing ok"] if math.isnan(group.end) else []
         text = group.name + (f" ({', '.join(notes)})" if notes else "")
         if text:
-            marks.append(End(y=strips.end(order, group.end), text=text, color=color))
+            marks.append(End(y=strips.end(order, group.end), text=text, color=color, dash=dash))
     return marks
 
 
@@ -361,7 +362,7 @@ def _median(
     ]
     marks: list[Mark] = [
         Line(
-            x=grid, y=value, low=low, high=high, color=color, width=1.7, dash="3.4 3.4", step=True,
+            x=grid, y=value, low=low, high=high, color=color, width=1.7, dash=PARTIAL, step=True,
             texts=texts, label=group.name or "median",
             stated={name: shown[of].to_numpy(np.float64) for name, of in STATED},
         ),
@@ -401,7 +402,7 @@ def _about(groups: Sequence[_Group], *, split: bool) -> str:
         return "A single run" + (" each, so" if len(counts) > 1 else ",") + " no interval"
     about = style.intervals(pd.concat([each.band for each in groups]), "Median")
     if not all(each.everyone for each in groups):
-        about += ", dashed where only some have a value"
+        about += ", in short dashes where only some have a value"
     if split:
         tasks = len({each.task for each in groups}) > 1
         about += f"; grey: the other medians{' of the same task' if tasks else ''}"

@@ -171,7 +171,8 @@ def lines(
             )  # fmt: skip
             marks += [Points(x=place, y=value, color=color, size=2.8, stated={})] if few else []
         if name:
-            ends.append(End(y=strips.end(order, float(band[0][-1])), text=str(name), color=color))
+            height = strips.end(order, float(band[0][-1]))
+            ends.append(End(y=height, text=str(name), color=color, dash=dash))
     ticks = style.doublings(table[at].max()) if scale == "doublings" else None
     behind = [*strips.rules(), *strips.elsewhere(seen, step=False)]
     panel = Panel(

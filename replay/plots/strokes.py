@@ -24,7 +24,7 @@ from replay.plots.marks import (
     Segments,
     Spans,
 )
-from replay.plots.medium import LEAST_SIZE
+from replay.plots.medium import LEAST_SIZE, dashes_of
 from replay.plots.style import THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
@@ -48,11 +48,6 @@ def _inks(colours: str | Sequence[str], count: int, theme: Theme) -> list[str]:
     """A colour for each place."""
     each = [colours] * count if isinstance(colours, str) else colours
     return [ink_of(colour, theme) for colour in each]
-
-
-def dashes_of(dash: str, width: float) -> Any:
-    """The pattern of SVG, in widths of the line."""
-    return (0, tuple(float(each) / max(width, 0.5) for each in dash.split())) if dash else "-"
 
 
 def ramp_of(colours: Sequence[str]) -> LinearSegmentedColormap:

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evo.logs.types import JsonObject
 from evo.plugins import MistakenType
+from replay.plots.medium import DASHES, captions, dashes_of, looks, palette
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
-from replay.plots.medium import captions, looks, palette
 from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ Theme = Literal["light", "dark", "neutral"]
 - `dark`: light ink on near-black.
 - `neutral`: that of the page in explorers, else `light`.
 """
-
-DASHES = ("", "6 3", "1.5 2.5", "6 2.5 1.5 2.5")
-"""Patterns of lines, taken in turn each time the palette is used up."""
 
 TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
 WIDER, LARGER = 10.0, 11.0
@@ -287,13 +284,16 @@ def legend_of(
     )  # fmt: skip
 
 
-def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> list[Annotation]:
+def label_ends(
+    ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str, str]]
+) -> list[Annotation]:
     """Label lines to the right of the axes, near where they end but never overlapping.
 
     Args:
         ax: Axes whose limits are final.
         theme: Inks.
-        ends: (height in data units, text, colour) of each line; NaN puts the label at the foot.
+        ends: (height in data units, text, colour, pattern as in SVG) of each line; NaN puts the
+            label at the foot.
 
     Returns:
         The labels, from below.
@@ -306,7 +306,7 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
     height = 0.85 * ax.get_position().height * figure_of(ax).get_figheight() * 72
-    known = [(low if math.isnan(value) else value, text, c) for value, text, c in ends]
+    known = [(low if math.isnan(end[0]) else end[0], *end[1:]) for end in ends]
     ends = sorted(known, key=lambda end: end[0])
     wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])
     size = text_size(ax)
@@ -321,10 +321,10 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
             fontsize=size, annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-", "color": colour, "lw": 1.6, "relpos": (0, 0.5),
-                "shrinkA": 2, "shrinkB": 3,
+                "shrinkA": 2, "shrinkB": 3, "linestyle": dashes_of(dash, 1.6),
             },
         )
-        for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True)
+        for (value, text, colour, dash), want, place in zip(ends, wanted, placed, strict=True)
     ]  # fmt: skip
 
 

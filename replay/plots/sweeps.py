@@ -20,7 +20,7 @@ from replay.plots.chart import Chart
 from replay.plots.colours import shades
 from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
-from replay.plots.style import FITNESS, PALETTE, ranged
+from replay.plots.style import FITNESS, PALETTE, look, ranged
 from replay.plots.sweep_tables import (
     MOST_NAMED,
     SHADES,
@@ -219,9 +219,8 @@ def depth_breadth_slice(frame: pd.DataFrame) -> Chart:
         return Chart(message=str(why))
     marks: list[Mark] = []
     groups = list(shown.table.groupby("T", sort=False))
-    dashes = ("", "5 3", "1 2")
     for order, (name, part) in enumerate(groups):
-        colour, dash = PALETTE[order % len(PALETTE)], dashes[order // len(PALETTE) % len(dashes)]
+        colour, dash = look(order)
         x = part["place"].to_numpy(np.float64) + 0.05 * (order - (len(groups) - 1) / 2)
         texts = [
             f"{name}, N = {row['setting']}\nmean {FITNESS} "

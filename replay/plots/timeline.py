@@ -13,6 +13,7 @@ from evo.logs.cost import cost_of_calls
 from replay.logs.given import check_loaded
 from replay.plots.chart import Chart
 from replay.plots.marks import Bars, Line, Mark, Rule
+from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import PALETTE
 from replay.statistics.numbers import number
@@ -199,7 +200,7 @@ def _spent_panel(log: Log, children: dict[int, list[Outcome]], ends: np.ndarray)
     if total is not None and log.header.model.is_llm:
         about += f"; the whole run cost ${total:.4f}"
     goal = log.goal * log.header.children
-    marks: list[Mark] = [Rule(y=float(goal), dash="1.5 3")] if goal < 1.5 * spent[-1] else []
+    marks: list[Mark] = [Rule(y=float(goal), dash=REFERENCE)] if goal < 1.5 * spent[-1] else []
     about += f"; the goal of {log.goal} generations is {goal} calls (dotted)" if marks else ""
     marks.append(Line(
         x=[0.0, *ends], y=spent, color=PALETTE[0], width=2.2,

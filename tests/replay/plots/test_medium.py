@@ -4,7 +4,9 @@ import pytest
 
 from replay.plots.medium import (
     PALETTE,
+    PARTIAL,
     PRINT_PALETTE,
+    REFERENCE,
     captions,
     for_print,
     looks,
@@ -53,3 +55,14 @@ def test_a_name_has_one_colour_in_all_that_is_made_together():
         assert look_of("ucb1", 3) == second
     with one_look():
         assert look_of("ucb1", 7) == first  # nothing is remembered from before
+
+
+def test_no_condition_looks_like_a_reference_or_like_a_curve_of_some_of_its_runs():
+    def longest(pattern):
+        return max(float(stroke) for stroke in pattern.split()[::2])
+
+    dashed = {look(k)[1] for k in range(100)} - {""}
+    assert dashed
+    assert longest(REFERENCE) < longest(PARTIAL)
+    assert min(longest(each) for each in dashed) > 2 * longest(PARTIAL)
+    assert len({look(k) for k in range(24)}) == 24

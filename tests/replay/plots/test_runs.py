@@ -16,6 +16,7 @@ from synthetic_runs import as_frame
 
 from replay import plots
 from replay.plots import charts
+from replay.plots.marks import End, Line, Rule
 from replay.plots.style import THEMES
 
 
@@ -47,6 +48,22 @@ def test_of_many_groups_in_one_panel_only_medians_and_bands_are_drawn():
     ax = plots.trajectories(frame, together=True)
     assert len(ax.lines) == 2 * 8
     assert "thin" not in words(ax)
+
+
+def test_references_are_dotted_as_no_condition_is_and_the_words_say_so():
+    frame = pd.concat([made_runs(3, model=f"m{k}", seed=k) for k in range(9)])
+    chart = charts.trajectories(frame, references={"known": 0.9})
+    [panel] = chart.panels
+    of = {kind: [e for e in panel.marks if isinstance(e, kind)] for kind in (Rule, Line, End)}
+    dotted = {each.dash for each in of[Rule] if each.color == "ink"}
+    assert dotted == {each.dash for each in of[End] if each.text == "known"}
+    assert not dotted & {each.dash for each in of[Line]}
+    assert "dotted: references" in panel.about
+    assert "dotted" not in charts.trajectories(frame).panels[0].about
+    conditions = {(each.color, each.dash) for each in of[Line] if each.width == 3.0}
+    assert conditions == {(each.color, each.dash) for each in of[End] if each.text != "known"}
+    [name] = [each for each in chart.draw().texts if each.get_text() == "known"]
+    assert name.arrow_patch.get_linestyle() != "-"
 
 
 def test_every_strip_has_the_same_range_its_ticks_its_name_and_the_other_medians():
@@ -188,8 +205,8 @@ def test_the_median_is_dashed_where_some_runs_have_no_value():
     solid = np.asarray(ax.lines[-1].get_ydata(), dtype=float)
     assert np.array_equal(np.flatnonzero(np.isfinite(solid)), np.arange(3, 11))
     assert np.isfinite(np.asarray(ax.lines[-2].get_ydata(), dtype=float)).all()
-    assert "dashed where only some have a value" in words(ax)
-    assert "dashed" not in words(plots.trajectories(made_runs(5)))
+    assert "in short dashes where only some have a value" in words(ax)
+    assert "dashes" not in words(plots.trajectories(made_runs(5)))
     half = made_runs(4)
     gone = half["run"].isin(half["run"].unique()[:2]) & (half["generation"] > 10)
     of_half = plots.trajectories(half[~gone]).lines[-2].get_ydata()

@@ -13,7 +13,7 @@ from replay.plots import style
 def test_end_labels_keep_their_distance_and_their_order(heights):
     figure, (ax,) = style.subplots()
     ax.set_ylim(0, 1)
-    style.label_ends(ax, "light", [(h, f"line {k}", "#0072B2") for k, h in enumerate(heights)])
+    style.label_ends(ax, "light", [(h, f"line {k}", "#0072B2", "") for k, h in enumerate(heights)])
     figure.draw_without_rendering()
     boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
     order = np.argsort(np.nan_to_num(heights, nan=-1), kind="stable")
