@@ -104,6 +104,6 @@ def _rows_widget(table: pd.DataFrame) -> tuple[Widget, str]:
     made = ITable(
         table, select="multi", paging=len(table) > 12, pageLength=12, showIndex=False,
         layout={"topStart": "search", "topEnd": None}, style="width:100%",
-        maxBytes=0, scrollX=True,
+        maxBytes=0, scrollX=True, text_in_header_can_be_selected=False,  # a click there sorts
     )  # fmt: skip
     return made, "selected_rows"

@@ -78,3 +78,25 @@ def test_the_live_view(notebooks, screenshots):
         assert not [error for error in errors if "favicon" not in error]
     assert not evo.read_log(folder / "live.jsonl").finished
     assert lab.tracebacks(log) == []
+
+
+def test_runs_are_sorted_by_a_click_on_a_title_and_by_enter(notebooks, run):
+    url, folder, _ = notebooks
+    make = "import evo, replay.explorers\nfor seed in (5, 9, 7):\n    evo.run('mmd', generations=1, "
+    make += "children=1, seed=seed, log=f'sorted/{seed}.jsonl', progress=False)\n"
+    show = "replay.explorers.Runs(replay.load('sorted', progress=False))"
+    lab.write_notebook(folder / "sorted.ipynb", [make + show])
+    with lab.jupyterlab() as (page, _):
+        lab.open_notebook(page, url, "sorted.ipynb")
+        heads, rows = page.locator(".dt-scroll-head thead th"), page.locator("table tbody tr")
+        lab.expect(rows).to_have_count(3)
+        at = heads.all_inner_texts().index("seed") + 1
+        seeds = page.locator(f"table tbody td:nth-child({at})")
+        lab.expect(seeds).to_have_text(["5", "7", "9"])  # as they were loaded
+        title = heads.nth(at - 1).locator(".dt-column-title")
+        for wanted in (["5", "7", "9"], ["9", "7", "5"]):
+            title.click()
+            lab.expect(seeds).to_have_text(wanted)
+        for wanted in (["5", "7", "9"], ["5", "7", "9"], ["9", "7", "5"]):  # unsorted, up, down
+            heads.nth(at - 1).locator("[role=button]").press("Enter")
+            lab.expect(seeds).to_have_text(wanted)
