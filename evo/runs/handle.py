@@ -19,7 +19,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from evo.logs.journal import open_regular
 from evo.logs.log import Log, Logs, read_log
-from evo.logs.records import Header
+from evo.logs.records import Header, RunEnd
 from evo.logs.stopping import Wish
 from evo.logs.types import absolute_paths, as_given
 from evo.parallel.interrupts import interrupt_heard
@@ -110,6 +110,11 @@ class Control(contextlib.AbstractContextManager["Control", None]):
     def paused(self) -> str:
         """What the last line of a log says of a request to pause; empty: there was none."""
         return "paused" if self.wish == "pause" else ""
+
+    @property
+    def interruption(self) -> RunEnd:
+        """The last line of a log whose session was asked to pause or to stop."""
+        return RunEnd(reason="interrupted", message=self.paused or None)
 
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""

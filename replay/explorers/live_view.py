@@ -21,9 +21,11 @@ from replay.explorers.run_browser import browse_code, film_parts
 from replay.explorers.run_data import (
     RunData,
     RunView,
+    done_words,
     end_words,
     look_at,
     name,
+    own_goal,
     run_words,
     status_name,
 )
@@ -60,7 +62,7 @@ class LiveRunView(RunView):
         log = self.data.log
         N = log.header.children
         under_way = len(log.outcomes) - N * len(log.generations)
-        done = f"{len(log.generations)} of {log.goal} generations"
+        done = done_words(log)
         if under_way > 0:
             done += f" and {under_way} of {N} children of the next"
         cost = cost_of_calls(log.calls, log.header)
@@ -87,8 +89,12 @@ class LiveRunView(RunView):
     def bar(self) -> str:
         """The children that are complete as a bar, and their number, in HTML."""
         log = self.data.log
-        done, goal = len(log.outcomes), log.goal * log.header.children
-        words = f"{done:,} of {goal:,} children, {len(log.calls):,} calls"
+        done, T = len(log.outcomes), own_goal(log)
+        calls = f"{len(log.calls):,} calls"
+        if T is None:
+            return f"{done:,} children, {calls}"
+        goal = T * log.header.children
+        words = f"{done:,} of {goal:,} children, {calls}"
         return (
             f"<progress max='{max(goal, 1)}' value='{min(done, goal)}' aria-label='children' "
             f"style='width:min(320px, 60%);vertical-align:middle'></progress> {words}"

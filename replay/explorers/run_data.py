@@ -312,6 +312,19 @@ def end_words(end: RunEnd) -> str:
     return f"{end.reason}: {end.message}" if end.message else end.reason
 
 
+def own_goal(log: Log) -> int | None:
+    """T of a run; None of one that goes on as long as its study does, such as an arm."""
+    return None if log.sessions and not log.sessions[-1].generations else log.goal
+
+
+def done_words(log: Log) -> str:
+    """How many generations are complete, and of how many."""
+    done, goal = len(log.generations), own_goal(log)
+    if goal is None:
+        return f"{done} generation{'s' * (done != 1)}"
+    return f"{done} of {goal} generation{'s' * (goal != 1)}"
+
+
 def run_words(data: RunData) -> str:
     """A run in a sentence."""
     header = data.log.header

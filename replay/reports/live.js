@@ -55,10 +55,10 @@ function follow(run) {
   });
   state.append(
     make("b", {}, run.state),
-    run.state === "running" && !run.tool ? bar : "",
+    run.state === "running" && !run.tool && run.done !== null ? bar : "",
     make("span", { class: "muted" }, ` ${run.words} `),
   );
-  for (const wish of run.tool ? [] : wishes(run.state)) state.append(button(run, wish));
+  for (const wish of run.tool ? [] : wishes(run)) state.append(button(run, wish));
   line.row.cells[0].after(state);
   const open = location.hash.match(/^#run-(\d+)/)?.[1];
   if (open === String(run.number) && Date.now() - reread > AGAIN) {
@@ -66,10 +66,10 @@ function follow(run) {
     document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));
   }
 }
-const wishes = (state) =>
+const wishes = ({ state, alone }) =>
   state === "running"
     ? ["pause", "stop"]
-    : ["paused", "stopped", "interrupted"].includes(state)
+    : alone && ["paused", "stopped", "interrupted"].includes(state)
       ? ["go on"]
       : [];
 function button(run, wish) {

@@ -29,7 +29,7 @@ from evo.logs.types import as_path
 from evo.models.responses import JSON, HttpRequest, Response
 from evo.models.serving import HttpServer
 from replay.explorers import run_text
-from replay.explorers.run_data import RunData, look_at
+from replay.explorers.run_data import RunData, look_at, own_goal
 from replay.explorers.scripts import script
 from replay.logs.decode import find_own
 from replay.logs.rows import search_of
@@ -37,7 +37,7 @@ from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.beside import Beside, require_followed
-from replay.reports.live_runs import Run, ToolRun
+from replay.reports.live_runs import GOES_ON, Run, ToolRun
 from replay.reports.report import groups
 from replay.reports.site import (
     NUMBERS,
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
 LIVE = Path(__file__).with_name("live.js")
 HTML = "text/html; charset=utf-8"
 NAMED = ("task", "model", "search")
-GOES_ON = ("paused", "stopped", "interrupted")
-"""States of a run that `evo resume` can continue."""
 
 
 @dataclass
@@ -135,7 +133,7 @@ class Folder:
         state = run.state
         log, words = run.log, run.words(state)
         line = {"number": run.number, "state": state, "words": words, "stamp": 0, "done": 0.0}
-        line |= {"tool": isinstance(run, ToolRun), "failed": bool(run.said)}
+        line |= {"tool": isinstance(run, ToolRun), "failed": bool(run.said), "alone": True}
         if log is None:
             empty = dict.fromkeys(NUMBERS, math.nan)
             cells = run_cells(run.number, self.name(run), ["", "", ""], empty, [])
@@ -165,9 +163,10 @@ class Folder:
             values |= dict.fromkeys(["calls", "tokens", "seconds"], math.nan)
         named = [header.task.name, header.model_name, search_of(header)]
         cells = run_cells(run.number, self.name(run), named, values, best.tolist())
-        goal = max(log.goal, 1) * header.children
+        goal = own_goal(log)
+        done = None if goal is None else min(1.0, children / (max(goal, 1) * header.children))
         return {
-            **line, "stamp": run.stamp, "done": min(1.0, children / goal), "cells": cells,
+            **line, "stamp": run.stamp, "done": done, "alone": not run.study, "cells": cells,
             "calls": attempts, "ok": ok, "children": children,
             "dollars": cost.dollars if header.model.is_llm and not silent else None,
         }  # fmt: skip
@@ -180,6 +179,8 @@ class Folder:
         if wish == "go on":
             if run.state not in GOES_ON:
                 raise LogError(f"{self.name(run)} is {run.state}: there is nothing to continue")
+            if run.study:
+                raise LogError(f"{self.name(run)} goes on with its {run.study}, not by itself")
             run.go_on()
             return f"{self.name(run)} goes on"
         if wish not in ("pause", "stop"):

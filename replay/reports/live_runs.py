@@ -16,8 +16,12 @@ from evo.logs.journal import LogError
 from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
 from evo.logs.stopping import Wish, stop_file
-from replay.explorers.run_data import end_words
+from evo.studies.folders import kind_of
+from replay.explorers.run_data import done_words, end_words, own_goal
 from replay.importers.following import Followed
+
+GOES_ON = ("paused", "stopped", "interrupted")
+"""States of a run that can be continued."""
 
 
 @dataclass
@@ -66,12 +70,12 @@ class Run:
     def _await_end(self, process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
         """Keeps the last line of what a failed process wrote."""
         with words:
-            failed = process.wait() != 0
+            status = process.wait()
             words.seek(0)
             lines = words.read().decode(errors="replace").strip().splitlines()
-        if failed and lines:
+        if status != 0:
             self._size = self.path.stat().st_size if self.path.exists() else 0
-            self.said = lines[-1][:300]
+            self.said = lines[-1][:300] if lines else f"`evo resume` ended with status {status}"
 
     @property
     def stamp(self) -> int:
@@ -85,24 +89,36 @@ class Run:
             return "unreadable"
         if is_written(self.path):
             return "running"
-        if self.log.finished:
-            return "completed"
-        if not self.log.ended:
-            return "interrupted"
-        return "paused" if end_words(self.log.ends[-1]) == "paused" else "stopped"
+        log, ended = self.log, self.log.ended
+        if own_goal(log) is None:
+            done = ended and log.ends[-1].reason != "interrupted"
+        else:
+            done = log.finished
+        if done or not ended:
+            return "completed" if done else "interrupted"
+        return "paused" if end_words(log.ends[-1]) == "paused" else "stopped"
+
+    @property
+    def study(self) -> str:
+        """The kind of study that alone can continue it; empty: it can be continued by itself."""
+        if self.log is None or own_goal(self.log) is not None:
+            return ""
+        return kind_of(self.path.parent) or ""
 
     def words(self, state: str) -> str:
         """Its state in a few words."""
         log = self.log
         if log is None:
             return self.problem[:200]
-        done = f"{len(log.generations)} of {log.goal} generations"
+        done = done_words(log)
         if state == "running":
             wishes: tuple[Wish, Wish] = ("stop", "pause")
             asked = [wish for wish in wishes if stop_file(self.path, wish).exists()]
             return f"{done}; asked to {asked[0]}" if asked else done
         if self.said:
             return f"{done}; {self.said}"
+        if state in GOES_ON and self.study:
+            return f"{done}; goes on with its {self.study}"
         if state in ("paused", "stopped"):
             how = end_words(log.ends[-1])
             return done if how == state else f"{done}: {how}"[:300]

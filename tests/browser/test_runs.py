@@ -82,7 +82,9 @@ def test_the_live_view(notebooks, screenshots):
 
 def test_runs_are_sorted_by_a_click_on_a_title_and_by_enter(notebooks, run):
     url, folder, _ = notebooks
-    make = "import evo, replay.explorers\nfor seed in (5, 9, 7):\n    evo.run('mmd', generations=1, "
+    make = (
+        "import evo, replay.explorers\nfor seed in (5, 9, 7):\n    evo.run('mmd', generations=1, "
+    )
     make += "children=1, seed=seed, log=f'sorted/{seed}.jsonl', progress=False)\n"
     show = "replay.explorers.Runs(replay.load('sorted', progress=False))"
     lab.write_notebook(folder / "sorted.ipynb", [make + show])

@@ -150,9 +150,10 @@ class LiveArms:
 
     def end(self) -> None:
         """Notes in each arm's log that the session ended in an orderly way."""
+        end = self.control.interruption if self.stopped else RunEnd(reason="completed")
         for arm in self.arms:
             if arm.run is not None:
-                arm.run.end(RunEnd(reason="interrupted" if self.stopped else "completed"))
+                arm.run.end(end)
 
 
 class ArmsInThreads(InOrder):
@@ -179,7 +180,8 @@ class ArmsInThreads(InOrder):
         if self.pool is not None:
             self.pulls.pop(index).result()
             if self.arms.stopped:  # by another that failed, it may be, and then raises here
-                self.arms.control.stop()
+                if not self.arms.control.stopping.is_set():  # else pulls under way may finish
+                    self.arms.control.stop()
                 for pull in self.pulls.values():
                     pull.result()
         return index

@@ -184,8 +184,9 @@ class ProblemSamples(Choices):
                 self._evaluated.add(k)
 
     def _close(self, writer: Writer) -> None:
-        stopped = self.study.control.stopping.is_set()
-        writer.append(RunEnd(reason="interrupted" if stopped else "completed"))
+        control = self.study.control
+        stopped = control.stopping.is_set()
+        writer.append(control.interruption if stopped else RunEnd(reason="completed"))
         writer.close()
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:

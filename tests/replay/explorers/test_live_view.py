@@ -151,7 +151,7 @@ def test_a_log_that_goes_away_is_said(tmp_path, follow):
     path.unlink()
     wait_until(lambda: "cannot read the log" in view.words or "not exist" in view.words)
     path.write_bytes(make_log_bytes(generations=1))
-    wait_until(lambda: "of 1 generations" in view.words)
+    wait_until(lambda: "of 1 generation:" in view.words)
 
 
 @pytest.mark.parametrize("wish", ["pause", "stop"])

@@ -216,6 +216,27 @@ def test_the_log_of_a_text_goes_on_as_a_run_and_gives_its_best(
         evo.select_best([{"text": small}, CHOICES[0]], **PROBLEMS, log_dir=tmp_path / "s")
 
 
+@pytest.mark.parametrize(("wish", "message"), [("pause", "paused"), ("stop", None)])
+def test_the_logs_of_texts_say_what_was_asked_for(
+    tmp_path: Path, wish: str, message: str | None
+) -> None:
+    asked = threading.Event()
+
+    def model(prompt: str) -> str:
+        asked.set()
+        time.sleep(0.05)
+        return "Answer: 7"
+
+    handle = evo.start_selection(
+        CHOICES, **PROBLEMS, model=model, selector="brute_force", log_dir=tmp_path
+    )
+    assert asked.wait(60)
+    getattr(handle, wish)()
+    handle.wait()
+    ends = [evo.read_log(path).ends[-1] for path in tmp_path.glob("*.jsonl")]
+    assert {(end.reason, end.message) for end in ends} == {("interrupted", message)}
+
+
 def test_an_endpoint_that_refuses_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused, answered = Call((), None, rejected="the endpoint refuses it"), ModelClient.call
 
