@@ -169,6 +169,7 @@ const CHART_STYLE = `
 }
 `;
 
+const ARROW = 4; // half the width of an arrow at the frame, in pixels
 const NOTHING = { kind: "rule" }; // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
@@ -384,7 +385,19 @@ const DRAW = {
         parent,
       );
   },
-  points(mark, { x, y }, parent) {
+  points(mark, { x, y, left, right, top, bottom }, parent) {
+    // an arrow at the frame, where an interval goes on beyond it
+    const goesOn = (color, px, py, [dx, dy]) =>
+      svg(
+        "path",
+        {
+          d: `M${px} ${py}l${-ARROW * (2 * dx + dy)} ${-ARROW * (2 * dy + dx)}${
+            dx ? `v${2 * ARROW * dx}` : `h${2 * ARROW * dy}`
+          }z`,
+          fill: color,
+        },
+        parent,
+      );
     mark.x.forEach((value, k) => {
       const color = colorOf(mark, k),
         r = pick(mark.size, k),
@@ -401,6 +414,14 @@ const DRAW = {
         span(x(mark.x_low[k]), py, x(mark.x_high[k]), py);
       if (known(mark.y_low?.[k]) && known(mark.y_high?.[k]) && known(value))
         span(px, y(mark.y_low[k]), px, y(mark.y_high[k]));
+      if (px >= left && px <= right && py >= top && py <= bottom) {
+        const across = [mark.x_low, mark.x_high].map((ends) => ends?.[k]).filter(known),
+          down = [mark.y_low, mark.y_high].map((ends) => ends?.[k]).filter(known);
+        if (across.some((end) => x(end) < left - 0.5)) goesOn(color, left, py, [-1, 0]);
+        if (across.some((end) => x(end) > right + 0.5)) goesOn(color, right, py, [1, 0]);
+        if (down.some((end) => y(end) < top - 0.5)) goesOn(color, px, top, [0, -1]);
+        if (down.some((end) => y(end) > bottom + 0.5)) goesOn(color, px, bottom, [0, 1]);
+      }
       if (!known(value) || !known(mark.y[k])) return;
       if (mark.shape === "later")
         svg(

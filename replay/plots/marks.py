@@ -371,10 +371,10 @@ Mark = (
 
 
 def reach_of(mark: Mark) -> tuple[list[float], list[float]]:
-    """Every x and every y that a mark reaches."""
+    """Every x and every y that a mark reaches, without its intervals."""
     names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-        "line": (("x",), ("y", "low", "high") if getattr(mark, "band", False) else ("y",)),
-        "points": (("x", "x_low", "x_high"), ("y", "y_low", "y_high")),
+        "line": (("x",), ("y",)),
+        "points": (("x",), ("y",)),
         "bars": (("x0", "x1"), ("y",)),
         "polylines": (("x",), ("rows",)),
         "spans": (("x0", "x1"), ("y0", "y1")),
@@ -396,6 +396,17 @@ def reach_of(mark: Mark) -> tuple[list[float], list[float]]:
         ]
         found.append([float(value) for column in known for value in column])
     return found[0], found[1]
+
+
+def intervals_of(mark: Mark, side: Literal["x", "y"]) -> tuple[Numbers, Numbers]:
+    """Lower and upper limits along one axis of the intervals that a mark shows."""
+    if isinstance(mark, Points):
+        low, high = getattr(mark, f"{side}_low"), getattr(mark, f"{side}_high")
+    elif isinstance(mark, Line) and mark.band and side == "y":
+        low, high = mark.low, mark.high
+    else:
+        low = high = None
+    return ((), ()) if low is None or high is None else (low, high)
 
 
 def columns_of(mark: Mark) -> dict[str, object]:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from replay.plots.marks import Mark, reach_of
+from replay.plots.limits import held
+from replay.plots.marks import Mark, Points, intervals_of, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROOM = (0.02, 0.05)
 """Room on each side of what marks reach along x and y, as a share of it."""
+
+GOES_ON = "Arrows: the interval goes on."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,8 @@ class Axis:
         whole: Whether the pen chooses only whole numbers.
         grid: Whether there are grid lines at the ticks; None: unless ticks are given.
         above: Whether a horizontal axis stands above the panel.
+        possible: Lowest and highest value that there is, where it is known: intervals that end
+            beyond it do not make the axis longer.
     """
 
     domain: tuple[float, float] | None = None
@@ -39,6 +44,7 @@ class Axis:
     whole: bool = False
     grid: bool | None = None
     above: bool = False
+    possible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,16 +99,43 @@ class Panel:
     bare: bool = False
 
     def settled(self) -> Panel:
-        """The panel with limits of both axes."""
+        """The panel with limits of both axes, and words on intervals that go on beyond them."""
+        x, y = self._settle(self.x, "x"), self._settle(self.y, "y")
+        if self._goes_on(x, "x") or self._goes_on(y, "y"):
+            about = f"{self.about.rstrip('.')}. {GOES_ON}".removeprefix(". ")
+        else:
+            about = self.about
+        return replace(self, x=x, y=y, about=about)
 
-        def settle(axis: Axis, number: int) -> Axis:
-            if axis.domain is not None:
-                return axis
-            reach = [reach_of(mark)[number] for mark in self.marks]
-            values = np.concatenate([[], *reach])
-            return replace(axis, domain=_limits(values, axis.scale, ROOM[number]))
+    def _settle(self, axis: Axis, side: Literal["x", "y"]) -> Axis:
+        """The axis with its limits."""
+        if axis.domain is not None:
+            return axis
+        number = "xy".index(side)
+        values = np.concatenate([[], *(reach_of(mark)[number] for mark in self.marks)])
+        ends = [intervals_of(mark, side) for mark in self.marks]
+        low = np.concatenate([[], *(each for each, _ in ends)])
+        high = np.concatenate([[], *(each for _, each in ends)])
+        if axis.scale == "log":
+            known = np.concatenate([values, low, high])
+        else:
+            known = held(values, low, high, axis.possible)
+        return replace(axis, domain=_limits(known, axis.scale, ROOM[number]))
 
-        return replace(self, x=settle(self.x, 0), y=settle(self.y, 1))
+    def _goes_on(self, axis: Axis, side: Literal["x", "y"]) -> bool:
+        """Whether intervals of points end beyond an axis, where pens draw an arrow."""
+        assert axis.domain is not None
+        least, most = sorted(axis.domain)
+        for mark in self.marks:
+            if isinstance(mark, Points):
+                place = np.asarray(getattr(mark, side), dtype=np.float64)
+                low, high = (np.asarray(e, dtype=np.float64) for e in intervals_of(mark, side))
+                if (
+                    low.size
+                    and ((place >= least) & (place <= most) & ((low < least) | (high > most))).any()
+                ):
+                    return True
+        return False
 
 
 def _limits(values: NDArray[np.float64], scale: str, share: float) -> tuple[float, float]:

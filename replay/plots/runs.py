@@ -351,7 +351,8 @@ def _median(
     """The median and the band of a group, which can be pointed at."""
     band = group.band
     grid = band["at"].to_numpy(np.float64)
-    value, low, high = (strips.place(order, band[name]) for name in ("value", "low", "high"))
+    value = strips.place(order, band["value"])
+    low, high = (strips.limit(order, band[name]) for name in ("low", "high"))
     everyone = (band["n"] == len(group.curves)).to_numpy()
     shown = band[["value", "low", "high"]]
     shown = 1 - 10.0**-shown if gap else shown

@@ -100,6 +100,7 @@ def lines(
     scale: Literal["plain", "whole", "doublings"] = "plain",
     apart: float = 0.0,
     together: bool = False,
+    possible: tuple[float, float] | None = None,
 ) -> Chart:
     """Draws lines with their intervals, each named where it ends.
 
@@ -120,6 +121,8 @@ def lines(
         apart: By how much lines are moved sideways so that bars do not hide each other, in units of
             the axis or in doublings.
         together: Draw all lines in one panel, though their bands may hide each other.
+        possible: Lowest and highest value that there is, such as (0, 1): intervals that end beyond
+            it are cut off there.
 
     Example:
         >>> import pandas as pd
@@ -136,7 +139,10 @@ def lines(
     parts = [(name, rows) for (name,), rows in groups_in_order(table, by)]
     banded = int((table["high"] > table["low"]).groupby(table[by]).any().sum())
     split = limits == "band" and banded > 1 and not together
-    strips = strips_for(len(parts) if split else 1, [table[["value", "low", "high"]]])
+    strips = strips_for(
+        len(parts) if split else 1, [table["value"]], limits=(table["low"], table["high"]),
+        possible=possible,
+    )  # fmt: skip
     seen: list[Elsewhere] = []
     marks: list[Mark] = []
     ends: list[Mark] = []
@@ -144,7 +150,8 @@ def lines(
         color, dash = style.look_of(name, order)
         columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
         place, *band = columns
-        value, low, high = (strips.place(order, each) for each in band)
+        value = strips.place(order, band[0])
+        low, high = (strips.limit(order, each) for each in band[1:])
         move = apart * (order - (len(parts) - 1) / 2)
         place = place * 2**move if scale == "doublings" else place + move
         texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
@@ -196,6 +203,7 @@ def estimates(
     rows: str | None = None,
     groups: str | None = None,
     bound: float | None = None,
+    possible: tuple[float, float] | None = None,
 ) -> Chart:
     """Draws estimates as points with their intervals, one row per name, the first on top.
 
@@ -208,6 +216,8 @@ def estimates(
         rows: Column that names the rows; None: the index does.
         groups: Column whose values share a row of the chart and differ in colour; None: none.
         bound: Where to draw a line that intervals are to be compared with.
+        possible: Lowest and highest value that there is, such as (0, 1): an interval that ends
+            beyond it is cut off there and has an arrow.
 
     Raises:
         ValueError: If the table lacks a column.
@@ -255,9 +265,9 @@ def estimates(
     ticks = [(float(row), str(name)) for row, name in enumerate(names)]
     height = max(120.0, ROW * len(names) * max(1.0, 0.6 * len(labels)))
     panel = Panel(
-        title=title, about=about, x=Axis(label=x, domain=(0.0, float(edge)) if endless else None),
-        y=Axis(domain=(len(names) - 0.5, -0.5), ticks=ticks), marks=marks, height=height,
-        legend=groups is not None,
+        title=title, about=about, marks=marks, height=height, legend=groups is not None,
+        x=Axis(label=x, domain=(0.0, float(edge)) if endless else None, possible=possible),
+        y=Axis(domain=(len(names) - 0.5, -0.5), ticks=ticks),
     )  # fmt: skip
     return Chart(panels=[panel])
 

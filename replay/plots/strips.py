@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replay.plots.limits import held
 from replay.plots.marks import Line, Mark, Rule
 from replay.plots.panel import Axis
 from replay.plots.style import FloatArray
@@ -55,12 +56,14 @@ class Strips:
         low: The least value of all groups.
         high: The greatest value.
         margin: Of a strip, above and below, as a share of its height.
+        possible: Lowest and highest value that there is, where it is known.
     """
 
     count: int
     low: float
     high: float
     margin: float
+    possible: tuple[float, float] | None = None
 
     @property
     def height(self) -> float:
@@ -74,6 +77,13 @@ class Strips:
             return known
         share = (known - self.low) / ((self.high - self.low) or 1.0)
         return self.count - 1 - group + self.margin + (1 - 2 * self.margin) * share
+
+    def limit(self, group: int, values: ArrayLike) -> FloatArray:
+        """Heights of limits of intervals, which are cut off at the edges of the strip."""
+        heights = self.place(group, values)
+        if self.count == 1:
+            return heights
+        return np.clip(heights, self.count - 1.0 - group, self.count - group)
 
     def end(self, group: int, value: float) -> float:
         """Height of the label of a group that ends at a value; at its foot where that is NaN."""
@@ -112,7 +122,7 @@ class Strips:
     def axis(self, label: str) -> Axis:
         """The vertical axis, with ticks in every strip."""
         if self.count == 1:
-            return Axis(label=label)
+            return Axis(label=label, possible=self.possible)
         places = [
             (float(self.place(group, tick)), text)
             for group in range(self.count)
@@ -137,22 +147,30 @@ def _height(count: int) -> float:
     return max(LEAST, count * min(HEIGHT, max(LOWEST, SCREEN / count)))
 
 
-def strips_for(count: int, values: Iterable[ArrayLike]) -> Strips:
+def strips_for(
+    count: int,
+    values: Iterable[ArrayLike],
+    *,
+    limits: tuple[ArrayLike, ArrayLike] = ((), ()),
+    possible: tuple[float, float] | None = None,
+) -> Strips:
     """Strips for so many groups, over the range of all values; one for fewer than two.
 
     Args:
         count: Groups.
-        values: Everything that is drawn.
+        values: Everything that is drawn besides intervals.
+        limits: Lower and upper limits of intervals, which count within reason.
+        possible: Lowest and highest value that there is, where it is known.
     """
     known = np.concatenate([[], *(np.ravel(np.asarray(e, dtype=np.float64)) for e in values)])
-    known = known[np.isfinite(known)]
+    known = held(known, *limits, possible)
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if low == high:
         low, high = around(low)
     # A tick at an end of a strip keeps clear of the next strip's.
     count = max(1, count)
     margin = min(0.25, max(0.08, 0.65 * TALL * count / _height(count)))
-    return Strips(count, low, high, margin)
+    return Strips(count, low, high, margin, possible)
 
 
 def around(level: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from replay.plots.marks import (
     Rule,
     Segments,
     Spans,
+    intervals_of,
 )
 from replay.plots.medium import LEAST_SIZE, dashes_of
 from replay.plots.style import THEMES, FloatArray, Theme
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 
 PIXEL = 0.72
 """Points of a pixel of the screen."""
+
+ARROW = 4.0
+"""Radius in pixels of an arrow at the frame."""
+
+TIPS = {"x": (4, 5), "y": (7, 6)}
+"""Matplotlib's arrows with their tips at a place: to the left and right, downwards and upwards."""
 
 SHAPES = {"dot": "o", "later": ">", "below": "v", "diamond": "D", "cross": "x"}
 
@@ -91,12 +98,65 @@ def _points(mark: Points, ax: Axes, theme: Theme) -> Iterator[Artist]:
         x, y, s=(2 * PIXEL * _numbers(mark.size)) ** 2, c=colours, marker=SHAPES[mark.shape],
         zorder=3, **look,
     )  # fmt: skip
-    for at, text in enumerate(mark.labels or ()):
-        if text and np.isfinite(x[at]) and np.isfinite(y[at]):
+    yield from _arrows(mark, ax, colours)
+    yield from _names(mark, ax, theme)
+
+
+def _names(mark: Points, ax: Axes, theme: Theme) -> Iterator[Artist]:
+    """Texts beside points, at the first of four corners where they lie over nothing.
+
+    A text for which none is free is left out, as in the browser.
+    """
+    if not mark.labels or not any(mark.labels):
+        return
+    size, box = style.text_size(ax), ax.get_position()
+    room = box.size * style.figure_of(ax).get_size_inches() * 72
+    places = (ax.transData + ax.transAxes.inverted()).transform(
+        np.column_stack([_numbers(mark.x), _numbers(mark.y)])
+    ) * room
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in places if np.isfinite((x, y)).all()]
+    for at, text in enumerate(mark.labels):
+        x, y = places[at]
+        if not text or not np.isfinite((x, y)).all():
+            continue
+        wide = 0.64 * size * len(text)
+        corners = [(-4 - wide, 4.0), (4.0, 4.0), (4.0, -4 - size), (-4 - wide, -4 - size)]
+        boxes = [(x + dx, y + dy, x + dx + wide, y + dy + size) for dx, dy in corners]
+        free = [k for k, each in enumerate(boxes) if not any(_meet(each, it) for it in taken)]
+        if free:
+            taken.append(boxes[free[0]])
             yield ax.annotate(
-                text, (x[at], y[at]), (-4, 5), textcoords="offset points", ha="right",
-                color=THEMES[theme].text, fontsize=style.text_size(ax),
+                text, (mark.x[at], mark.y[at]), corners[free[0]], textcoords="offset points",
+                va="bottom", color=THEMES[theme].text, fontsize=size,
             )  # fmt: skip
+
+
+def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Whether two boxes (left, below, right, above) share a part."""
+    apart = one[2] <= other[0] or one[0] >= other[2] or one[3] <= other[1] or one[1] >= other[3]
+    return not apart
+
+
+def _arrows(mark: Points, ax: Axes, colours: Sequence[str]) -> Iterator[Artist]:
+    """An arrow at the frame, for each interval that goes on beyond it."""
+    from matplotlib.markers import MarkerStyle
+
+    x, y = _numbers(mark.x), _numbers(mark.y)
+    frame = (left, right), (foot, top) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
+    inside = (x >= left) & (x <= right) & (y >= foot) & (y <= top)
+    sides: tuple[Literal["x", "y"], ...] = ("x", "y")
+    for number, side in enumerate(sides):
+        low, high = (_numbers(each) for each in intervals_of(mark, side))
+        flipped = ax.yaxis_inverted() if number else ax.xaxis_inverted()
+        least, most = frame[number]
+        ends = ((low < least, least, flipped), (high > most, most, not flipped))
+        for beyond, edge, outwards in ends if low.size else ():
+            for k in np.flatnonzero(inside & beyond).tolist():
+                tip = (x[k], edge) if number else (edge, y[k])
+                yield ax.scatter(
+                    tip[0], tip[1], s=(2 * PIXEL * ARROW) ** 2, color=colours[k], linewidths=0,
+                    marker=MarkerStyle(TIPS[side][int(outwards)]), zorder=3,
+                )  # fmt: skip
 
 
 def _rectangles(

@@ -21,6 +21,7 @@ from replay.planning.sweeps import (
     pareto_front,
     swept_fields,
 )
+from replay.plots.limits import held, possible_in
 from replay.plots.style import FITNESS, ranged
 from replay.statistics.intervals import LEAST, measured
 from replay.statistics.numbers import number
@@ -124,8 +125,9 @@ def coordinates(frame: pd.DataFrame) -> Coordinates:
         raise NothingToDrawError("No completed configurations that differ.")
     table = table.sort_values("fitness", ascending=False, kind="stable", ignore_index=True)
     limits, best = table[["fitness", "fitness_low", "fitness_high"]], max(1, len(table) // 10)
-    shown = [*limits["fitness"], *limits.iloc[:best].to_numpy().ravel()]
-    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    top = limits.iloc[:best]
+    shown = held(limits["fitness"], top["fitness_low"], top["fitness_high"], possible_in(frame))
+    low, high = float(shown.min()), float(shown.max())
     span = (high - low) or 1.0
     thick = "the best one" if best == 1 else f"the best {best}"
     return Coordinates(

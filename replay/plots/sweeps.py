@@ -18,6 +18,7 @@ from replay.markup import middle_cut
 from replay.planning.sweeps import COST_LABELS, swept_fields
 from replay.plots.chart import Chart
 from replay.plots.colours import shades
+from replay.plots.limits import held, possible_in
 from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import FITNESS, PALETTE, look, ranged
@@ -69,7 +70,8 @@ def main_effects(
     marks: list[Mark] = []
     ticks: list[tuple[float, str]] = []
     places, at = [], 0
-    domain = _room([*table["value"], *table["low"], *table["high"]])
+    within = possible_in(frame) if column == "fitness" else None
+    domain = _room(held(table["value"], table["low"], table["high"], within))
     for field, part in table.groupby("field", sort=False):
         if at:
             marks.append(Rule(y=at - 0.5, color="faint"))
@@ -238,13 +240,13 @@ def depth_breadth_slice(frame: pd.DataFrame) -> Chart:
             )
         )  # fmt: skip
     table = shown.table
+    limits = held(table["value"], table["low"], table["high"], possible_in(frame))
     ticks = [(float(at), str(N)) for at, N in enumerate(shown.children)]
     panel = Panel(
         title=shown.title, about=shown.about,
         x=Axis(label="N, children per generation", ticks=ticks,
                domain=(-0.35, len(ticks) - 0.65)),
-        y=Axis(label=f"mean {FITNESS}", domain=_room([*table["value"], *table["low"],
-                                                      *table["high"]])),
+        y=Axis(label=f"mean {FITNESS}", domain=_room(limits)),
         marks=marks, height=320, legend=True,
     )  # fmt: skip
     return Chart(panels=[panel])
@@ -280,7 +282,8 @@ def cost_and_front(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
     """The same, with the Pareto front as rows below it."""
     shown = costs(frame, cost)
     fields, named = swept_fields(frame), shown.front.tail(MOST_NAMED)
-    front = _front(shown.names, named, fields, _costs_in_words(named, fields, cost), cost)
+    texts = _costs_in_words(named, fields, cost)
+    front = _front(shown.names, named, fields, texts, possible_in(frame))
     return Chart(panels=[_plane(frame, shown, cost), front])
 
 
@@ -316,8 +319,10 @@ def _plane(frame: pd.DataFrame, shown: Costs, cost: str) -> Panel:
     unnamed = [""] * (len(front) - len(named))
     numbers = [*unnamed, *(str(at) for at in range(1, len(named) + 1))]
     marks.append(points(front, PALETTE[1], numbers))
-    limits = [*known[cost], *known[f"{cost}_low"], *known[f"{cost}_high"]]
-    heights = [*known["fitness"], *known["fitness_low"], *known["fitness_high"]]
+    limits = held(known[cost], known[f"{cost}_low"], known[f"{cost}_high"])
+    heights = held(
+        known["fitness"], known["fitness_low"], known["fitness_high"], possible_in(frame)
+    )
     across = Axis(
         label=COST_LABELS[cost], scale="log" if shown.ratios else "linear",
         domain=shown.ratios or _room(limits),
@@ -329,12 +334,16 @@ def _plane(frame: pd.DataFrame, shown: Costs, cost: str) -> Panel:
 
 
 def _front(
-    names: Iterable[str], front: pd.DataFrame, fields: list[str], texts: list[str], cost: str
+    names: Iterable[str],
+    front: pd.DataFrame,
+    fields: list[str],
+    texts: list[str],
+    possible: tuple[float, float] | None,
 ) -> Panel:
     """The named configurations of the Pareto front, one row each."""
     ticks = [(float(at), wrapped(name, 44)) for at, name in enumerate(names)]
     lines = sum(text.count("\n") + 1 for _, text in ticks)
-    limits = [*front["fitness"], *front["fitness_low"], *front["fitness_high"]]
+    limits = held(front["fitness"], front["fitness_low"], front["fitness_high"], possible)
     points = Points(
         x=_floats(front["fitness"]), y=np.arange(len(front)), x_low=_floats(front["fitness_low"]),
         x_high=_floats(front["fitness_high"]), color=PALETTE[1], texts=texts,

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser import lab
 from matplotlib.colors import to_hex, to_rgba
@@ -34,6 +35,14 @@ CONSTRUCTIONS = {
     "points": np.random.default_rng(1).standard_normal((8, 2)).tolist(),
     "triangle": [[0.1 + 0.07 * k, 0.02 * k**1.5 / 3] for k in range(11)],
 }
+
+
+CUT = pd.DataFrame(
+    [("a", 1, 0.5, -0.7, 0.8), ("a", 2, 0.6, 0.3, 1.9), ("b", 1, 0.4, -1.0, 2.0)],
+    columns=["line", "x", "value", "low", "high"],
+)
+"""Estimates whose intervals end beyond what is possible."""
+NAMED = {"title": "Estimates", "about": "n = 5"}
 
 
 @functools.cache
@@ -75,6 +84,10 @@ def every() -> dict[str, Chart]:
         **{f"tree {name}": charts.tree(evo.read_log(path)) for name, path in logs.items()},
         **{name: charts.construction(name, value) for name, value in CONSTRUCTIONS.items()},
         "allocation": allocation,
+        "cut": charts.estimates(CUT, rows="line", possible=(0, 1), **NAMED, x="fitness"),
+        "cut upright": charts.lines(
+            CUT, by="line", limits="bars", possible=(0, 1), **NAMED, x="calls", y="fitness"
+        ),
     }
 
 
@@ -82,7 +95,7 @@ NAMES = [
     "best so far", "strips", "policy curves", "pulls per arm", "threshold times", "pool", "gains",
     "heatmap", "fit", "slices", "knowing", "regimes", "envelope", "odds", "plan", "main effects",
     "slice", "configurations", "cost and fitness", "race", "tree greedy", "tree islands", "circles",
-    "points", "triangle", "allocation",
+    "points", "triangle", "allocation", "cut", "cut upright",
 ]  # fmt: skip
 
 READ = """(figure) => {
@@ -234,6 +247,12 @@ def test_both_pens_show_the_same(shown, name: str) -> None:
         artists = artists_of(ax)
         for mark in drawn["marks"]:
             compare(ax, artists.get(mark["number"], []), mark, pixel, panel)
+
+
+def test_an_interval_that_goes_on_has_an_arrow_with_its_tip_at_the_frame(shown) -> None:
+    [panel] = shown["cut"]
+    arrows = [part for mark in panel["marks"] for part in mark["parts"] if part["kind"] == "path"]
+    assert sorted(part["places"][0][0] for part in arrows) == pytest.approx([0, 0, 1, 1])
 
 
 def compare(ax, artists, mark, pixel, panel) -> None:

@@ -18,6 +18,7 @@ from replay.plots.marks import (
     Rule,
     Segments,
     columns_of,
+    intervals_of,
     reach_of,
 )
 
@@ -43,13 +44,17 @@ def test_one_colour_and_one_size_do_for_all_places():
 
 def test_a_band_is_reached_only_where_it_is_drawn():
     band = {"x": [0, 1], "y": [2, 3], "low": [1, 1], "high": [9, 9]}
-    assert reach_of(Line(**band)) == ([0, 1], [2, 3, 1, 1, 9, 9])
-    assert reach_of(Line(**band, band=False)) == ([0, 1], [2, 3])
+    assert reach_of(Line(**band)) == ([0, 1], [2, 3])
+    assert intervals_of(Line(**band), "y") == ([1, 1], [9, 9])
+    assert intervals_of(Line(**band), "x") == ((), ())
+    assert intervals_of(Line(**band, band=False), "y") == ((), ())
 
 
 def test_points_reach_the_ends_of_their_bars_and_discs_their_edges():
-    points = Points(x=[1], y=[2], x_low=[0], y_high=[5])
-    assert reach_of(points) == ([1, 0], [2, 5])
+    points = Points(x=[1], y=[2], x_low=[0], x_high=[5])
+    assert reach_of(points) == ([1], [2])
+    assert intervals_of(points, "x") == ([0], [5])
+    assert intervals_of(points, "y") == ((), ())
     assert reach_of(Discs(x=[1, 2], y=[0, 0], r=[1, 3])) == ([0, -1, 2, 5], [-1, -3, 1, 3])
     assert reach_of(Rule(y=4.0)) == ([], [4])
     assert reach_of(Label(x=1.0, y=2.0, text="a")) == ([1], [2])

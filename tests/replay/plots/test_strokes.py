@@ -1,5 +1,6 @@
 """How each kind of mark is drawn on paper: where it stands, and in what ink."""
 
+import itertools
 from typing import get_args
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Ellipse
 from matplotlib.path import Path
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 
 from replay.plots import style
 from replay.plots.marks import (
@@ -25,7 +26,8 @@ from replay.plots.marks import (
     Segments,
     Spans,
 )
-from replay.plots.strokes import PENS, PIXEL, dashes_of, ink_of
+from replay.plots.medium import dashes_of
+from replay.plots.strokes import PENS, PIXEL, ink_of
 from replay.plots.style import THEMES
 
 
@@ -78,10 +80,10 @@ def test_a_line_has_its_band_only_with_both_limits_and_if_it_is_asked_for(ax):
 
 
 def test_intervals_of_points_lie_along_their_own_axes(ax):
-    points = Points(x=[1, 2], y=[3, 4], x_low=[0, 1], x_high=[2, 5], y_low=[2, 2], y_high=[4, 9])
+    points = Points(x=[1, 2], y=[3, 4], x_low=[0, 1], x_high=[2, 5], y_low=[2, 2], y_high=[4, 4])
     level, upright, dots = drawn(points, ax)
     assert boxes(level) == [[0, 3, 2, 3], [1, 4, 5, 4]]
-    assert boxes(upright) == [[1, 2, 1, 4], [2, 2, 2, 9]]
+    assert boxes(upright) == [[1, 2, 1, 4], [2, 2, 2, 4]]
     assert dots.get_offsets().tolist() == [[1, 3], [2, 4]]
     assert len(drawn(Points(x=[1], y=[1], x_low=[0]), ax)) == 1  # one end alone is no interval
     assert len(drawn(Points(x=[], y=[], x_low=[], x_high=[]), ax)) == 1
@@ -248,3 +250,16 @@ def test_discs_and_areas_are_filled_as_much_as_asked_for(ax):
     assert discs.get_facecolors()[0][3] == 0.25
     assert area.get_facecolor()[3] == 0.5
     assert area.get_edgecolor()[3] == 1
+
+
+def test_texts_beside_points_lie_over_neither_each_other_nor_the_points(ax):
+    x, y = [1.0, 1.05, 5.0, 1.1], [1.0, 1.0, 2.0, 1.02]
+    points = Points(x=x, y=y, labels=["1", "2", "3", "4"])
+    texts = [each for each in drawn(points, ax) if isinstance(each, Annotation)]
+    ax.figure.draw_without_rendering()
+    boxes_of = [each.get_window_extent() for each in texts]
+    assert len(texts) >= 3
+    for one, other in itertools.combinations(boxes_of, 2):
+        assert not one.overlaps(other)
+    for place in ax.transData.transform(np.column_stack([x, y])):
+        assert not any(each.contains(*place) for each in boxes_of)

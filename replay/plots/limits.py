@@ -1,0 +1,71 @@
+"""How far an axis goes: over all values, and over their intervals within reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FAR = 2.0
+"""How far beyond all values an interval moves an axis, at most, in lengths of a usual one."""
+
+WORTH = 1.25
+"""An axis that would be this many times as long, or less, holds all intervals."""
+
+
+def held(
+    values: ArrayLike,
+    lows: ArrayLike,
+    highs: ArrayLike,
+    possible: tuple[float, float] | None = None,
+) -> NDArray[np.float64]:
+    """Values and limits of intervals that an axis has to hold, so that none squeezes the rest.
+
+    Args:
+        values: Everything that is drawn besides intervals.
+        lows: Lower limits of intervals.
+        highs: Upper ones.
+        possible: Lowest and highest value that there is; limits beyond it, and beyond all values,
+            are cut off there.
+
+    Example:
+        >>> from replay.plots.limits import held
+        >>> held([0.5, 0.6], [0.4, -3.0], [0.7, 5.0], (0.0, 1.0)).tolist()
+        [0.5, 0.6, 0.4, 0.0, 0.7, 1.0]
+    """
+    known, low, high = (np.ravel(np.asarray(e, dtype=np.float64)) for e in (values, lows, highs))
+    known, low, high = (each[np.isfinite(each)] for each in (known, low, high))
+    limits = np.concatenate([low, high])
+    if not known.size or not limits.size:
+        return np.concatenate([known, limits])
+    least, most = known.min(), known.max()
+    if possible is not None:
+        limits = np.clip(limits, min(possible[0], least), max(possible[1], most))
+    near = np.clip(limits, *_reach(known, np.ravel(lows), np.ravel(highs)))
+    every, some = np.concatenate([known, limits]), np.concatenate([known, near])
+    return every if np.ptp(every) <= WORTH * np.ptp(some) else some
+
+
+def _reach(known: NDArray[np.float64], lows: ArrayLike, highs: ArrayLike) -> tuple[float, float]:
+    """How far below and above the values limits may lie, by the length of a usual interval."""
+    lengths = np.asarray(highs, dtype=np.float64) - np.asarray(lows, dtype=np.float64)
+    lengths = lengths[np.isfinite(lengths) & (lengths > 0)]
+    far = FAR * float(np.median(lengths)) if lengths.size else np.inf
+    return float(known.min()) - far, float(known.max()) + far
+
+
+def possible_in(frame: pd.DataFrame) -> tuple[float, float] | None:
+    """Lowest and highest fitness of the tasks of runs, where it is known.
+
+    Tasks say so themselves (column `unit_scale`); for the shipped constructions 1 is the best
+    published value.
+    """
+    from evo.policies.rewards import UNIT_SCALE
+
+    stated = "unit_scale" in frame and bool(frame["unit_scale"].eq(True).all())
+    shipped = "task" in frame and bool(frame["task"].isin(UNIT_SCALE).all())
+    return (0.0, 1.0) if len(frame) and (stated or shipped) else None
