@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -156,35 +157,22 @@ def lines(
         place = place * 2**move if scale == "doublings" else place + move
         texts = [f"{name}: {ranged(*row)} at {number(x)}" for x, *row in columns.T.tolist()]
         seen.append(Elsewhere(place, band[0]))
-        few = len(place) <= MOST_MARKERS
         stated = dict(zip(("x", "y", "low", "high"), columns, strict=True))
-        if limits == "bars":
-            marks.append(
-                Line(x=place, y=value, color=color, dash=dash, width=2.2, hover=False, stated={})
-            )
-            marks.append(
-                Points(
-                    x=place, y=value, y_low=low, y_high=high, color=color,
-                    size=2.8 if few else 1.0, texts=texts, label=str(name),
-                    stated={"x": columns[0]},
-                )
-            )  # fmt: skip
-        else:
-            marks.append(
-                Line(
-                    x=place, y=value, low=low, high=high, color=color, dash=dash, width=2.2,
-                    label=str(name), texts=texts, stated=stated,
-                )
-            )  # fmt: skip
-            marks += [Points(x=place, y=value, color=color, size=2.8, stated={})] if few else []
+        line = Line(
+            x=place, y=value, low=low, high=high, color=color, dash=dash, width=2.2,
+            label=str(name), texts=texts, stated=stated,
+        )  # fmt: skip
+        marks += _with_limits(line, limits)
         if name:
             height = strips.end(order, float(band[0][-1]))
             ends.append(End(y=height, text=str(name), color=color, dash=dash))
     ticks = style.doublings(table[at].max()) if scale == "doublings" else None
     behind = [*strips.rules(), *strips.elsewhere(seen, step=False)]
+    notes = ["grey: the others"] if split else []
+    notes += ["a band at an edge goes on"] if strips.cuts(table["low"], table["high"]) else []
     panel = Panel(
         title=title,
-        about=f"{about.removesuffix('.')}; grey: the others" if split else about,
+        about=f"{about.removesuffix('.')}; {'; '.join(notes)}" if notes else about,
         x=Axis(
             label=x, whole=scale == "whole", ticks=ticks, grid=True,
             scale="log" if scale == "doublings" else "linear",
@@ -192,6 +180,21 @@ def lines(
         y=strips.axis(y), marks=[*behind, *marks, *ends], height=strips.height, zoom=True,
     )  # fmt: skip
     return Chart(panels=[panel])
+
+
+def _with_limits(line: Line, limits: Literal["band", "bars"]) -> list[Mark]:
+    """A line with its intervals as a band or as bars, and with points where there are few."""
+    few = len(line.x) <= MOST_MARKERS
+    if limits == "band":
+        points = Points(x=line.x, y=line.y, color=line.color, size=2.8, stated={})
+        return [line, points] if few else [line]
+    plain = replace(line, low=None, high=None, texts=None, label="", hover=False, stated={})
+    points = Points(
+        x=line.x, y=line.y, y_low=line.low, y_high=line.high, color=line.color,
+        size=2.8 if few else 1.0, texts=line.texts, label=line.label,
+        stated={"x": (line.stated or {})["x"]},
+    )  # fmt: skip
+    return [plain, points]
 
 
 def estimates(

@@ -85,6 +85,12 @@ class Strips:
             return heights
         return np.clip(heights, self.count - 1.0 - group, self.count - group)
 
+    def cuts(self, low: ArrayLike, high: ArrayLike) -> bool:
+        """Whether some limits of intervals lie beyond the edges of a strip."""
+        edges = self.count - 1.0, float(self.count)
+        ends = np.asarray(self.place(0, low)), np.asarray(self.place(0, high))
+        return self.count > 1 and bool((ends[0] < edges[0]).any() or (ends[1] > edges[1]).any())
+
     def end(self, group: int, value: float) -> float:
         """Height of the label of a group that ends at a value; at its foot where that is NaN."""
         foot = self.low if self.count > 1 and math.isnan(value) else value

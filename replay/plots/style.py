@@ -22,6 +22,7 @@ from evo.logs.types import JsonObject
 from evo.plugins import MistakenType
 from replay.plots.medium import DASHES, captions, dashes_of, looks, palette
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
+from replay.statistics.intervals import name_of
 from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
@@ -373,6 +374,9 @@ def intervals(
     """
     if table["low"].notna().any():
         held = table["coverage"].min() if "coverage" in table else math.nan
+        least = table["least"].min() if "least" in table else math.nan
+        if least < level:
+            return f"{what} and {name_of(held, level, least)}, over {over}"
         shown = level if math.isnan(held) else min(level, held)  # the worst that was measured
         percent = f"{100 * shown:.3g}" if math.isnan(held) else f"{100 * shown:.0f}"  # as tables do
         return f"{what} and {percent} % interval over {over}"

@@ -36,7 +36,8 @@ LEAST_RUNS = 3
 
 _LIMITS = ("value", "low", "high", "n", "coverage")
 _Rows = list[tuple[Mapping[str, object], Interval]]
-_EFFECTS = ["policy", "effect", "null_p", *_LIMITS]
+_OF_EFFECTS = (*_LIMITS, "least")
+_EFFECTS = ["policy", "effect", "null_p", *_OF_EFFECTS]
 _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n", "coverage"]
 
 
@@ -59,11 +60,12 @@ class Contest(Brief):
         finals: The same after all rounds.
         pulls: policy, rank, value, low, high, n, coverage: share of the pulls by rank of the arm.
         times: policy and the fields of `effects.ThresholdTime`, for shares 0.9 and 0.5.
-        effects: policy, effect, null_p, value, low, high, n, coverage. The effect `policy` is the
-            policy less `single`; it is there where every run is as deep as the budget. Its null_p
-            is the probability of at least this effect in worlds where the increments of the runs
-            are exchanged, so that nothing can be chosen: that choosing helped rests on it. `pool`
-            is `random` less `single`, and `allocation` the policy less `random`.
+        effects: policy, effect, null_p, value, low, high, n, coverage (the nominal one) and least
+            (measured in any world). The effect `policy` is the policy less `single`; it is there
+            where every run is as deep as the budget. Its null_p is the probability of at least this
+            effect in worlds where the increments of the runs are exchanged, so that nothing can be
+            chosen: that choosing helped rests on it. `pool` is `random` less `single`, and
+            `allocation` the policy less `random`.
         regrets: policy, oracle, value, low, high, n, coverage.
         identical: Whether the rounds pull every arm to the end of its log, so that all policies
             end alike by construction; then `effects` and `regrets` are empty.
@@ -253,7 +255,7 @@ def compete(
         finals=curves[curves["round"] == rounds],
         pulls=_table([(_numbered(label, "rank", e.pulls), e.pulls) for label, e in seen.items()]),
         times=pd.DataFrame(times, columns=_TIMES),
-        effects=_table(effects),
+        effects=_table(effects, _OF_EFFECTS),
         regrets=_table(regrets),
         identical=identical,
         notes=tuple(dict.fromkeys(notes)),
@@ -308,10 +310,10 @@ def _numbered(label: str, of: str, found: Interval) -> dict[str, object]:
     return {"policy": label, of: np.arange(1, len(found.value) + 1)}
 
 
-def _table(rows: _Rows) -> pd.DataFrame:
+def _table(rows: _Rows, limits: Sequence[str] = _LIMITS) -> pd.DataFrame:
     """Intervals, of one value or of columns, each under what it is about."""
     parts = [
-        pd.DataFrame({**about, **{name: np.atleast_1d(getattr(found, name)) for name in _LIMITS}})
+        pd.DataFrame({**about, **{name: np.atleast_1d(getattr(found, name)) for name in limits}})
         for about, found in rows
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_EFFECTS)

@@ -100,10 +100,7 @@ class Interval:
         """What to call the interval, such as `95 % interval`: see `name_of`."""
         if self.note and not np.isfinite(self.coverage).any():
             return "no interval"
-        if self.least < self.level:
-            most = f"at least {100 * self.least:.0f} % in every world tried"
-            return f"interval, {100 * self.level:g} % nominal, {most}"
-        return name_of(self.coverage, self.level)
+        return name_of(self.coverage, self.level, self.least)
 
     @property
     def caveat(self) -> str:
@@ -124,8 +121,11 @@ class Interval:
         return f"{self.value:.4g} {limits} ({self.statistic}, {self.label}, n = {self.n}{rare})"
 
 
-def name_of(coverage: ArrayLike, level: float) -> str:
+def name_of(coverage: ArrayLike, level: float, least: ArrayLike = np.nan) -> str:
     """What to call intervals: by the worst coverage of them, by their level where none is known."""
+    if (worst := np.min(least)) < level:  # of effects of policies
+        most = f"at least {100 * worst:.0f} % in every world tried"
+        return f"interval, {100 * level:g} % nominal, {most}"
     known = np.asarray(coverage, dtype=np.float64)
     known = known[np.isfinite(known)]
     if known.size:

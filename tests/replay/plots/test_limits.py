@@ -82,7 +82,11 @@ def test_bands_keep_to_their_strips():
         [(name, k, 0.5, 0.4, 0.6 if k else 40.0) for name in "ab" for k in range(4)],
         columns=["line", "x", "value", "low", "high"],
     )
-    [panel] = plots.charts.lines(curves, title="", about="", x="x", y="y", by="line").panels
+    words_of = {"title": "", "about": "n = 5", "x": "x", "y": "y", "by": "line"}
+    [panel] = plots.charts.lines(curves, **words_of).panels
+    assert panel.about == "n = 5; grey: the others; a band at an edge goes on"
+    [whole] = plots.charts.lines(curves.assign(high=0.6), **words_of).panels
+    assert whole.about == "n = 5; grey: the others"
     for mark in panel.marks:
         if isinstance(mark, Line) and mark.high is not None:
             assert np.ptp(np.floor(np.nextafter(mark.high, 0))) == 0

@@ -17,7 +17,7 @@ from plotted import (
     raced,
     words,
 )
-from synthetic_runs import sweep_runs
+from synthetic_runs import as_frame, sweep_runs
 
 import replay
 from replay import plots
@@ -133,3 +133,17 @@ def test_a_race_shows_each_configuration_up_to_the_round_in_which_it_was_retired
         last = max(int(text.split("round ")[1].split(":")[0]) for text in words)
         retired = np.flatnonzero(~alive[:, k])
         assert last == (retired[0] + 1 if len(retired) else len(found.rounds))
+
+
+def test_the_intervals_of_effects_are_called_as_the_effects_call_them():
+    steps = np.random.default_rng(1).exponential(0.05, (10, 8)).cumsum(axis=1)
+    frame = as_frame(np.c_[np.zeros(10), 1 - np.exp(-steps)], children=2, seeds=range(10))
+    found = replay.compete(frame, ["ucb1"], replicates=100)
+    played = replay.simulate_many(
+        replay.fitness_matrix(frame), ["single", "ucb1"], arms=2, rounds=8, replicates=100
+    )
+    label = replay.policy_effect(played["single"], played["ucb1"]).label
+    assert "nominal, at least" in label
+    ax = plots.pool_vs_allocation(found.effects)
+    assert f"Mean difference and {label}, over runs" in words(ax)
+    assert "nominal" not in words(plots.policy_curves(found.curves))
