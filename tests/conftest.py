@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,24 @@ def sandboxes_are_used_again(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluator, "_Pool", pool)
         yield
+
+
+@pytest.fixture(autouse=True)
+def explorers_rest_with_their_test() -> Iterator[None]:
+    """What an explorer draws once nothing moves any more is not drawn beside the next test.
+
+    Its thread would see what that test puts in place of things, and change filters of warnings.
+    """
+    yield
+    drawing = [each for each in threading.enumerate() if each.name == "Debounce._run"]
+    if drawing:
+        from replay.explorers import debounce
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(debounce, "exiting", lambda: True)
+            for thread in drawing:
+                thread.join(60)
+                assert not thread.is_alive(), "an explorer goes on drawing"
 
 
 @pytest.fixture

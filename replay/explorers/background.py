@@ -17,7 +17,7 @@ POLL = 0.1
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:
     """Starts a thread; `work` must return soon after `exiting()` is true."""
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, name=work.__qualname__)
     thread.start()
     return thread
 

@@ -81,7 +81,7 @@ IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
     "paper": paper.read,
     "table": table.read,
 }
-"""Format name -> function of a path that reads the runs there."""
+"""Format name -> function of a path that reads the runs there; what is popped is forgotten."""
 
 Recognisers = dict[str, Callable[[Path], bool]]
 
@@ -141,11 +141,12 @@ def _known() -> Mapping[str, Any]:
 def _recognisers() -> Recognisers:
     """What recognises each format; what other packages add is asked before shipped formats are."""
     known = _known()
+    here = {name: ask for name, ask in _RECOGNISED.items() if name in IMPORTERS}
     if len(known) == len(IMPORTERS):
-        return _RECOGNISED
+        return here
     added = loaded(_Added(known))
     asked = {name: _recogniser_of(name, entry) for name, entry in added.items()}
-    return {name: ask for name, ask in asked.items() if ask} | _RECOGNISED
+    return {name: ask for name, ask in asked.items() if ask} | here
 
 
 def _recogniser_of(name: str, entry: object) -> Callable[[Path], bool] | None:
@@ -188,7 +189,8 @@ def _asked(format: str | None, columns: Columns | None) -> Recognisers:  # noqa:
         return {"table": lambda path: table.recognises(path, columns)}
     if format is None:
         return _recognisers()
-    ask = _RECOGNISED.get(format) or _recogniser_of(format, _known()[format])
+    here = _RECOGNISED.get(format) if format in IMPORTERS else None
+    ask = here or _recogniser_of(format, _known()[format])
     return {format: ask} if ask else {}
 
 

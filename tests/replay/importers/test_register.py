@@ -79,6 +79,13 @@ def test_a_format_can_be_registered_again_but_not_in_place_of_a_shipped_one():
             importers.register(taken, read, recognise)
 
 
+@pytest.mark.usefixtures("own")
+def test_a_format_that_is_taken_out_of_the_table_is_recognised_no_more(folder):
+    importers.IMPORTERS.pop("mine")
+    with pytest.raises(importers.LogFormatError, match="not recognised"):
+        importers.detect(folder / "a.islands.json")
+
+
 MODULE = """
 from replay import importers
 
@@ -117,6 +124,8 @@ def test_what_a_package_adds_is_recognised_by_what_its_entry_states(tmp_path, mo
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRIES.replace(":{module}", ""))
     monkeypatch.syspath_prepend(str(tmp_path))
+    # One that was registered here and taken out again does not stand in the package's way.
+    monkeypatch.setitem(importers._RECOGNISED, "theirs", lambda path: False)
     _points.cache_clear()
     try:
         for ending, name in (("theirs", "theirs"), ("named", "named")):
