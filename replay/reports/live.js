@@ -5,35 +5,43 @@
 // whenever the run has more. Requests go to the server that the page came from, and nowhere else.
 
 const PAUSE = 1000,
-  AGAIN = 3000,
-  FIGURES = 15000; // milliseconds between looks at runs, at one, at figures
+  AGAIN = 3000, // milliseconds between looks at runs, at one
+  READ = 4000; // for which an answer to a button is shown at least
 const token = new URLSearchParams(location.search).get("token") || "";
-const lines = new Map(); // number -> {row, stamp}
-let gone = false,
-  figures = 0,
-  drawn = "",
+const lines = new Map(); // number -> {row, what it shows, how much its page was read of}
+let drawn = "", // what the figures were drawn of, and when
+  time = "",
+  drawing = false,
+  trouble = "",
   passed = "",
   reread = 0,
-  promised = null; // the number of the run that is said to go on
+  notice = { over: () => true, until: 0 };
 
 async function look() {
   try {
     const answer = await fetch("state");
-    const { runs, studies, gates } = await answer.json();
-    if (gone) $("#news").textContent = "";
-    gone = false;
+    const { runs, studies, gates, rest } = await answer.json();
     runs.forEach(follow);
-    if (runs[promised]?.failed) $("#news").textContent = ""; // its line says why
-    if (runs[promised]?.failed) promised = null;
+    runs.forEach(reopen);
+    if (notice.over(runs) && Date.now() >= notice.until) tell("");
+    if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);
     sum(runs);
     if (gates !== passed) $("#gates").innerHTML = passed = gates;
-    draw(runs, studies);
+    draw(runs, studies, rest);
   } catch {
-    gone = true;
-    $("#news").textContent =
-      "The server is gone: `replay view` was stopped. What is shown is what it said last.";
+    tell(
+      "The server is gone: `replay view` was stopped. What is shown is what it said last.",
+      () => true,
+    );
   }
   setTimeout(look, PAUSE);
+}
+const found = (runs) => runs.length > 0;
+
+// A notice, until what it says is over, though as long as it takes to read an answer.
+function tell(text, over = () => false, least = 0) {
+  if ($("#news").textContent !== text) $("#news").textContent = text;
+  notice = { over, until: Date.now() + least };
 }
 
 // One line of the table.
@@ -41,11 +49,12 @@ function follow(run) {
   let line = lines.get(run.number);
   const stamp = [run.stamp, run.state, run.words].join(" ");
   if (!line) {
-    line = { row: body.insertRow(), stamp: "" };
+    line = { row: body.insertRow(), stamp: "", read: run.stamp };
     lines.set(run.number, line);
   }
   if (line.stamp === stamp) return;
   line.stamp = stamp;
+  const focused = line.row.contains(document.activeElement) && document.activeElement.textContent;
   line.row.innerHTML = run.cells;
   const state = make("td", { class: `word state ${run.state}`, "data-key": run.state });
   const bar = make("progress", {
@@ -60,11 +69,20 @@ function follow(run) {
   );
   for (const wish of run.tool ? [] : wishes(run)) state.append(button(run, wish));
   line.row.cells[0].after(state);
-  const open = location.hash.match(/^#run-(\d+)/)?.[1];
-  if (open === String(run.number) && Date.now() - reread > AGAIN) {
-    reread = Date.now();
-    document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));
-  }
+  if (focused)
+    [...line.row.querySelectorAll("a, button")]
+      .find((each) => each.textContent === focused)
+      ?.focus({ preventScroll: true });
+}
+// The page of the run that is open, again once the run has more.
+function reopen(run) {
+  const line = lines.get(run.number),
+    open = location.hash.match(/^#run-(\d+)/)?.[1];
+  if (open !== String(run.number)) line.read = run.stamp;
+  if (line.read === run.stamp || Date.now() - reread <= AGAIN) return;
+  reread = Date.now();
+  line.read = run.stamp;
+  document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));
 }
 const wishes = ({ state, alone }) =>
   state === "running"
@@ -72,11 +90,17 @@ const wishes = ({ state, alone }) =>
     : alone && ["paused", "stopped", "interrupted"].includes(state)
       ? ["go on"]
       : [];
+// Whether what was asked of a run has been done, or something else has happened to it.
+const heeded = (before, now, wish) =>
+  !now ||
+  now.state !== before.state ||
+  (wish === "go on" && (now.failed || now.stamp !== before.stamp));
 function button(run, wish) {
   const made = make("button", { type: "button", class: "wish" }, wish);
   made.onclick = async (event) => {
     event.stopPropagation();
-    made.disabled = true;
+    if (made.ariaDisabled) return; // `disabled` would take the focus from it
+    made.ariaDisabled = "true";
     try {
       const answer = await fetch("ask", {
         method: "POST",
@@ -84,12 +108,11 @@ function button(run, wish) {
         body: JSON.stringify({ run: String(run.number), wish }),
       });
       const said = await answer.json();
-      $("#news").textContent = said.error || said.said;
-      promised = wish === "go on" && said.said ? run.number : null;
+      tell(said.error || said.said, (runs) => heeded(run, runs[run.number], wish), READ);
     } catch {
-      $("#news").textContent = "The server did not answer.";
+      tell("The server did not answer.", () => true, READ);
     }
-    made.disabled = false;
+    made.ariaDisabled = null;
   };
   return made;
 }
@@ -112,28 +135,40 @@ function sum(runs) {
       make("div", {}, make("b", {}, String(text)), make("span", {}, name)),
     ),
   );
-  if (/^(Reading|There is no log)/.test($("#news").textContent))
-    $("#news").textContent = runs.length
-      ? ""
-      : "There is no log here yet: runs appear as they begin.";
 }
 
-// Figures and tables, unless somebody looks at one closely.
-async function draw(runs, studies) {
+// Figures and tables, as soon as they may be drawn, unless somebody looks at one closely.
+async function draw(runs, studies, rest) {
   const stamp = runs.map((run) => run.stamp).join(" ") + studies,
-    parts = $("#parts");
-  if (
-    stamp === drawn ||
-    Date.now() - figures < FIGURES ||
-    parts.matches(":hover") ||
-    $("#all").hidden
-  )
+    place = $("#drawn"),
+    looked = place.matches(":hover");
+  if (drawing || stamp === drawn || (drawn && rest) || looked || $("#all").hidden) {
+    const next = looked ? "once the mouse leaves them" : `in ${Math.ceil(rest)} s`;
+    date(stamp === drawn ? "" : drawing ? "now" : next);
     return;
-  [drawn, figures] = [stamp, Date.now()];
-  const answer = await fetch("parts");
-  if (!answer.ok) return;
-  parts.innerHTML = await answer.text();
-  window.replayCharts(parts);
+  }
+  drawing = true;
+  date("now");
+  const began = new Date().toLocaleTimeString("en-GB");
+  try {
+    const answer = await fetch("parts");
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    place.innerHTML = await answer.text();
+    window.replayCharts(place);
+    [drawn, time, trouble] = [stamp, began, ""];
+    date("");
+  } catch (error) {
+    drawn ||= "nothing";
+    trouble = `Figures and tables could not be drawn: ${error.message}`;
+  }
+  drawing = false;
+}
+// How old figures and tables are, and when newer ones come if the runs have gone on since.
+function date(next) {
+  const since = next && `; runs have gone on since, and they are drawn again ${next}`;
+  const first = drawing ? "Figures and tables are being drawn …" : "";
+  const text = time ? `Figures and tables of ${time}${since}.` : first;
+  $("#age").textContent = trouble || text;
 }
 
 // A child's texts, by the link to it.

@@ -15,6 +15,7 @@ import math
 import os
 import secrets
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from evo.models.serving import HttpServer
 from replay.explorers import run_text
 from replay.explorers.run_data import RunData, look_at, own_goal
 from replay.explorers.scripts import script
+from replay.importers.following import SHARE
 from replay.logs.decode import find_own
 from replay.logs.rows import search_of
 from replay.logs.tables import load_tables
@@ -38,6 +40,7 @@ from replay.markup import page
 from replay.plots.scripts import charts_script
 from replay.reports.beside import Beside, require_followed
 from replay.reports.live_runs import GOES_ON, Run, ToolRun
+from replay.reports.pictures import Drawn
 from replay.reports.report import groups
 from replay.reports.site import (
     NUMBERS,
@@ -54,7 +57,7 @@ from replay.reports.studies import studies
 from replay.reports.tables import html_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 LIVE = Path(__file__).with_name("live.js")
 HTML = "text/html; charset=utf-8"
@@ -76,6 +79,9 @@ class Folder:
     runs: list[Run] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _parts: tuple[object, str] = (None, "")
+    _drawn: Drawn = field(default_factory=dict)
+    _drawing: threading.Lock = field(default_factory=threading.Lock)
+    _again: float = 0.0
 
     def __post_init__(self) -> None:
         self.beside = Beside(self.path)
@@ -100,9 +106,14 @@ class Folder:
             return [self._line(run) for run in self.runs]
 
     def state(self) -> dict[str, Any]:
-        """The lines of all runs, and what changes when an allocation or a sweep goes on."""
+        """The lines of all runs, and what changes when an allocation or a sweep goes on.
+
+        `rest` is the seconds for which figures should wait, as drawing takes a share of the time.
+        """
         marks = "".join(f" {size}" for _, _, size in study_stamp(self.path))
-        return {"runs": self.look(), "studies": marks, "gates": self.beside.html()}
+        rest = max(0.0, self._again - time.monotonic())
+        shown = {"runs": self.look(), "gates": self.beside.html()}
+        return {**shown, "studies": marks, "rest": rest}
 
     def run(self, number: str) -> Run:
         """The run with a number.
@@ -192,18 +203,27 @@ class Folder:
 
     def parts(self) -> str:
         """Allocations and sweeps, and figures and tables of every task and model, as they are."""
-        with self._lock:
-            readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
-            lines = [(run.number, run.stamp) for run in readable]
-        stamp = lines, study_stamp(self.path)
-        if self._parts[0] != stamp:
-            found = "".join(studies(self.path))
-            if readable:
-                tables = load_tables([run.path for run in readable], strict=False, progress=False)
-                parts = groups(tables)
-                found += comparison_of(tables, parts) + parts_of(parts)
-            self._parts = stamp, found
-        return self._parts[1]
+        with self._drawing:
+            began = time.thread_time()
+            with self._lock:
+                readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
+                lines = [(run.number, run.stamp) for run in readable]
+            stamp = lines, study_stamp(self.path)
+            if self._parts[0] != stamp:
+                try:
+                    self._parts = stamp, self._draw([run.path for run in readable])
+                finally:
+                    self._again = time.monotonic() + (time.thread_time() - began) / SHARE
+            return self._parts[1]
+
+    def _draw(self, logs: Sequence[Path]) -> str:
+        """What `parts` returns, drawn from these logs."""
+        found = "".join(studies(self.path))
+        if logs:
+            tables = load_tables(logs, strict=False, progress=False)
+            parts = groups(tables)
+            found += comparison_of(tables, parts) + parts_of(parts, self._drawn)
+        return found
 
     def page_of(self, number: str) -> str:
         """What the page of a run shows, as its script."""
@@ -313,7 +333,8 @@ class LivePage(HttpServer):
                 'aria-label="find runs" placeholder="find: task, model, seed, ..."><span '
                 f'class="muted" id="found" role="status"></span></p>{table}</section>',
                 '<section id="gates"></section>',
-                '<section id="parts"></section>',
+                '<section id="parts"><p id="age" class="muted"></p><div id="drawn"></div>'
+                "</section>",
             ],
         )
         files = (script("run_view"), *(each.read_text(encoding="utf-8") for each in (SCRIPT, LIVE)))

@@ -25,8 +25,8 @@ from replay.logs.frames import FAILURES
 from replay.logs.tables import load, load_tables
 from replay.markup import clean, page
 from replay.plots.scripts import charts_script
+from replay.reports.pictures import figure_of_group, live
 from replay.reports.report import OFFLINE_NOTE, groups, sections
-from replay.reports.site import figure_of_group, live
 from replay.reports.tables import FORMATS, LEVEL, Cell, Section, exact, html_table, stack
 
 if TYPE_CHECKING:

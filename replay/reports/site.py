@@ -9,7 +9,6 @@ escaped here or set as text in the browser.
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import json
 import math
@@ -36,15 +35,13 @@ from replay.logs.lineage import Place, program_of
 from replay.logs.others import Source
 from replay.logs.tables import Tables
 from replay.markup import clean, difference, middle_cut, page, program
-from replay.plots.chart import Chart, pack
 from replay.plots.comparison import comparison
-from replay.plots.output import in_dark
-from replay.plots.registry import GroupFigure, drawn_alone, draws, figures
-from replay.plots.scripts import chart_figure, charts_script, encoded, picture_of
-from replay.plots.style import arrange
+from replay.plots.registry import GroupFigure, figures
+from replay.plots.scripts import charts_script
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.decision import TITLE, decision_section
 from replay.reports.figures import best_construction
+from replay.reports.pictures import Drawn, figure_of_group, live
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
 from replay.reports.tables import FORMATS, html_table
@@ -53,7 +50,6 @@ from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from evo.logs.types import JsonObject
     from replay.claims.task_comparison import TaskComparison
@@ -63,9 +59,6 @@ Texts = dict[Place | None, str | None]
 """Programs by their place."""
 
 SCRIPT = Path(__file__).with_name("site.js")
-DPI = 100
-"""Pixels of an inch on the screen."""
-
 LONGEST_NAME = 40
 """Characters of a run's name in the table."""
 
@@ -262,20 +255,27 @@ def _number(value: float, form: str, unit: str = "") -> str:
     return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
 
 
-def parts_of(parts: Sequence[Group]) -> str:
-    """Each task, model and configuration: its figures, and the report's tables."""
+def parts_of(parts: Sequence[Group], drawn: Drawn | None = None) -> str:
+    """Each task, model and configuration: its figures, and the report's tables.
+
+    Pictures that are kept in `drawn` are drawn again only if their logs have changed.
+    """
     known = settled(figures(), parts)
     words = apart(parts)
     return "".join(
-        _part(number, part, own, said)
+        _part(number, part, own, said, drawn)
         for number, (part, own, said) in enumerate(zip(parts, known, words, strict=True))
     )
 
 
-def _part(number: int, part: Group, known: Mapping[str, GroupFigure], words: Words) -> str:
+def _part(
+    number: int, part: Group, known: Mapping[str, GroupFigure], words: Words, drawn: Drawn | None
+) -> str:
     made, _ = best_construction(part)
     frame = part.tables.generations
-    shown = [figure_of_group(titled(name, words), each, frame) for name, each in known.items()]
+    titles = [titled(name, words) for name in known]
+    made_of = zip(titles, known.values(), strict=True)
+    shown = [figure_of_group(title, each, frame, drawn) for title, each in made_of]
     if made is not None:
         shown.insert(1, live(named(made.chart, words), made.caption))
     tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
@@ -302,37 +302,6 @@ def _compared(parts: Sequence[Group], found: TaskComparison | None, made: Sequen
         '<section id="compared"><h2>Configurations compared</h2>'
         f'<div class="figures">{"".join(map(live, shown))}</div>{tables}</section>'
     )
-
-
-def figure_of_group(name: str, figure: GroupFigure, frame: pd.DataFrame) -> str:
-    """A figure of a group: live where it is a chart, else a picture; or why there is none."""
-    if draws(figure):
-        return f"<figure>{in_both_themes(drawn_alone(name, figure, frame))}</figure>"
-    try:
-        return live(figure(frame))
-    except ValueError as error:
-        title = f"{name[:1].upper()}{name[1:]}"
-        return live(Chart(message=f"{title}: not drawn ({str(error)[:300]})"))
-
-
-def live(chart: Chart, caption: str = "") -> str:
-    """A chart as data in a page, which the page's script draws."""
-    return chart_figure(pack(chart), chart.words, caption)
-
-
-def in_both_themes(figure: Figure) -> str:
-    """A figure of the light theme as two pictures, one in the inks of dark pages."""
-    label = clean("; ".join(ax.get_title(loc="left") for ax in figure.axes))
-    width = round(DPI * figure.get_figwidth())
-    figure.set_dpi(2 * DPI)
-    arrange(figure)
-    parts = []
-    for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
-        with inks:
-            png = encoded(picture_of(figure))
-        look = f'class="{theme}" width="{width}" alt="{label}"'
-        parts.append(f'<img {look} src="data:image/png;base64,{png}">')
-    return "".join(parts)
 
 
 def run_of(log: Log, row: pd.Series[Any]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The page that lives, while a run beside it is killed, continued and finished."""
 
+import fcntl
 import re
 import signal
 import subprocess
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 from browser import lab
-from samples import write_sample
+from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
+from evo.logs.records import Header, Model
 from replay.reports.live import LivePage
 from replay.reports.live_runs import Run
 
@@ -70,6 +72,7 @@ def test_a_run_is_killed_continued_and_finished_beside_its_page(
     row.get_by_role("button", name="go on").click()
     lab.expect(page.locator("#news")).to_contain_text("new goes on")
     lab.expect(row.locator(".state b")).to_have_text("running")
+    lab.expect(page.locator("#news")).to_be_empty()  # it is under way
     row.locator("a").click()
     page.get_by_role("heading", name="new").wait_for()
     page.evaluate("location.hash += '/1-1'")
@@ -105,6 +108,54 @@ def test_a_run_that_cannot_go_on_says_why_within_its_row(
     assert row.locator("td.word").nth(2).bounding_box()["x"] < before["x"] + 100
 
 
+def test_a_notice_goes_once_what_was_asked_for_has_happened(
+    page: Any, view: LivePage, tmp_path: Path
+) -> None:
+    news, path = page.locator("#news"), view.folder.path / "done.jsonl"
+    row = page.locator("#runs tbody tr", has_text="done")
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as if it was being written
+        pause = row.get_by_role("button", name="pause")
+        pause.click()
+        lab.expect(news).to_have_text("done was asked to pause")
+        lab.expect(row.locator(".state")).to_contain_text("asked to pause")
+        lab.expect(pause).to_be_focused()  # although its row was written anew
+        page.wait_for_timeout(5000)
+        lab.expect(news).to_have_text("done was asked to pause")
+    lab.expect(row.locator(".state b")).to_have_text("completed")
+    lab.expect(news).to_be_empty()
+
+
+def test_figures_say_how_old_they_are_and_follow_within_seconds(page: Any, view: LivePage) -> None:
+    age, figures = page.locator("#age"), page.locator("#drawn figure svg")
+    figures.first.wait_for()
+    lab.expect(age).to_have_text(re.compile(r"^Figures and tables of \d\d:\d\d:\d\d\.$"))
+    first = age.inner_text()
+    count = figures.count()
+    other = changed(sample_lines(seed=9), Header, model=Model(name="other", active_parameters=9))
+    write_lines(view.folder.path / "more.jsonl", other)
+    lab.expect(age).to_contain_text("runs have gone on since, and they are drawn again")
+    rest = view.folder.state()["rest"]
+    page.wait_for_timeout(1000 * rest)
+    lab.expect(page.locator("#drawn h2", has_text="other")).to_be_visible(timeout=30_000)
+    assert figures.count() > count
+    lab.expect(age).to_have_text(re.compile(r"\d\.$"))
+    assert age.inner_text() != first
+
+
+def test_the_page_of_a_run_shows_its_last_generations(page: Any, view: LivePage) -> None:
+    path = view.folder.path / "grows.jsonl"
+    whole = make_log_bytes(generations=12, children=4, seed=2).splitlines(keepends=True)
+    path.write_bytes(b"".join(whole[:9]))
+    page.locator("#runs tbody tr", has_text="grows").locator("a").click()
+    page.get_by_role("heading", name="grows").wait_for()
+    for lines in range(20, len(whole) + 1, 10):  # the last ones soon after others
+        path.write_bytes(b"".join(whole[:lines]))
+        page.wait_for_timeout(700)
+    path.write_bytes(b"".join(whole))
+    lab.expect(page.locator("#run dd").nth(1)).to_have_text("12")
+
+
 @pytest.mark.parametrize(("number", "words"), [(0, ""), (9, "There is no such run.")])
 def test_a_link_to_a_run_is_followed_before_the_list_is_read(
     chromium: str, tmp_path: Path, number: int, words: str
@@ -132,7 +183,7 @@ def test_names_of_a_sweep_keep_their_ends(page: Any, view: LivePage) -> None:
 def test_everyone_can_read_and_use_the_page(page: Any, theme: str, width: int) -> None:
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size({"width": width, "height": 900})
-    page.locator("#parts figure svg").first.wait_for()
+    page.locator("#drawn figure svg").first.wait_for()
     assert lab.faults(page) == []
     assert lab.small(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

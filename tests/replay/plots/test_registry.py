@@ -12,7 +12,7 @@ from synthetic_runs import chain_runs
 
 import replay
 from replay.plots.registry import FIGURES, figures
-from replay.reports.site import figure_of_group
+from replay.reports.pictures import figure_of_group
 
 
 @pytest.fixture

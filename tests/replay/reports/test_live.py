@@ -10,13 +10,17 @@ import urllib.request
 
 import numpy as np
 import pytest
-from samples import make_log_bytes, write_sample
+from matplotlib.figure import Figure
+from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
 import evo
 import replay
 from evo.logs.journal import LogError
+from evo.logs.records import Header, Model
 from evo.logs.stopping import stop_file
 from replay.reports.live import LivePage, Run
+
+OTHER = Model(name="other", active_parameters=10)
 
 
 @pytest.fixture
@@ -108,6 +112,28 @@ def test_a_run_is_followed_and_new_ones_appear(view, folder):
     path.write_bytes(whole)
     assert runs_of(view)[-1]["state"] == "completed"
     assert [run["number"] for run in runs_of(view)] == [0, 1, 2]
+
+
+def test_figures_take_a_share_of_the_time_and_are_drawn_of_what_has_changed(
+    view, folder, monkeypatch
+):
+    drawn = []
+    monkeypatch.setattr(
+        "replay.reports.pictures.drawn_alone", lambda name, *_: drawn.append(name) or Figure()
+    )
+    write_lines(folder / "c.jsonl", changed(sample_lines(seed=3), Header, model=OTHER))
+    runs_of(view)
+    assert json.loads(ask(view, "state")[1])["rest"] == 0
+    _, first = ask(view, "parts")
+    assert json.loads(ask(view, "state")[1])["rest"] > 0
+    assert len(drawn) == len(set(drawn)) >= 2  # of two models
+    assert ask(view, "parts")[1] == first
+    write_lines(folder / "d.jsonl", changed(sample_lines(seed=4), Header, model=OTHER))
+    runs_of(view)
+    before = len(drawn)
+    assert ask(view, "parts")[1] != first
+    assert drawn[before:]
+    assert all("other" in each for each in drawn[before:])
 
 
 def test_every_text_of_a_child_has_a_link(view):
