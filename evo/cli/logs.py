@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -84,6 +85,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             print(plain_text(f"advice from generation {generation} on:\n{text}"))
         if models := _by_model(log):
             print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
+        _show_tests(log)
         _show_failures(log)
     return 0
 
@@ -105,6 +107,24 @@ def _show_child(log: Log, place: str) -> None:
     if child.evaluation.error:
         print(plain_text(f"error: {child.evaluation.error}"))
     print("no reply" if child.reply is None else f"reply:\n{plain_text(child.reply)}")
+
+
+def _show_tests(log: Log) -> None:
+    """Prints how better children did against their parents on fresh draws."""
+    rows = []
+    for each in log.confirmations.values():
+        pairs = zip(each.parent, each.rival, strict=True)
+        gains = [new - old for old, new in pairs if old is not None and new is not None]
+        gain = number(statistics.fmean(gains) if gains else None, ".4g", "unknown")
+        bound = number(each.bound, ".4g", "none")
+        done = "replaced its parent" if each.accepted else "kept out"
+        tried = f"{len(gains)} of {len(each.parent)}"
+        rows.append(
+            (f"{each.generation}/{each.index}", tried, gain, bound, f"{each.alpha:.2g}", done)
+        )
+    if rows:
+        heads = ("child against its parent", "fresh draws", "mean gain", "lower limit", "alpha")
+        print(table(rows, (*heads, "outcome")))
 
 
 def _show_failures(log: Log) -> None:

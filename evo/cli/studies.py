@@ -34,6 +34,7 @@ from evo.cli.options import (
     takes,
 )
 from evo.cli.own import known_name
+from evo.cli.selections import print_selection
 from evo.cli.tables import FAILURE, read_text, table
 from evo.logs.types import JsonObject
 from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
@@ -307,23 +308,7 @@ def select(
     )
     print(outlook(prepared.runs, budget), flush=True)
     found = prepared.do()
-    rows, calls = [], found.spent.get("calls", [0.0] * len(found.labels))
-    for k in found.frame().index:
-        left = "yes" if k in found.survivors else "no"
-        values = (f"{each[k]:.5f}" for each in (found.mean, found.lower, found.upper))
-        taken = (int(found.samples[k]), int(found.failures[k]))
-        rows.append((found.labels[k], left, *taken, *values, f"{calls[k]:.0f}"))
-    mean = "mean score" if problems else "mean fitness"
-    heads = ("configuration", "left", what, "failed", mean, "lower", "upper", "calls")
-    print(table(rows, heads))
-    winner = "none is left" if found.winner is None else f"winner: {found.labels[found.winner]}"
-    clipped = int(found.clipped.sum())
-    above = f"; {clipped} outside the bounds, clipped" if clipped else ""
-    print(
-        f"{winner} ({found.end}, delta {found.terms.delta:g}, {found.terms.interval}); "
-        f"{int(found.samples.sum())} of {found.samples.size * found.terms.size} {what}{above}; "
-        f"{found.path}"
-    )
+    print_selection(found, what)
     return 0
 
 

@@ -37,18 +37,32 @@ def batch_sizes(first: int, count: int) -> list[int]:
     return sizes
 
 
-def behind(own: Sequence[float], other: Sequence[float], left: int) -> bool:
-    """Whether a text cannot catch up with another one, if any, by scores on the same instances.
+def behind(own: Sequence[float], other: Sequence[float], left: int) -> str:
+    """Why a text cannot catch up with another one, by scores on the same instances.
 
-    Full scores on the instances left would not be enough, or a paired test finds it worse.
+    Full scores on the instances left would not be enough, or a paired test finds it worse. Empty:
+    it can, or there is no other.
     """
     if not other:
-        return False
+        return ""
     lead = math.fsum(other) - math.fsum(own)
+    gained = f"gained {math.fsum(other):.6g}"
     if lead > left:
-        return True
+        return f"{gained}: full scores on the {left} left would not make up for that"
     gaps = [theirs - mine for mine, theirs in zip(own, other, strict=True)]
-    return len(gaps) >= LEAST and lead > 0 and lower_bound(gaps, DROP) > 0
+    if len(gaps) >= LEAST and lead > 0 and lower_bound(gaps, DROP) > 0:
+        return f"{gained}: paired t test, one-sided p = {_p_of_more(gaps):.2g}"
+    return ""
+
+
+def _p_of_more(gaps: Sequence[float]) -> float:
+    """The one-sided p of a paired t test that the mean gap is above 0; 0 where all are alike."""
+    from scipy.special import stdtr
+
+    if (spread := statistics.stdev(gaps)) == 0:
+        return 0.0
+    t = statistics.fmean(gaps) / (spread / math.sqrt(len(gaps)))
+    return float(stdtr(len(gaps) - 1, -t))
 
 
 def dropped(
@@ -57,17 +71,19 @@ def dropped(
     left: int,
     *,
     siblings: bool = True,
-) -> list[str]:
-    """Returns the texts that cannot catch up with their parent, or with the best sibling.
+) -> dict[str, str]:
+    """Returns the texts that cannot catch up with their parent, or with the best sibling, and why.
 
     The latter counts where only the best child does, as in a greedy run; see `behind`.
     """
     leader = max(scores.values(), key=math.fsum, default=())
-    return [
-        text
-        for (text, own), parent in zip(scores.items(), parents, strict=True)
-        if behind(own, parent, left) or (siblings and behind(own, leader, left))
-    ]
+    found = {}
+    for (text, own), parent in zip(scores.items(), parents, strict=True):
+        if why := behind(own, parent, left):
+            found[text] = f"its parent {why}"
+        elif siblings and (why := behind(own, leader, left)):
+            found[text] = f"its best sibling {why}"
+    return found
 
 
 def certify(initial: Sequence[float], final: Sequence[float], use: int) -> dict[str, float]:

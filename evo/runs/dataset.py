@@ -208,12 +208,13 @@ class InstanceEvaluator:
                 }
                 parents = [_scores_of(rivals[text], self._instances, order[:size]) for text in left]
                 siblings = header.search is None
-                for text in dropped(scores, parents, len(order) - size, siblings=siblings):
+                lost = dropped(scores, parents, len(order) - size, siblings=siblings)
+                for text, why in lost.items():
                     total = math.fsum(scores[text])
                     done[text] = Evaluation(
                         status="partial",
                         error=f"dropped after {size} of {len(order)} instances, "
-                        f"{total:.6g} of them gained",
+                        f"{total:.6g} of them gained; on the same ones {why}",
                         metrics={"tried": float(size)},
                         instances=tuple(found[text][place] for place in sorted(found[text])),
                     )

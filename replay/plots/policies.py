@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evo.studies.selection.losses import RULES
 from replay.claims.questions import REPLIES, question
 from replay.logs.given import check_result
 from replay.markup import middle_cut
@@ -250,7 +251,8 @@ def race(selection: Selection, *, rounds: int | None = None, named: int = 12) ->
         ]  # fmt: skip
         if retired:
             last = (mean[until - 1, k], ends[-1, 1])
-            marks.append(Points(x=[last[0]], y=[last[1]], shape="cross", size=4))
+            why = [f"{selection.labels[k]}\n{selection.loss(k)}"]
+            marks.append(Points(x=[last[0]], y=[last[1]], shape="cross", size=4, texts=why))
     title, about, axis = head_of_race(selection, shown, len(order), fields)
     margin = 0.03 * (selection.terms.high - selection.terms.low)
     names = [f"{wrapped(labels[k])} (n = {count[shown - 1, k]})" for k in order]
@@ -318,8 +320,22 @@ def head_of_race(
         *([f"clipped samples: {clipped}"] if clipped else []),
     ]
     named = f"; named by {', '.join(fields)}" if fields else ""
-    text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}{named}"
+    text = f"{left} of {total} left, x: {_retired(selection)}; rounds go downwards; {kind}{named}"
     return f"Race by {selection.selector}: {state}", text, f"mean reward ({', '.join(notes)})"
+
+
+def _retired(selection: Selection) -> str:
+    """By which comparisons configurations were retired."""
+    known = {
+        "bets": f"retired by paired bets on shared samples, p ≤ {selection.decisive:.2g}",
+        "intervals": "retired as their intervals lie below the leader's",
+        "mean": "retired by a lower mean alone",
+        "threshold": "retired as their intervals lie below the threshold",
+    }
+    found = [
+        known[rule] for k, rule in enumerate(RULES) if rule and (selection.losses.rule == k).any()
+    ]
+    return " or ".join(found) or "retired"
 
 
 ENDS = {

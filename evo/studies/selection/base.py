@@ -13,6 +13,7 @@ import numpy as np
 from evo.logs.inputs import as_float
 from evo.policies.base import Bools, Floats, Ints, Rng
 from evo.studies.selection.confidence import MOST, ConfidenceSequence, log_evidence
+from evo.studies.selection.losses import RULES, Losses
 
 IntervalKind = Literal["anytime", "compat"]
 """How a configuration's mean is known.
@@ -104,6 +105,7 @@ class BaseSelector(ABC):
         values: (replicates, configurations, size), the samples, in the same units.
         beats: (replicates, configurations, configurations), whether the first beats the second.
         at_once: Configurations that a selector which tries one after the other takes at a time.
+        losses: By which comparison the retired ones were retired.
     """
 
     margin = 0.0
@@ -128,6 +130,7 @@ class BaseSelector(ABC):
         self.values: Floats = np.zeros((replicates, arms, terms.size))
         self.beats: Bools = np.zeros((replicates, arms, arms), dtype=bool)
         self.at_once = -(-arms // 64)
+        self.losses = Losses.none(shape)
         self._compared: Ints = np.zeros((replicates, arms, arms), dtype=np.intp)
         self._squares: Floats = np.zeros(shape)
         self._sequence = ConfidenceSequence(replicates * arms, terms.delta / arms)
@@ -167,7 +170,10 @@ class BaseSelector(ABC):
         self.count += take
         known = np.where(np.isnan(cost), np.inf, cost)  # unknown costs lose ties
         self.cost += np.where(take > 0, known, 0.0)
+        before = self.alive.copy()
         self.retire()
+        if (lost := before & ~self.alive).any():
+            self._note(lost)
 
     @property
     def mean(self) -> Floats:
@@ -235,6 +241,28 @@ class BaseSelector(ABC):
             difference = self.values[r, i, : n.max()] - self.values[r, j, : n.max()]
             evidence = log_evidence(difference, n, margin=self.margin)
             self.beats[r, i, j] = evidence >= self._log_needed
+
+    def _note(self, lost: Bools) -> None:
+        """Notes by which comparison configurations lost, after they were retired."""
+        r, j = np.nonzero(lost)
+        if not self.compares:
+            below = np.full(len(r), RULES.index("threshold"))
+            self.losses.note(lost, below, np.full(len(r), -1), self.count[lost])
+            return
+        beaten = self.beats[r, :, j]
+        by_bets = beaten.any(axis=1)
+        strongest = np.where(beaten, self._standing()[r], -np.inf).argmax(axis=1)
+        i = np.where(by_bets, strongest, self.winner()[r])
+        lower, upper = self._interval()
+        apart = (self.terms.interval == "compat") & (lower[r, i] + self.margin > upper[r, j])
+        rule = np.select([i < 0, by_bets, apart], [0, 1, 2], 3)
+        shared = np.where(
+            by_bets, self._compared[r, i, j], np.minimum(self.count[r, i], self.count[r, j])
+        )
+        width = int(shared.max())
+        difference = self.values[r, i, :width] - self.values[r, j, :width]
+        evidence = log_evidence(difference, shared, margin=self.margin)
+        self.losses.note(lost, rule, i, shared, np.where(by_bets, np.exp(-evidence), np.nan))
 
     def _standing(self) -> Floats:
         return self.total / np.maximum(self.count, 1)

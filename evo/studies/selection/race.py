@@ -11,6 +11,7 @@ import numpy as np
 
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.selection.base import BaseSelector, Terms
+from evo.studies.selection.losses import RULES, Losses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +70,7 @@ class Races:
     spent: dict[str, Floats]  # by unit, `samples` among them, (replicates, configurations)
     end: Ints  # (replicates,), place in `ENDS`
     rounds: int  # of the longest race
+    losses: Losses
 
     @property
     def survivors(self) -> Bools:
@@ -106,6 +108,7 @@ def race(
         spent=spent,
         end=np.where(selector.certain, 0, np.where(broke, 2, 1)),
         rounds=rounds,
+        losses=selector.losses,
     )
 
 
@@ -197,6 +200,7 @@ class Selection:
         terms: What it was held to; `terms.size` is how many samples brute force takes of each.
         rounds: Where the race stood after each round; arrays of (1, configurations).
         outcomes: (configurations, size), as they came: NaN for failures and what was not sampled.
+        losses: By which comparison each was retired, arrays (1, configurations); see `loss`.
         shuffled: (shuffles,), samples in all under other orders of the seeds, where asked for.
         shuffled_winner: (shuffles,), who won there; -1 for none.
         shuffled_certain: (shuffles,), whether that was certain, or the samples ended before.
@@ -230,6 +234,7 @@ class Selection:
     terms: Terms
     rounds: tuple[Standing, ...]
     outcomes: Floats
+    losses: Losses
     shuffled: Ints
     shuffled_winner: Ints
     shuffled_certain: Bools
@@ -251,8 +256,31 @@ class Selection:
             f"{len(self.labels)} left; {total} of {most} samples{rest})>"
         )
 
+    @property
+    def decisive(self) -> float:
+        """The p of a comparison by bets at which a configuration is retired."""
+        return self.terms.delta / max(1, len(self.labels) - 1)
+
+    def loss(self, place: int) -> str:
+        """By which comparison a configuration was retired, in words; empty: it was not."""
+        rule, rival, shared, p = (each[0, place] for each in vars(self.losses).values())
+        ahead = f"{self.labels[rival]} on {shared} shared samples"
+        c = self.terms.c
+        return {
+            "": "",
+            "bets": f"lost to {ahead}, p = {p:.2g}",
+            "intervals": f"lost to {ahead}, by intervals of the mean ± {c:g} SE",
+            "mean": f"behind {ahead}, by the mean alone",
+            "threshold": f"below the threshold: its interval ends at {self.upper[place]:.4g} "
+            f"(n = {shared})",
+        }[RULES[rule]]
+
     def frame(self) -> pd.DataFrame:
-        """One row per configuration, survivors first, by mean."""
+        """One row per configuration, survivors first, by mean.
+
+        A retired one states to which it lost (`lost_to`), on how many samples that both have
+        (`shared`) and, where bets on their differences decided, with what `p`.
+        """
         import pandas as pd
 
         by_mean = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable").tolist()
@@ -263,6 +291,9 @@ class Selection:
                 "configuration": self.labels,
                 "survives": np.isin(np.arange(len(self.labels)), self.survivors),
                 **{name: getattr(self, name) for name in columns},
+                "lost_to": ["" if k < 0 else self.labels[k] for k in self.losses.rival[0]],
+                "shared": self.losses.shared[0],
+                "p": self.losses.p[0],
                 **{unit: cost for unit, cost in self.spent.items() if unit != "samples"},
             }
         )
@@ -306,6 +337,7 @@ def selection_of(
         spent={unit: cost[0] for unit, cost in races.spent.items()},
         rounds=tuple(Standing(*(v[:1].copy() for v in vars(r).values())) for r in rounds[:needed]),
         outcomes=np.where(taken, outcomes, np.nan),
+        losses=races.losses.at(0),
         shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in all_])[1:],
         shuffled_winner=np.concatenate([each.winner for each in all_])[1:],
         shuffled_certain=np.concatenate([each.end for each in all_])[1:] == ENDS.index("certain"),

@@ -351,3 +351,39 @@ def test_what_is_made_of_a_log_and_exists_is_not_said_to_go_on(
     assert call("compact", str(log), "-o", str(small)) == 0
     assert call("compact", str(log), "-o", str(small)) == 2
     assert "exists already; choose another path or remove it" in one_line(capsys)
+
+
+def test_show_says_how_better_children_did_against_their_parents_on_fresh_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = evo.run(
+        "mmd",
+        generations=4,
+        children=4,
+        seed=1,
+        confirm=3,
+        log=tmp_path / "a.jsonl",
+        progress=False,
+    )
+    assert made.confirmations
+    assert call("show", str(made.path)) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for each in made.confirmations.values():
+        [row] = [r for r in lines if r[:1] == [f"{each.generation}/{each.index}"]]
+        assert row[1:4] == ["3", "of", "3"]
+        assert float(row[5]) == pytest.approx(each.bound, rel=1e-3)
+        assert (" ".join(row[7:]) == "replaced its parent") == each.accepted
+
+
+def test_select_says_to_which_configuration_the_others_lost_and_how_sure_that_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ["--vary", "generations=1,12", "--children", "4", "--seeds", "40:60"]
+    assert call("select", "mmd", *sizes, "--delta", "0.2", "-q", "--log-dir", str(tmp_path)) == 0
+    table = capsys.readouterr().out
+    [head] = [line for line in table.splitlines() if line.startswith("configuration")]
+    assert head.split()[-5:] == ["lost", "to", "shared", "runs", "p"]
+    [loser] = [line.split() for line in table.splitlines() if line.startswith("generations=1 ")]
+    assert loser[-3] == "generations=12"
+    assert float(loser[-1]) <= 0.2
+    assert "p at any time, decisive at 0.2" in table

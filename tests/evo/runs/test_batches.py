@@ -1,11 +1,13 @@
 """Texts tried on growing batches: who is dropped, on which luck, and the one test at the end."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats
 from evo_runs import same_run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,7 +75,14 @@ def test_nobody_is_behind_an_equal_or_a_weaker_one(
     assert not behind(own, weaker, left)
     assert behind([0.0] * 9, [1.0] * 9, 100)
     ahead = [1.0] * len(own)
-    assert behind(own, ahead, 0) == (sum(own) < len(own))
+    assert bool(behind(own, ahead, 0)) == (sum(own) < len(own))
+
+
+def test_the_p_of_a_text_that_is_behind_is_that_of_a_paired_t_test() -> None:
+    own, other = [0.0, 0.1, 0.2, 0.1, 0.3, 0.0], [0.4, 0.3, 0.9, 0.5, 0.4, 0.2]
+    p = scipy.stats.ttest_rel(other, own, alternative="greater").pvalue
+    assert behind(own, other, 20) == f"gained 2.7: paired t test, one-sided p = {p:.2g}"
+    assert "full scores on the 1 left" in behind(own, other, 1)
 
 
 def test_dropped_texts_are_partial_and_neither_best_nor_parent(
@@ -85,7 +94,12 @@ def test_dropped_texts_are_partial_and_neither_best_nor_parent(
         assert child.evaluation.fitness is None
         assert len(child.evaluation.instances) < SEARCH
         assert len(child.evaluation.instances) in batch_sizes(8, SEARCH)
-        assert "dropped after" in (child.evaluation.error or "")
+        assert re.fullmatch(
+            rf"dropped after {len(child.evaluation.instances)} of {SEARCH} instances, \S+ of them "
+            r"gained; on the same ones its (parent|best sibling) gained \S+: (full scores on the "
+            r"\d+ left would not make up for that|paired t test, one-sided p = \S+)",
+            child.evaluation.error or "",
+        )
     parents = {place for child in raced.children for place in child.parents}
     assert not parents & {(c.generation, c.index) for c in dropped}
     assert raced.trajectory[0] == 0  # the prompt asks for the wrong format

@@ -147,3 +147,17 @@ def test_the_intervals_of_effects_are_called_as_the_effects_call_them():
     ax = plots.pool_vs_allocation(found.effects)
     assert f"Mean difference and {label}, over runs" in words(ax)
     assert "nominal" not in words(plots.policy_curves(found.curves))
+
+
+def test_a_race_says_by_which_comparison_and_against_whom_configurations_lost():
+    found = raced()
+    chart = charts.race(found)
+    [panel] = chart.panels
+    assert f"x: retired by paired bets on shared samples, p ≤ {found.decisive:.2g}" in panel.about
+    crosses = marks(chart, "points", shape="cross")
+    assert crosses
+    words_of = {text for mark in crosses for text in mark.texts}
+    lost = [k for k in range(3) if found.loss(k)]
+    assert words_of == {f"{found.labels[k]}\n{found.loss(k)}" for k in lost}
+    halved = replay.select(found.outcomes, selector="successive_halving", missing="drop")
+    assert "retired by a lower mean alone" in charts.race(halved).panels[0].about
