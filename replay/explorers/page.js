@@ -85,6 +85,13 @@ viewBox='0 0 18 18'%3E%3Cpath fill='%23bbb' d='M4 6.5h10L9 12z'/%3E%3C/svg%3E");
     }
   });
 
+  // The space bar sorts, too, as it presses every other button.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== " " || !event.target.matches(".replay-runs th [role=button]")) return;
+    event.preventDefault();
+    event.target.click();
+  });
+
   // Escape in an explorer goes back to the settings before, where nothing else uses the key.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;

@@ -919,6 +919,7 @@ export function mount(el, given, tell = () => {}) {
     zoom = {},
     mouse = null,
     held = null,
+    lit = null, // the entry of a legend that others step back from
     stops = null;
   const gone = new Set(); // labels that were clicked away in legends
   const root = html("div", { class: "replay-view replay-chart" }, el);
@@ -937,7 +938,7 @@ export function mount(el, given, tell = () => {}) {
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
 
   function draw() {
-    stops = null;
+    stops = lit = null;
     const [ink, ground] = INKS[chart.theme] || ["", ""];
     Object.assign(root.style, { color: ink, background: ground });
     if (ground) root.style.setProperty("--ground", ground);
@@ -1142,6 +1143,8 @@ export function mount(el, given, tell = () => {}) {
   }
   // The marks of a panel that belong to other entries step back; null: none does.
   function highlight(number, entry) {
+    if (lit === entry) return;
+    lit = entry;
     const { marks } = chart.panels[number],
       entries = marks.filter((mark) => mark.label);
     plans[number]?.picture.querySelectorAll("[data-mark]").forEach((group) => {
@@ -1191,15 +1194,18 @@ export function mount(el, given, tell = () => {}) {
           sign,
         );
       made.append(mark.label);
-      made.onpointerenter = () => highlight(number, gone.has(mark.label) ? null : mark);
+      // A button that is drawn anew under a mouse at rest is not pointed at.
+      made.onpointermove = () => highlight(number, gone.has(mark.label) ? null : mark);
       made.onpointerleave = () => highlight(number, null);
       made.onclick = () => {
         if (!gone.delete(mark.label)) gone.add(mark.label);
         draw();
-        panels.querySelector(`.legend [data-label="${CSS.escape(mark.label)}"]`)?.focus();
+        focusEntry(mark.label);
       };
     }
   }
+  const focusEntry = (label) =>
+    panels.querySelector(`.legend [data-label="${CSS.escape(label)}"]`)?.focus();
 
   // The place of a mark that lies under a point of a panel, in pixels; null: none.
   function struck(plan, point) {
@@ -1574,16 +1580,19 @@ export function mount(el, given, tell = () => {}) {
     hint(textOf(plan.panel, mark, held.place), plan, at);
   }
   panels.addEventListener("keydown", (event) => {
-    if (event.target !== panels || event.ctrlKey || event.metaKey || event.altKey || !plans.length)
-      return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !plans.length) return;
+    const entry = event.target.closest(".legend button")?.dataset.label;
+    if (event.target !== panels && !(entry && event.key === "Escape")) return;
     if (event.key === "Enter") {
       if (!held) return;
       if (opens(held)) choose(held);
     } else if (event.key === "Escape") {
       // to all that there is, else to what was before
-      if (!Object.keys(zoom).length && !held) return;
+      if (!Object.keys(zoom).length && !held && !gone.size && !lit) return;
       [zoom, held] = [{}, null];
+      gone.clear();
       draw();
+      if (entry) focusEntry(entry);
     } else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
       const next = step(event.key);
       if (!next) return;

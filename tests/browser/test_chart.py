@@ -276,6 +276,31 @@ def test_a_legend_hides_and_shows(page: Any) -> None:
     lab.expect(button).to_be_focused()
 
 
+DIMMED = """all => all.filter((each) => getComputedStyle(each).opacity < 1).length"""
+
+
+def test_escape_brings_back_what_a_legend_hid_or_dimmed(page: Any) -> None:
+    lines, marks = page.locator("path[data-line]"), page.locator("[data-mark]")
+    button, whole = page.locator(".legend button").first, lines.count()
+    page.mouse.move(0, 0)
+    button.hover()
+    assert marks.evaluate_all(DIMMED) > 0
+    button.click()
+    assert lines.count() < whole
+    page.keyboard.press("Escape")
+    assert lines.count() == whole
+    assert marks.evaluate_all(DIMMED) == 0
+    lab.expect(button).to_be_focused()
+    lab.expect(button).to_have_attribute("aria-pressed", "true")
+    button.hover(position={"x": 3, "y": 3})
+    assert marks.evaluate_all(DIMMED) > 0
+    page.keyboard.press("Escape")
+    assert marks.evaluate_all(DIMMED) == 0
+    button.click()
+    page.locator(".panels").press("Escape")
+    assert lines.count() == whole
+
+
 def test_escape_shows_all_again(page: Any) -> None:
     before = domains(page)
     left, right = at(page, "ucb1: 1.414"), at(page, "ucb1: 2.828")
