@@ -228,9 +228,9 @@ function ticksOf(axis, part, most) {
   const [from, to] = [...part].sort((a, b) => a - b);
   let found = (axis.scale === "log" ? ratioTicks : evenTicks)(from, to, Math.max(2, most));
   if (axis.whole) found = found.filter(Number.isInteger);
-  return found.map((value) => [value, tickText(value)]);
+  const texts = tickTexts(found);
+  return found.map((value, k) => [value, texts[k]]);
 }
-const tickText = (value) => (Math.abs(value) < 1e4 ? `${+value.toPrecision(6)}` : short(value));
 
 // The position of a place of a mark in pixels; null where nothing is drawn.
 const LOCATE = {
@@ -729,12 +729,13 @@ function drawBar(bar, plan, picture) {
   const place = linear(bar.least, bar.most, bottom, top),
     ticks =
       bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
-  for (const value of ticks)
+  const texts = tickTexts(ticks);
+  for (const [k, value] of ticks.entries())
     svg(
       "text",
       { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" },
       picture,
-      tickText(value),
+      texts[k],
     );
   const at = [x0 + 62, (top + bottom) / 2];
   if (bar.label)

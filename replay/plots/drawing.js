@@ -97,6 +97,25 @@ function short(value) {
   }
   return `${Number(digits(value, 3))}`;
 }
+// What is written at the ticks of one axis, all in one notation, as `ticks.py` does.
+function tickTexts(values) {
+  const most = Math.max(0, ...values.map(Math.abs)),
+    shown = values.map((value) => (Math.abs(value) <= 1e-12 * most ? 0 : value)),
+    sizes = shown.map(Math.abs).filter((size) => size > 0);
+  if (sizes.some((size) => size >= 1e9 || size < 1e-4))
+    return shown.map((value) => {
+      const [digits, power] = value.toExponential(9).split("e");
+      return value ? `${+digits}e${+power}` : "0";
+    });
+  return shown.map((value) => {
+    const [unit, letter] =
+      [
+        [1e6, "M"],
+        [1e3, "k"],
+      ].find(([size]) => most >= 1e4 && Math.abs(value) >= size) || [1, ""];
+    return `${+(value / unit).toPrecision(10)}${letter}`;
+  });
+}
 // A value with its interval, where there is one.
 function ranged(value, low, high) {
   return (

@@ -17,6 +17,7 @@ from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
 from replay.plots.shapes import heat, lines, place
 from replay.plots.style import FITNESS, PALETTE, counted, intervals, look, ranged
+from replay.plots.ticks import doublings
 from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
             Points(x=cost, y=value, y_low=low, y_high=high, color=color, size=2.8, texts=texts)
         )
         ends.append(End(y=float(most[-1]), text=str(model), color=color, dash=dash))
-    ticks = style.doublings(table["cost"].max()) if envelope.axis == "calls" else None
+    ticks = doublings(table["cost"].max()) if envelope.axis == "calls" else None
     r2 = float(envelope.collapse.set_index("task")["r2"].loc[task])
     chosen = "Points: the cell chosen on all runs but one, judged on that one"
     of = "all models" if table["model"].nunique() > 1 else "all cells"
@@ -341,7 +342,7 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
     text = f"{heading}Ahead of the split nearest to T = N; bars: what luck accounts for; "
     text += f"large: likelier the best; filled: {plan.choice}"
     text += "." if plan.inside else f". {NO_FORECAST}"
-    ticks = style.doublings(N.max())
+    ticks = doublings(N.max())
     return Panel(
         title="Splits in one run", about=text, marks=marks, height=260,
         x=Axis(

@@ -15,8 +15,7 @@ from replay.plots.medium import dashes_of
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strokes import PENS, SHAPES, ink_of, ramp_of
 from replay.plots.style import THEMES, Theme
-from replay.plots.ticks import even_steps, even_ticks, tick_text
-from replay.statistics.numbers import number as in_digits
+from replay.plots.ticks import even_steps, even_ticks, ratios, tick_formatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +113,7 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
     put = getattr(ax, f"set_{name}lim")
     own = ax.xaxis if name == "x" else ax.yaxis
     if axis.scale == "log" and axis.ticks is None and name == "x":
-        style.ratios(ax, low, high)
+        ratios(ax, low, high)
     elif axis.scale == "log":
         getattr(ax, f"set_{name}scale")("log")
     put(low, high)
@@ -136,14 +135,20 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
             if len(_apart(ax, ticks, name)) == len(ticks):
                 break
         own.set_major_locator(even_steps(most))
-        own.set_major_formatter(tick_text)
-    if axis.ticks is None and axis.scale == "linear" and max(abs(low), abs(high)) >= 1e4:
-        own.set_major_formatter(in_digits)
+        own.set_major_formatter(tick_formatter())
+    if axis.ticks is None and axis.scale == "linear" and _unusual(low, high):
+        own.set_major_formatter(tick_formatter())
     if not (axis.ticks is None if axis.grid is None else axis.grid):
         ax.grid(visible=False, axis=name)
         own.set_tick_params(length=0)
         if name == "y" and axis.ticks:
             vars(ax)["rows"] = [text for _, text in axis.ticks]
+
+
+def _unusual(low: float, high: float) -> bool:
+    """Whether matplotlib would not write the values of an axis in full at its ticks."""
+    most = max(abs(low), abs(high))
+    return most >= 1e4 or most < 1e-3 or abs(high - low) < 1e-3 * most
 
 
 def _apart(

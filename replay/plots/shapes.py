@@ -19,6 +19,7 @@ from replay.plots.medium import one_look
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strips import Elsewhere, strips_for
 from replay.plots.style import FloatArray, ranged
+from replay.plots.ticks import doublings
 from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def lines(
         if name:
             height = strips.end(order, float(band[0][-1]))
             ends.append(End(y=height, text=str(name), color=color, dash=dash))
-    ticks = style.doublings(table[at].max()) if scale == "doublings" else None
+    ticks = doublings(table[at].max()) if scale == "doublings" else None
     behind = [*strips.rules(), *strips.elsewhere(seen, step=False)]
     notes = ["grey: the others"] if split else []
     notes += ["a band at an edge goes on"] if strips.cuts(table["low"], table["high"]) else []

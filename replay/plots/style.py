@@ -23,7 +23,6 @@ from evo.plugins import MistakenType
 from replay.plots.medium import DASHES, captions, dashes_of, looks, palette
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
 from replay.statistics.intervals import name_of
-from replay.statistics.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -334,25 +333,6 @@ def whole_numbers(ax: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-
-
-def doublings(most: float) -> list[tuple[float, str]]:
-    """Ticks at powers of two that keep apart."""
-    count = max(1, math.ceil(most)).bit_length()
-    ticks = [2**power for power in range(0, count, 1 + count // 9)]
-    return [(float(tick), number(tick) if tick > 9999 else str(tick)) for tick in ticks]
-
-
-def ratios(ax: Axes, low: float, high: float) -> None:
-    """Space the horizontal axis by ratios, with some five ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    ax.set_xscale("log")
-    ax.set_xlim(low, high)
-    close = high < 300 * low
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if close else (1.0,), numticks=8))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(number))
 
 
 def ranged(value: float, low: float, high: float) -> str:

@@ -23,6 +23,7 @@ from replay.planning.sweeps import (
 )
 from replay.plots.limits import held, possible_in
 from replay.plots.style import FITNESS, ranged
+from replay.plots.ticks import tick_texts
 from replay.statistics.intervals import LEAST, measured
 from replay.statistics.numbers import number
 
@@ -128,13 +129,15 @@ def coordinates(frame: pd.DataFrame) -> Coordinates:
     top = limits.iloc[:best]
     shown = held(limits["fitness"], top["fitness_low"], top["fitness_high"], possible_in(frame))
     low, high = float(shown.min()), float(shown.max())
-    span = (high - low) or 1.0
+    span, at = (high - low) or 1.0, round_values(low, high)
     thick = "the best one" if best == 1 else f"the best {best}"
     return Coordinates(
         table=table,
         fields=[_coordinate(name, table[name]) for name in names],
         heights=(limits - low) / span,
-        ticks=[((value - low) / span, number(value)) for value in round_values(low, high)],
+        ticks=[
+            ((value - low) / span, text) for value, text in zip(at, tick_texts(at), strict=True)
+        ],
         best=best,
         title="Configurations of the sweep",
         about=(
@@ -311,10 +314,10 @@ def round_values(low: float, high: float, most: int = 5) -> list[float]:
 
 def short(value: object) -> str:
     """A value of a field."""
-    if not isinstance(value, float):
+    if not isinstance(value, float) or not math.isfinite(value):
         return str(value)
     whole = value.is_integer() and abs(value) < MOST_WHOLE
-    return str(int(value)) if whole else f"{value:g}"
+    return str(int(value)) if whole else tick_texts([float(f"{value:.6g}")])[0]
 
 
 def seed_intervals(seeds: int) -> str:

@@ -25,6 +25,7 @@ from replay.plots import charts
 from replay.plots.chart import Chart, pack
 from replay.plots.scripts import chart_figure, charts_script
 from replay.plots.style import THEMES
+from replay.plots.ticks import even_ticks, tick_texts
 from replay.statistics.numbers import number
 
 pytestmark = pytest.mark.slow
@@ -294,6 +295,21 @@ def every_place(kind: str, here, there, pixel) -> None:
         if kind != "points":
             assert (away[:, 0]).min() <= 1.01
             assert (away[:, 1]).min() <= 1.01
+
+
+def test_ticks_have_one_rule(page) -> None:
+    """The texts at the ticks of 2,000 axes of every size are the same in both pens."""
+    rng = np.random.default_rng(0)
+    axes = [[0.0, 5e3, 1e4], [8e8, 1e9], [1.0, 1e3, 1e6], [1e-6, 1e-3, 1.0], [-0.1, 1e-17, 0.1]]
+    for power in rng.uniform(-20, 15, 2_000):
+        low = rng.uniform(-1, 1) * 10.0**power
+        ticks = even_ticks(low, low + rng.uniform(1e-3, 1) * 10.0**power, int(rng.integers(2, 8)))
+        axes.append([value for value, _ in ticks])
+    script = re.sub(r"export (default )?", "", charts_script())
+    code = re.search(r"function tickTexts.*?\n}\n", script, re.DOTALL)
+    assert code is not None
+    found = page.evaluate(f"(all) => {{ {code[0]}; return all.map(tickTexts); }}", axes)
+    assert found == [tick_texts(each) for each in axes]
 
 
 def test_numbers_have_one_rule(page) -> None:

@@ -16,7 +16,7 @@ from replay.plots.sweep_tables import asked_of, round_values, seed_means, short,
     [
         (True, "True"), (False, "False"), (np.True_, "True"), (16, "16"), (1_048_576, "1048576"),
         (np.int64(1_048_576), "1048576"), (1_048_576.0, "1048576"), (0.6, "0.6"), (1.0, "1"),
-        (1 / 3, "0.333333"), (1e-9, "1e-09"), (1e30, "1e+30"), (math.inf, "inf"), ("ucb1", "ucb1"),
+        (1 / 3, "0.333333"), (1e-9, "1e-9"), (1e30, "1e30"), (math.inf, "inf"), ("ucb1", "ucb1"),
         (-2.0, "-2"),
     ],
 )  # fmt: skip
