@@ -21,8 +21,6 @@ from evo.logs.records import Header, SearchRecord, TaskRecord, ValueRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-_known: dict[str, str] = {}  # versions by the hash of the task, which many runs share
-
 
 def version_of(task: TaskRecord) -> str:
     """Two hashes: of what scores programs, and, after a point, of what the model is given first.
@@ -36,15 +34,13 @@ def version_of(task: TaskRecord) -> str:
     """
     if not task.files:
         return ""
-    if task.hash not in _known:
-        given = {task.program_file, "task.toml"}
-        files = {name: text for name, text in task.files.items() if name not in given}
-        scores = msgspec.structs.replace(
-            task.judged, hash="", files=files, statement="", picture="", notes_file=""
-        )
-        begins = (task.statement, task.files.get(task.program_file))
-        _known[task.hash] = f"{_digest(scores, 10)}.{_digest(begins, 6)}"
-    return _known[task.hash]
+    given = {task.program_file, "task.toml"}
+    files = {name: text for name, text in task.files.items() if name not in given}
+    scores = msgspec.structs.replace(
+        task.judged, hash="", files=files, statement="", picture="", notes_file=""
+    )
+    begins = (task.statement, task.files.get(task.program_file))
+    return f"{_digest(scores, 10)}.{_digest(begins, 6)}"
 
 
 def scoring_of(version: str) -> str:

@@ -1,15 +1,19 @@
 """Coverage of the intervals of policies over pools, in worlds whose truth is known.
 
 Runs are drawn anew for each world: with increments of one law that say nothing of what comes next
-(`null`), with a rate of their own (`advantage`), or with a jump in one run of ten (`jumps`). As
-policies on raw rewards ask for, fitness lies in [0, 1]: rates saturate there. Runs have 8
-generations, or twice as many as there are arms, so that UCB1 always has rounds left to adapt.
-Measured are the mean result of UCB1 (kind `pool`), and the pool effect (random less single) and the
-allocation effect (UCB1 less random; kind `effect`). `--write` replaces these kinds in
-`coverage.csv` by the worst over K, world, law and effect. Pools of up to a fifth of the runs and
-larger ones, up to half of them, are separate kinds. Rare jumps are measured and stay out of the
-label. `--evidence` replaces this file's rows of `evidence.csv`. Batches of worlds are drawn in
-turns, so `--minutes` may end the measurement at any time; the Monte Carlo error is stated.
+(`null`), with a rate of their own (`advantage`), with ends of which about a third lie far below the
+others (`stuck`), or with a jump in one run of ten (`jumps`). As policies on raw rewards ask for,
+fitness lies in [0, 1]: rates saturate there. Runs have 8 generations, or twice as many as there are
+arms, so that UCB1 always has rounds left to adapt.
+
+Measured are the intervals of `replay.pool_interval` for the mean result of UCB1 (kind `pool`), and
+for the pool effect (random less single) and the allocation effect (UCB1 less random; kind
+`effect`). `--write` replaces these kinds in `coverage.csv` by the worst over K, world, law and
+effect. Pools of up to a fifth of the runs and larger ones, up to half of them, are separate kinds.
+Rare jumps are measured and stay out of the label; so does the allocation effect where runs get
+stuck, which is next to nothing there: its intervals miss it above, never below. `--evidence`
+replaces this file's rows of `evidence.csv`. Batches of worlds are drawn in turns, so `--minutes`
+may end the measurement at any time; the Monte Carlo error is stated.
 """
 
 import argparse
@@ -26,7 +30,7 @@ from numpy.typing import NDArray
 
 import replay.statistics.intervals
 from evo.policies import PolicyWarning
-from replay.simulation.effects import pool_errors
+from replay.simulation.effects import pool_errors, pool_interval
 from replay.simulation.simulate import simulate
 from replay.simulation.sizes import pool_kind
 from replay.statistics.intervals import measured
@@ -35,13 +39,16 @@ from replay.statistics.jackknife import jackknife
 Floats = NDArray[np.float64]
 
 LAWS = ("normal", "lognormal", "beta")
-WORLDS = ("null", "advantage")
-SIZES = (10, 20, 40)
+WORLDS = ("null", "advantage", "stuck")
+SIZES = (10, 12, 15, 20, 40)
 LEVELS = (0.8, 0.9, 0.95)
 ROUNDS, REPLICATES, FRESH, BATCH = 8, 400, 40_000, 100
 Case = tuple[str, str, int, int]  # world, law, n and K
 POLICIES = ("single", "random", "ucb1")
 MEASURES = ("ucb1", "random less single", "ucb1 less random")
+KINDS = {"pool": slice(0, 1), "effect": slice(1, 3)}
+UNLABELLED = {"pool": ("jumps",), "effect": ("jumps", "stuck")}
+WHAT = {"pool": "what a policy reaches", "effect": "effects of policies"}
 
 
 def draws(law: str, rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
@@ -66,6 +73,12 @@ def runs(world: str, law: str, rng: np.random.Generator, count: int, n: int, T: 
         at = rng.integers(T, size=shape[:2])
         jumps = has_one[..., None] & (np.arange(T) == at[..., None])
         steps = 0.16 / T * rng.random(shape) + 0.7 * jumps
+    elif world == "stuck":
+        low = rng.random(shape[:2]) < 0.35
+        ends = np.where(low, 0.3, 0.9) + np.where(low, 0.3, 0.05) * rng.random(shape[:2])
+        share = draws(law, rng, shape) * (np.arange(T) < max(1, T // 8))
+        share /= share.sum(axis=2, keepdims=True)
+        steps = -np.log1p(-ends)[..., None] * share
     elif world == "null":
         steps = draws(law, rng, shape) / T / 2
     else:
@@ -103,31 +116,30 @@ def truth(world: str, law: str, K: int) -> Floats:
     return played(fitness.reshape(FRESH * K, -1), rows, 9).mean(axis=0)
 
 
-def found(case: Case, batch: int) -> Iterator[tuple[Floats, ...]]:
-    """Mean of the measures in each world of a batch, and its standard errors below and above."""
+def holds(case: Case, batch: int) -> Iterator[NDArray[np.bool_]]:
+    """Whether the intervals of each world of a batch hold the truth, (LEVELS, measures)."""
+    from scipy.special import stdtrit
+
     world, law, n, K = case
     rng = np.random.default_rng([n, K, len(law), len(world), batch])
     fitness = runs(world, law, rng, BATCH, n, rounds_of(K))
     arms = np.stack([pools(rng, n, K) for _ in range(BATCH)])
     rows = (arms + n * np.arange(BATCH)[:, None, None]).reshape(-1, K)
     values = played(fitness.reshape(BATCH * n, -1), rows, batch)
+    true, factors = truth(world, law, K), stdtrit(n - 1, (1 + np.array(LEVELS)) / 2)
     for own, part in zip(arms, values.reshape(BATCH, REPLICATES, -1), strict=True):
         estimate = jackknife(part, own, n)
-        level, effect = pool_errors(estimate, "pool"), pool_errors(estimate, "effect")
-        is_effect = np.arange(len(MEASURES)) > 0
-        yield estimate.mean, *np.where(is_effect, effect, level)
+        half = factors[:, None] * pool_errors(estimate, "effect")[0]
+        low, high = estimate.mean - half, estimate.mean + half
+        for k, level in enumerate(LEVELS):
+            reached = pool_interval(part[:, 0], own, level=level)
+            low[k, 0], high[k, 0] = reached.low, reached.high
+        yield (low <= true) & (true <= high)
 
 
 def held(case: Case, batch: int) -> Floats:
     """Number of worlds of a batch whose interval holds the truth, (LEVELS, measures)."""
-    from scipy.special import stdtrit
-
-    world, law, n, K = case
-    columns = zip(*found(case, batch), strict=True)
-    mean, below, above = (np.stack(each) for each in columns)
-    off = truth(world, law, K) - mean
-    away = np.where(off < 0, -off / np.maximum(below, 1e-300), off / np.maximum(above, 1e-300))
-    return np.stack([(away <= stdtrit(n - 1, (1 + level) / 2)).sum(axis=0) for level in LEVELS])
+    return np.sum([*holds(case, batch)], axis=0, dtype=np.float64)
 
 
 def arms_of(n: int) -> tuple[int, ...]:
@@ -145,8 +157,8 @@ def labels(shares: dict[Case, Floats]) -> list[tuple[str, ...]]:
     """Rows of `coverage.csv`: the worst over K, world and measure."""
     worst: dict[tuple[str, int, str], Floats] = {}
     for (world, law, n, K), share in shares.items():
-        for kind, columns in (("pool", slice(0, 1)), ("effect", slice(1, 3))):
-            if world != "jumps":
+        for kind, columns in KINDS.items():
+            if world not in UNLABELLED[kind]:
                 key = (pool_kind(kind, n, K), n, law)
                 least = share[:, columns].min(axis=1)
                 worst[key] = np.minimum(worst.get(key, np.ones(len(LEVELS))), least)
@@ -160,18 +172,19 @@ def labels(shares: dict[Case, Floats]) -> list[tuple[str, ...]]:
 def evidence(shares: dict[Case, Floats], counts: dict[Case, int]) -> list[tuple[str, ...]]:
     """Rows of `evidence.csv`: the worst over law and effect, beside the label that is in force."""
     rows = []
-    for n, K, world in dict.fromkeys((case[2], case[3], case[0]) for case in shares):
-        mine = [case for case in shares if (case[2], case[3], case[0]) == (n, K, world)]
-        worst = min(mine, key=lambda case: shares[case][-1, 1:].min())
-        share, count = float(shares[worst][-1, 1:].min()), counts[worst]
-        bar = f"at least its label {measured(pool_kind('effect', n, K), n):.3f}"
-        rows.append((
-            Path(__file__).name,
-            "coverage of effects of policies at a nominal 95 %, worst law and effect",
-            f"{world}, {n} runs, K = {K}", f"{share:.4f}",
-            f"{math.sqrt(share * (1 - share) / count):.4f}",
-            "none: no label covers rare jumps" if world == "jumps" else bar, f"{count}",
-        ))  # fmt: skip
+    for kind, columns in KINDS.items():
+        for n, K, world in dict.fromkeys((case[2], case[3], case[0]) for case in shares):
+            mine = [case for case in shares if (case[2], case[3], case[0]) == (n, K, world)]
+            worst = min(mine, key=lambda case: shares[case][-1, columns].min())
+            share, count = float(shares[worst][-1, columns].min()), counts[worst]
+            bar = f"at least its label {measured(pool_kind(kind, n, K), n):.3f}"
+            rows.append((
+                Path(__file__).name,
+                f"coverage of {WHAT[kind]} at a nominal 95 %, worst of each world",
+                f"{world}, {n} runs, K = {K}", f"{share:.4f}",
+                f"{math.sqrt(share * (1 - share) / count):.4f}",
+                "none: not in the label" if world in UNLABELLED[kind] else bar, f"{count}",
+            ))  # fmt: skip
     return rows
 
 

@@ -44,6 +44,15 @@ def test_a_version_changes_with_what_scores_or_with_what_is_given_alone():
     assert version_of(msgspec.structs.replace(header.task, files={})) == ""
 
 
+def test_a_version_is_that_of_the_files_whatever_hash_a_log_states():
+    task = sample_lines()[0].task
+    other = msgspec.structs.replace(task, files={**task.files, task.evaluator_file: "# other\n"})
+    for order in ([task, other], [other, task]):
+        known = {each.files[each.evaluator_file]: version_of(each) for each in order}
+    assert len({*known.values()}) == 2
+    assert version_of(other) == version_of(msgspec.structs.replace(other, hash="0"))
+
+
 def test_settings_name_what_is_not_the_default():
     header = sample_lines()[0]
     plain = replaced(header, sampling=replaced(header.sampling, max_tokens=8192))
