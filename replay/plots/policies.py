@@ -16,7 +16,7 @@ from replay.logs.given import check_result
 from replay.markup import middle_cut
 from replay.plots import style
 from replay.plots.chart import Chart
-from replay.plots.marks import Bars, Label, Line, Mark, Points, Rule, Spans
+from replay.plots.marks import Bars, End, Label, Line, Mark, Points, Rule, Spans
 from replay.plots.panel import Axis, Panel
 from replay.plots.shapes import estimates, lines
 from replay.plots.style import FITNESS, PALETTE, counted, intervals, ranged
@@ -191,7 +191,9 @@ def gains(ways: pd.DataFrame, *, of: str = "") -> Chart:
     low, high = float(ways["explored"].min()), float(ways["explored"].max())
     room = 0.4 + 0.05 * (ways["arms"].nunique() + high - low)
     x = replace(panel.x, domain=(low - room, high + room))  # the whole numbers of all points
-    return Chart(panels=[replace(panel, x=x, marks=[level, *panel.marks])])
+    # Lines end at different places, where their names would be in an order of their own.
+    marks = [level, *(each for each in panel.marks if not isinstance(each, End))]
+    return Chart(panels=[replace(panel, x=x, marks=marks, legend=True)])
 
 
 def race(selection: Selection, *, rounds: int | None = None, named: int = 12) -> Chart:

@@ -137,15 +137,15 @@ class Strips:
         return Axis(domain=(0.0, float(self.count)), label=label, ticks=places, grid=True)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Round values from the least to the greatest, with their texts."""
+        """Round values from the least to the greatest, even steps apart, with their texts."""
         room = (1 - 2 * self.margin) * self.height / self.count
-        ticks = even_ticks(self.low, self.high, MOST_TICKS)
-        if len(ticks) > 1:
-            apart = room * (ticks[1][0] - ticks[0][0]) / (self.high - self.low)
-            if apart < 1.4 * TALL:  # the outer ones, or one
-                widely = (len(ticks) - 1) * apart >= 1.4 * TALL
-                ticks = ticks[:: len(ticks) - 1] if widely else ticks[-1:]
-        return ticks
+        for most in range(MOST_TICKS, 0, -1):
+            ticks = even_ticks(self.low, self.high, most)
+            if len(ticks) < 2:
+                break
+            if room * (ticks[1][0] - ticks[0][0]) >= 1.4 * TALL * (self.high - self.low):
+                return ticks
+        return even_ticks(self.low, self.high, MOST_TICKS)[-1:]  # there is room for one
 
 
 def _height(count: int) -> float:

@@ -135,8 +135,9 @@ def test_a_diagnosis_changes_with_the_scale_of_fitness_as_fitness_does():
 def test_the_figure_has_a_line_for_each_number_of_arms():
     found = diagnose(lasting(np.random.default_rng(10), n=12))
     ax = replay.plots.gains(found.ways)
-    shown = {text.get_text() for text in ax.texts}
-    assert {"K = 2", "K = 5"} <= shown
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown == sorted(shown) == [f"K = {K}" for K in sorted({*found.ways["arms"]})]
+    assert not {text.get_text() for text in ax.texts} & {*shown}
     assert all(tick == round(tick) for tick in ax.get_xticks())  # pulls
     few = replay.plots.gains(found.ways[found.ways["explored"] <= 2])
     assert all(tick == round(tick) for tick in few.get_xticks())

@@ -69,6 +69,17 @@ def test_no_text_of_a_tick_lies_over_the_next(count, high):
     assert (pixels >= 1.4 * 13 - 1e-6).all()
 
 
+@given(st.floats(0, 1), st.floats(1e-3, 1), st.integers(2, 14))
+def test_ticks_of_a_strip_are_even_steps_apart_with_none_missing(low, width, count):
+    strips = strips_for(count, [[low, low + width]])
+    places = [place for place, _ in strips.ticks()]
+    steps = np.diff(places)
+    assert np.allclose(steps, steps[:1] if steps.size else 0, rtol=1e-6)
+    if steps.size:  # another one, a step further, lies outside
+        assert places[0] - steps[0] < low + 1e-9
+        assert places[-1] + steps[0] > low + width - 1e-9
+
+
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.integers(2, 20))
 def test_ticks_lie_inside_in_order_and_their_texts_say_where(low, width, count):
     ticks = Strips(count, low, low + width, 0.1).ticks()
