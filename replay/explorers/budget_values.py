@@ -9,7 +9,7 @@ import numpy as np
 
 from replay.planning.grid import FloatArray
 from replay.plots.style import ranged
-from replay.statistics.numbers import floored, number, unit_of
+from replay.statistics.numbers import amount, floored, number, unit_of
 
 
 def rounded_down(final: FloatArray) -> float:
@@ -42,7 +42,8 @@ class SplitValue:
         source = "" if self.logged else ", never run: predicted"
         return (
             f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
-            f"best fitness {ranged(self.value, self.low, self.high)}\nn = {self.n:g} runs{source}"
+            f"best fitness {ranged(self.value, self.low, self.high)}"
+            f"\nn = {amount(int(self.n), 'run')}{source}"
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from replay.explorers.budget_data import NAMES, CostAxis, Outlook, Split
 from replay.explorers.budget_values import ChosenRun
 from replay.statistics.intervals import Interval
-from replay.statistics.numbers import number
+from replay.statistics.numbers import amount, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,16 +36,17 @@ class BudgetView:
         assert split is not None
         asked = split.generations, split.children, split.costs
         offline = self.outlook.fitness.model == "offline"
+        n = amount(split.fitness.n, "run")
         source = (
-            f"n = {split.fitness.n} runs, logged"
+            f"n = {n}, logged"
             if split.logged
-            else f"never run: the kernel's prediction for the mean of {split.fitness.n} runs"
+            else f"never run: the kernel's prediction for the mean of {n}"
         )
+        T, N = split.generations, split.children
         text = [
-            f"{self.outlook.fitness.task}, {self.outlook.model}: "
-            f"T = {split.generations} generations of N = {split.children} children "
-            f"(C = {split.generations * split.children} calls) have a mean best fitness of "
-            f"{split.fitness.last} ({source}).",
+            f"{self.outlook.fitness.task}, {self.outlook.model}: T = {amount(T, 'generation')} of "
+            f"N = {amount(N, 'child', 'children')} (C = {amount(T * N, 'call')}) have a mean best "
+            f"fitness of {split.fitness.last} ({source}).",
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
             f"A run costs {costs_in_words(*asked, offline=offline)}.",
         ]
@@ -60,7 +61,6 @@ class BudgetView:
                     f"{other.fitness.last}{kind}."
                 )
         if self.runs:
-            T = split.generations
             text.append(f"Runs chosen: {'; '.join(each.words(T) for each in self.runs)}.")
         shown = [each for each in self.splits if each is not None]
         brackets = limits_in_words(
@@ -111,7 +111,7 @@ def costs_in_words(
 ) -> str:
     """Costs of a split; units that are not known are named as such."""
     calls = generations * children
-    parts, unknown = [f"{calls} {'call' if calls == 1 else 'calls'}"], []
+    parts, unknown = [amount(calls, "call")], []
     for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
         found = costs.get(unit)
         if found is None and offline and unit != "tokens":

@@ -34,6 +34,7 @@ from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, row
 from replay.logs.others import Source
 from replay.plots.style import Theme
+from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
     from evo.logs.shared_requests import Wish
@@ -90,11 +91,11 @@ class LiveRunView(RunView):
         """The children that are complete as a bar, and their number, in HTML."""
         log = self.data.log
         done, T = len(log.outcomes), own_goal(log)
-        calls = f"{len(log.calls):,} calls"
+        calls = amount(len(log.calls), "call")
         if T is None:
-            return f"{done:,} children, {calls}"
+            return f"{amount(done, 'child', 'children')}, {calls}"
         goal = T * log.header.children
-        words = f"{done:,} of {goal:,} children, {calls}"
+        words = f"{done:,} of {amount(goal, 'child', 'children')}, {calls}"
         return (
             f"<progress max='{max(goal, 1)}' value='{min(done, goal)}' aria-label='children' "
             f"style='width:min(320px, 60%);vertical-align:middle'></progress> {words}"

@@ -13,6 +13,7 @@ from replay.explorers.tabs import Tabs, explore
 from replay.explorers.widgets import button, close_previous, close_tree, control, page_script, row
 from replay.plots.scripts import spoken
 from replay.plots.style import Theme
+from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +126,7 @@ class Picker:
             self._recent.options = ["", *map(str, RECENT)]
         self._recent.layout.display = None
         runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
-        what = f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}"
+        what = f"{chosen.name}: {amount(runs, 'run')} in the format of {name}, task {tasks}"
         self._status.value = spoken(" ".join([what, *(f"{each.message}." for each in caught)]))
 
     def close(self) -> None:

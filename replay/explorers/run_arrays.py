@@ -13,6 +13,7 @@ from replay.explorers.run_data import UNKNOWN, Drawing, sentence
 from replay.logs.lineage import Place, parent_of
 from replay.plots.constructions import construct
 from replay.plots.style import FITNESS, PALETTE, fitness_name, usual_range, with_room
+from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
     from evo.logs.types import JsonObject
@@ -78,7 +79,7 @@ def run_arrays(log: Log, name: str) -> JsonObject:
     return {
         "name": name,
         "words": f"every child of {name} by generation and fitness; the best so far ends at "
-        f"{ends} after {len(log.generations)} generations",
+        f"{ends} after {amount(len(log.generations), 'generation')}",
         "y": fitness_name([task]).removeprefix("best "),
         "N": log.header.children,
         "last": max([len(log.generations), *(generation for generation, _ in places)]),

@@ -21,6 +21,7 @@ from replay.explorers.widgets import button, choice, close_tree, control, counte
 from replay.importers.anything import find_whole
 from replay.logs.others import Source, origin_of
 from replay.plots.style import Theme
+from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
     from ipywidgets import Widget
@@ -234,7 +235,7 @@ class RunBrowser(RunExplorer):
                 self._list.value = self.place if self.place in places else None
             finally:
                 self._listing = False
-            return f"The list shows {len(found)} programs."
+            return f"The list shows {amount(len(found), 'program')}."
 
     def _chosen(self, place: Place | None) -> None:
         """An entry of the list was chosen."""

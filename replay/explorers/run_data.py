@@ -15,6 +15,7 @@ from evo.logs.constructions import kept_value
 from evo.logs.log import Log
 from evo.logs.records import STATUSES, Child, Evaluation
 from replay.logs.lineage import Place, parent_of, program_of
+from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -321,8 +322,8 @@ def done_words(log: Log) -> str:
     """How many generations are complete, and of how many."""
     done, goal = len(log.generations), own_goal(log)
     if goal is None:
-        return f"{done} generation{'s' * (done != 1)}"
-    return f"{done} of {goal} generation{'s' * (goal != 1)}"
+        return amount(done, "generation")
+    return f"{done:,} of {amount(goal, 'generation')}"
 
 
 def run_words(data: RunData) -> str:

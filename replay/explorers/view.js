@@ -31,10 +31,17 @@ const STYLE = `
   pointer-events: none;
 }
 .replay-view .controls {
-  display: grid;
-  grid-template-columns: repeat(auto-fill, minmax(min(230px, 100%), 1fr));
+  display: flex;
+  flex-wrap: wrap;
   gap: 6px 22px;
   margin: 2px 0 8px;
+}
+.replay-view .controls label {
+  flex: 1 1 230px;
+  max-width: 100%;
+}
+.replay-view .controls label.list {
+  flex-basis: auto; /* the longest choice is shown whole */
 }
 .replay-view label {
   display: flex;
@@ -325,11 +332,12 @@ function wordsOf(data, state, splits) {
   }
   const isLogged = (each) => each.logged === each.generations;
   const source = isLogged(split)
-    ? `n = ${split.n} runs, logged`
-    : `never run: the kernel's prediction for the mean of ${split.n} runs`;
+    ? `n = ${amount(split.n, "run")}, logged`
+    : `never run: the kernel's prediction for the mean of ${amount(split.n, "run")}`;
   const share = split.waits ? "that the kernel is still computing" : last(split.reached);
   const text = [
-    `${data.task}, ${data.model}: T = ${T} generations of N = ${N} children (C = ${T * N} calls) ` +
+    `${data.task}, ${data.model}: T = ${amount(T, "generation")} of ` +
+      `N = ${amount(N, "child", "children")} (C = ${amount(T * N, "call")}) ` +
       `have a mean best fitness of ${last(split.fitness)} (${source}).`,
     `A run reaches τ = ${digits(state.tau, 6)} with probability ${share}.`,
     `A run costs ${split.costs}.`,
@@ -476,7 +484,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     inputs[name].oninput = () => move(name, data.options[name][+inputs[name].value]);
   }
   function list(name, label, title) {
-    const line = html("label", { title }, controls);
+    const line = html("label", { title, class: "list" }, controls);
     html("span", {}, line, label);
     inputs[name] = html("select", { "aria-label": label }, line);
     inputs[name].line = line;

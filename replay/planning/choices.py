@@ -10,6 +10,7 @@ import pandas as pd
 from replay.markup import card
 from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
+from replay.statistics.numbers import amount
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class Choice:
 
     def __str__(self) -> str:
         """In words."""
+        children = amount(self.children, "child", "children")
         if self.arms == 1:
-            return f"one run of T = {self.generations} generations of N = {self.children} children"
+            generations = amount(self.generations, "generation")
+            return f"one run of T = {generations} of N = {children}"
         return (
-            f"K = {self.arms} arms of N = {self.children} children under {self.policy} "
-            f"(reward: the rank), {self.generations} rounds"
+            f"K = {self.arms} arms of N = {children} under {self.policy} "
+            f"(reward: the rank), {amount(self.generations, 'round')}"
         )
 
 

@@ -123,6 +123,10 @@ function ranged(value, low, high) {
   );
 }
 
+// A count with its noun.
+const amount = (count, noun, plural = `${noun}s`) =>
+  `${count.toLocaleString("en-US")} ${count === 1 ? noun : plural}`;
+
 function linear(from, to, start, end) {
   const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
   scale.back = (pixel) => from + ((pixel - start) / (end - start)) * (to - from);

@@ -44,7 +44,7 @@ $("#find").oninput = (event) => {
   });
   const left = rows.filter((row) => !row.hidden).length;
   $("#found").textContent =
-    left === rows.length ? `${left} runs` : `${left} of ${rows.length} runs`;
+    left === rows.length ? amount(left, "run") : `${left} of ${amount(rows.length, "run")}`;
 };
 body.onclick = (event) => {
   if (event.target.closest("button")) return;

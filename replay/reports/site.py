@@ -46,6 +46,7 @@ from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
 from replay.reports.tables import FORMATS, html_table
 from replay.reports.titles import Words, apart, compared_runs, menu_names, named, settled, titled
+from replay.statistics.numbers import amount
 from replay.statistics.numbers import number as in_digits
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _table_of_runs(tables: Tables) -> str:
     return (
         f'<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
         f'aria-label="find runs" placeholder="find: task, model, seed, ..."><span class="muted" '
-        f'id="found" role="status">{len(lines)} runs</span></p>'
+        f'id="found" role="status">{amount(len(lines), "run")}</span></p>'
         f"{html_table(run_heads(named), lines)}</section>"
     )
 

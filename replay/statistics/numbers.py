@@ -23,6 +23,17 @@ def number(value: float, _: object = None) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
+def amount(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    Example:
+        >>> from replay.statistics.numbers import amount
+        >>> amount(1, "child", "children"), amount(0, "run")
+        ('1 child', '0 runs')
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def floored(value: float, unit: float) -> float:
     """The largest multiple of a unit that is not above a value, up to rounding errors.
 

@@ -125,6 +125,26 @@ def test_what_is_drawn_lies_where_the_numbers_say(page, explorer) -> None:
                 assert np.allclose(y, curve.value[:known], atol=2e-3)
 
 
+CUT = """all => all.filter((list) => list.offsetParent).flatMap((list) => {
+  const look = getComputedStyle(list), pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
+  const room = list.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
+  const texts = [...list.options].map((each) => each.text);
+  return texts.filter((text) => pen.measureText(text).width > room - 12);  // beside the arrow
+})"""
+"""The choices of lists that are not shown whole."""
+
+
+@pytest.mark.parametrize("width", [420, 860, 1240])
+def test_no_choice_of_a_list_is_cut(page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    lists = page.locator(".replay-view select")
+    assert "tokens (prompt and completion)" in lists.first.inner_text()
+    assert lists.evaluate_all(CUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 900, "height": 800})
+
+
 def test_any_tau_counts_the_logged_runs(page, explorer) -> None:
     now = {**explorer.settings, "generations": 4, "children": 2, "calls": 8}
     asked = [{**now, "tau": tau} for tau in (-1.0, 0.3, 0.45, 0.777, 2.0)]

@@ -32,6 +32,8 @@ def test_the_words_name_the_choice_its_cost_and_those_neighbours_that_there_are(
     for name, (T, N) in zip(NAMES[1:], ((8, 2), (2, 8)), strict=True):
         value = known.split(T, N, axis="calls", tau=0.5).fitness.last
         assert f"{name.capitalize()}, T = {T} and N = {N}: {value}." in words
+    single = view_of(known, (1, 8), None, None).words
+    assert "T = 1 generation of N = 8 children (C = 8 calls)" in single
     alone = view_of(known, (4, 4), None, None).words
     assert not any(f"{name.capitalize()}, T" in alone for name in NAMES[1:])
     assert "Runs chosen" not in alone

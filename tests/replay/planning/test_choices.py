@@ -51,6 +51,8 @@ def test_a_generation_costs_its_children_and_what_it_costs_whatever_they_are(cos
 
 def test_a_choice_says_what_it_is():
     assert str(USUAL) == "one run of T = 8 generations of N = 8 children"
+    single = replace(USUAL, generations=1, children=1)
+    assert str(single) == "one run of T = 1 generation of N = 1 child"
     assert str(POOL) == "K = 3 arms of N = 8 children under ucb1 (reward: the rank), 8 rounds"
 
 
