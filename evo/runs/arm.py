@@ -40,6 +40,7 @@ from evo.runs.advice import Advise
 from evo.runs.ask import Asks, Drafts, OneCall, score_of
 from evo.runs.bounds import kept_for_checks
 from evo.runs.dataset import InstanceEvaluator
+from evo.runs.early import EarlyWarnings
 from evo.runs.evaluate import (
     DrawEvaluator,
     DrawFunction,
@@ -51,7 +52,6 @@ from evo.runs.evaluate import (
     plain,
     remarks,
 )
-from evo.runs.fruitless import Fruitless
 from evo.runs.items import BatchesItem, CallItem, DrawItem, Item, ScoreItem, ScreenItem, complete
 from evo.runs.judge import draw_of
 from evo.runs.loop import Steps
@@ -109,8 +109,8 @@ class Arm:
         self._machine = machine_of(self.state, stamp, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
-        self._fruitless = Fruitless(self.path, self.header.task.evolves)
-        self._fruitless.over = resources.only is not None  # a log that is played again
+        played_again = resources.only is not None
+        self._early = EarlyWarnings(self.header, self.path, resources.warn_once, over=played_again)
         self._on_child: Callable[[Child], None] = lambda child: None
         self._began = self._ticked = 0.0
 
@@ -138,7 +138,7 @@ class Arm:
             for logged in lines_of(log):
                 state.take(logged)
             if any(each.evaluation.fitness is not None for each in log.outcomes):
-                self._fruitless.over = True
+                self._early.end()
         begun = bool(state.archive)
         self._enter(state.generation + 1 if begun else 0)
         if not begun:
@@ -167,6 +167,7 @@ class Arm:
         limit, found = self.state.limit, plain(initial)
         limit = limit or fixed_limit(self.header.limits, initial, second)
         self.log(Initial(evaluation=found, value=initial.value, second=second, limit=limit))
+        self._early.begin(found.fitness)
         self._enter(0)
 
     def play(self, log: Log) -> None:
@@ -333,8 +334,8 @@ class Arm:
             self._writer.append(*written, *ticks)
         for line in lines:
             self._announce(line)
-            if isinstance(line, Child) and (words := self._fruitless.take(line)):
-                self._resources.warn_once(f"fruitless {self.header.model_name}", words)
+            if isinstance(line, Child):
+                self._early.take(line)
 
     def _announce(self, line: Line) -> None:
         match line:
