@@ -79,11 +79,14 @@ class KernelExplorer(Explorer):
         self._png = b""
         self._screen = self._make_screen()
         self._words, self._code = ipywidgets.HTML(), ipywidgets.HTML()
+        self._refusal = ipywidgets.HTML(layout={"display": "none"})
+        settings = arranged(self.controls, spec.folded)
+        settings.children += (self._refusal,)
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
                 ipywidgets.HTML(live_help(self._stored_as, help)),
-                arranged(self.controls, spec.folded),
+                settings,
                 self._screen,
                 self._words,
                 self._tools(),
@@ -296,11 +299,22 @@ class KernelExplorer(Explorer):
         try:
             self._view = self._spec.view(self._settings, coarse)
         except ValueError as error:
-            self._words.value = spoken(str(error), role="alert")
+            self._refuse(str(error))
             self._offer(False)
             return
+        self._refuse("")
         self._offer(not isinstance(self._view, Sentence))
         self._draw(coarse=coarse)
+
+    def _refuse(self, why: str) -> None:
+        """Say below the controls why their settings cannot be shown; empty: they can."""
+        moved = self._past[-1][0] if why and self._past else None
+        for name, control in self.controls.items():
+            (control.add_class if name == moved else control.remove_class)("replay-refused")
+        if why and self._view is not None:
+            why = f"{why.rstrip('.')}. Below is still what was shown before."
+        self._refusal.value = spoken(why, role="alert") if why else ""
+        self._refusal.layout.display = None if why else "none"
 
     def _draw(self, *, coarse: bool) -> None:
         """Draw the view and show it."""

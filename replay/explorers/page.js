@@ -34,6 +34,7 @@ if (!window.replayPage) {
       :is(.replay-explorer, .replay-chosen, .replay-picker) .widget-dropdown > select {
       background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' \
 viewBox='0 0 18 18'%3E%3Cpath fill='%23bbb' d='M4 6.5h10L9 12z'/%3E%3C/svg%3E"); }
+    .replay-refused :is(input, select) { border-color: #d55e00 !important; }
     .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }
@@ -61,6 +62,13 @@ viewBox='0 0 18 18'%3E%3Cpath fill='%23bbb' d='M4 6.5h10L9 12z'/%3E%3C/svg%3E");
     // Words are put in anew when they change: what stays around them is listened to.
     all(".widget-html:not([aria-live]) [role=status]", (each) => {
       each.closest(".widget-html").setAttribute("aria-live", "polite");
+    });
+    // What cannot be shown is said below the controls, and belongs to the one that was moved.
+    all("[aria-invalid]", (each) => {
+      if (!each.closest(".replay-refused")) each.removeAttribute("aria-invalid");
+    });
+    all(".replay-refused :is(input, select):not([aria-invalid])", (each) => {
+      each.setAttribute("aria-invalid", "true");
     });
     // Where an explorer is live, the picture that a saved notebook shows is not needed.
     all("[data-replay-live]", (each) => {

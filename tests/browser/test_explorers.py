@@ -89,6 +89,23 @@ def test_allocation(opened, screenshots, request):
     page.screenshot(path=screenshots / f"{name}.png")
 
 
+@lab.pages(DATA, "e = explorers.explore_curves(frame)\ne", dark=(False,))
+def test_a_condition_that_cannot_be_met_is_said_at_its_input(opened):
+    page, where = opened, opened.get_by_label("Runs where")
+    said = page.get_by_role("alert")
+    for wrong in ("chldren >= 4", "children > 9999"):
+        where.fill(wrong)
+        where.press("Enter")
+        lab.expect(said).to_contain_text(wrong)
+        lab.expect(where).to_have_attribute("aria-invalid", "true")
+        box, below = where.bounding_box(), page.locator(".replay-view").first.bounding_box()
+        assert box["y"] < said.bounding_box()["y"] < below["y"]
+    where.fill("children >= 4")
+    where.press("Enter")
+    lab.expect(said).to_have_count(0)
+    lab.expect(where).not_to_have_attribute("aria-invalid", "true")
+
+
 FOLLOWS = """(dark) => {
   const [view, room] = ['.replay-view', '.replay-explorer'].map(e => document.querySelector(e));
   const bright = getComputedStyle(view).color.match(/[0-9]+/)[0] > 128;

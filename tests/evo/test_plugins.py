@@ -208,7 +208,7 @@ def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: P
     assert [each.title for each in replay.reports.sections(group)][-1] == "Lost"
     with contextlib.closing(replay.explore(frame)) as tabs:
         tabs.open("lost")
-        assert "the package careless" in tabs["lost"]._words.value
+        assert "the package careless" in tabs["lost"]._refusal.value
 
 
 @pytest.mark.parametrize(

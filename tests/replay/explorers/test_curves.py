@@ -58,8 +58,14 @@ def test_runs_that_do_not_meet_a_condition_are_hidden(frame):
             ("children == 3", "no run has"),
         ):
             shown.controls["where"].value = wrong
-            assert said in shown._words.value
+            assert said in shown._refusal.value
             assert drawn(shown) == before
+            assert "replay-refused" in shown.controls["where"]._dom_classes
+            assert said not in shown._words.value  # which tells of the picture
+        shown.controls["where"].value = where
+        assert shown._refusal.value == ""
+        assert shown._refusal.layout.display == "none"
+        assert "replay-refused" not in shown.controls["where"]._dom_classes
 
 
 def test_curves_are_a_tab(frame):

@@ -75,7 +75,7 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatc
     monkeypatch.setattr(explorer, "_spec", dataclasses.replace(spec, view=unknown))
     explorer.controls["arms"].value = 4
     assert explorer._screen.chart == before
-    assert "nothing is known of 4 arms" in explorer._words.value
+    assert "nothing is known of 4 arms" in explorer._refusal.value
     monkeypatch.setattr(explorer, "_spec", spec)
     explorer.controls["arms"].value = 3
     assert "with 3 arms" in explorer.words

@@ -85,7 +85,7 @@ def test_what_a_panel_refuses_is_a_sentence_and_its_numbers_can_be_saved(frame, 
         assert table["y"].tolist() == reached(frame, tau=0.25).panels[0].marks[0].y.tolist()
         assert shown.save(tmp_path / "page.html").stat().st_size > 10_000
         shown.controls["tau"].value = 8.0
-        assert "no run can reach that" in shown._words.value
+        assert "no run can reach that" in shown._refusal.value
         assert chart_of(shown)["panels"][0]["title"] == "Runs at 0.25"
 
 
@@ -164,7 +164,7 @@ def test_what_a_panel_does_to_its_frame_stays_its_own(frame):
 def test_any_failure_of_a_panel_is_a_sentence_in_its_place(frame, panel, words):
     register("Mine", panel)
     with contextlib.closing(replay.explore(frame)) as tabs:
-        assert words in html.unescape(tabs.open("Mine")._words.value)
+        assert words in html.unescape(tabs.open("Mine")._refusal.value)
         assert tabs.open("Table of runs").widget
 
 
