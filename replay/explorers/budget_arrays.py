@@ -78,7 +78,7 @@ def pack(
     shown = known.grid
     head = {
         **about,
-        "interval": known.interval,
+        "about": known.about,
         "brackets": brackets(known),
         "names": list(NAMES),
         "maps": list(MAPS.items()),

@@ -67,6 +67,8 @@ class BudgetCurve:
     high: FloatArray  # upper limit
     logged: int  # how many of the points were logged; the rest are predictions
     n: int  # runs that the last point rests on
+    whole: int  # how many of the logged points rest on all runs; from then on some have ended
+    of: int  # runs that the first point rests on
 
     def columns(self, name: str) -> dict[str, FloatArray]:
         """Value and limits as columns of a table."""
@@ -128,6 +130,14 @@ class Outlook:
     def largest(self) -> int:
         """The largest budget that is shown, in calls."""
         return max(N * depth for N, depth in self.depths.items())
+
+    @property
+    def about(self) -> str:
+        """What the curves of fitness show."""
+        lengths = (self.fitness.depth[rows] for rows in self.strata.values())
+        if all(len(set(each[each > 0].tolist())) == 1 for each in lengths):
+            return f"mean, {self.interval} over runs; dashed: predicted"
+        return f"mean, {self.interval}; dashed: predicted; thin: not all runs"
 
     @property
     def interval(self) -> str:
@@ -407,4 +417,7 @@ def known_units(frame: pd.DataFrame) -> list[CostAxis]:
 def _curve(
     x: FloatArray, value: FloatArray, low: FloatArray, high: FloatArray, n: FloatArray, logged: int
 ) -> BudgetCurve:
-    return BudgetCurve(x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]))
+    return BudgetCurve(
+        x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]),
+        whole=int((n[:logged] == n[0]).sum()), of=int(n[0]),
+    )  # fmt: skip

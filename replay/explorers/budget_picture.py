@@ -111,10 +111,9 @@ def _curves(view: BudgetView) -> list[Panel]:
     if low <= view.tau <= high:
         fitness.append(Rule(y=view.tau, dash="1.5 3"))
         fitness.append(Label(x=domain[0], y=view.tau, text=f"τ = {view.tau:g}", dx=4, dy=-4))
-    about = f"mean, {view.outlook.interval} over runs; dashed: predicted"
     return [
         Panel(
-            title=f"Best fitness so far: {_label(chosen)}", about=about, marks=fitness,
+            title=f"Best fitness so far: {_label(chosen)}", about=view.outlook.about, marks=fitness,
             x=Axis(domain=domain, scale="log"), y=Axis(domain=(low, high), label="best fitness"),
         ),
         Panel(
@@ -126,16 +125,22 @@ def _curves(view: BudgetView) -> list[Panel]:
 
 
 def _marks(curve: BudgetCurve, color: str, foot: float, label: str) -> list[Mark]:
-    """A curve: logged with a band, predicted dashed between dotted limits."""
-    at = _thinned(curve.logged)
+    """A curve: logged with a band, predicted dashed between dotted limits.
+
+    It is thin where only some of the runs go on.
+    """
+    whole, some = _thinned(curve.whole), curve.whole + _thinned(curve.logged - curve.whole)
     rest = curve.logged + _thinned(len(curve.x) - curve.logged)
+    parts = [(whole, 2.8, label)]
+    parts += [(np.append(whole[-1:], some), 1.2, "")] if some.size else []
     marks: list[Mark] = [
         Line(
             x=curve.x[at], y=curve.value[at], low=curve.low[at], high=curve.high[at], color=color,
-            width=2.8, label=label,
-        ),
-        Line(x=curve.x[rest], y=curve.value[rest], color=color, width=2.2, dash="6 3"),
+            width=width, label=name,
+        )
+        for at, width, name in parts
     ]  # fmt: skip
+    marks.append(Line(x=curve.x[rest], y=curve.value[rest], color=color, width=2.2, dash="6 3"))
     for limit in (curve.low, curve.high):
         marks.append(
             Line(x=curve.x[rest], y=limit[rest], color=color, width=1.4, dash="1.5 2", hover=False)

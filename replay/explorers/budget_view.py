@@ -50,6 +50,11 @@ class BudgetView:
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
             f"A run costs {costs_in_words(*asked, offline=offline)}.",
         ]
+        if split.logged and split.fitness.n < split.fitness.of:
+            text.append(
+                f"Of {split.fitness.of} runs of N = {N}, {split.fitness.n} go on so far: where the "
+                "curve is thin it is the mean of those that go on, which may fall."
+            )
         behind = self.outlook.behind.get((split.generations, split.children))
         if behind is not None:
             text.append(behind.words())

@@ -266,7 +266,9 @@ function splitOf(data, state, T, N) {
     place = data.costs[state.axis]?.[N];
   const cost = place ? data.column(place) : null;
   for (let g = 1; g <= T; g++) x[g - 1] = cost ? cost[g - 1] : state.axis === "calls" ? g * N : g;
-  const n = logged === T ? data.column(stratum.n)[T] : predicted.n;
+  const counts = logged ? data.column(stratum.n).subarray(1, logged + 1) : [],
+    whole = counts.filter((each) => each === counts[0]).length;
+  const n = logged === T ? counts[T - 1] : predicted.n;
   const [tip, costs, behind] = data.cells.words[at];
   return {
     generations: T,
@@ -275,6 +277,8 @@ function splitOf(data, state, T, N) {
     fitness,
     reached: share,
     logged,
+    whole, // of the logged points, those that rest on all runs
+    of: counts[0],
     n,
     waits,
     tip,
@@ -342,6 +346,11 @@ function wordsOf(data, state, splits) {
     `A run reaches τ = ${digits(state.tau, 6)} with probability ${share}.`,
     `A run costs ${split.costs}.`,
   ];
+  if (isLogged(split) && split.n < split.of)
+    text.push(
+      `Of ${split.of} runs of N = ${N}, ${split.n} go on so far: where the curve is thin it is ` +
+        `the mean of those that go on, which may fall.`,
+    );
   if (split.behind) text.push(split.behind);
   others.forEach((other, k) => {
     if (!other) return;
@@ -779,8 +788,7 @@ export function mount(el, bytes, given, tell = () => {}) {
       below = panel.name === "reached";
     const title = below ? "Probability to reach τ" : "Best fitness so far";
     put("text", { x: x0, y: top - (below ? 9 : 29), class: "head" }, title);
-    if (!below)
-      put("text", { x: x0, y: top - 11 }, `mean, ${data.interval} over runs; dashed: predicted`);
+    if (!below) put("text", { x: x0, y: top - 11 }, data.about);
     for (const tick of ratioTicks(x.back(x0), x.back(x1), (x1 - x0) / 52)) {
       const at = x(tick);
       put("line", { x1: at, x2: at, y1: top, y2: bottom, class: "grid" });
@@ -893,7 +901,9 @@ export function mount(el, bytes, given, tell = () => {}) {
       { y } = panel,
       curve = split[panel.name],
       T = split.x.length;
-    const known = thinned(0, split.logged),
+    const whole = thinned(0, split.whole),
+      some = thinned(split.whole, split.logged - split.whole), // of the runs that go on
+      known = [...whole, ...some],
       rest = thinned(split.logged, T - split.logged);
     const path = (at, values) => {
       let d = "",
@@ -918,10 +928,17 @@ export function mount(el, bytes, given, tell = () => {}) {
     const look = { fill: "none", stroke, "stroke-linejoin": "round" };
     put("path", {
       ...look,
-      d: path(known, curve.value),
+      d: path(whole, curve.value),
       "stroke-width": k ? 1.8 : 2.6,
       "data-curve": `${panel.name} ${data.names[k]}`,
     });
+    if (some.length)
+      put("path", {
+        ...look,
+        d: path([...whole.slice(-1), ...some], curve.value),
+        "stroke-width": 1,
+        "data-thin": `${panel.name} ${data.names[k]}`,
+      });
     if (rest.length) {
       put("path", {
         ...look,
@@ -1150,7 +1167,8 @@ export function mount(el, bytes, given, tell = () => {}) {
       if (at < 0 || Number.isNaN(curve.value[at])) return;
       lines.push(
         `${data.names[k]}: ${ranged(curve.value[at], curve.low[at], curve.high[at])} ` +
-          `at ${short(split.x[at])}${at >= split.logged ? ", predicted" : ""}`,
+          `at ${short(split.x[at])}${at >= split.logged ? ", predicted" : ""}` +
+          (at >= split.whole && at < split.logged ? `, of the runs that go on` : ""),
       );
       dots.push([plan.x(split.x[at]), panel.y(curve.value[at]), COLOURS[k]]);
     });

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -143,6 +145,35 @@ def test_no_choice_of_a_list_is_cut(page, width: int) -> None:
     assert lists.evaluate_all(CUT) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 900, "height": 800})
+
+
+def test_a_curve_is_thin_where_only_some_runs_go_on(chromium, tmp_path) -> None:
+    frame, _ = chain_runs(budget=32, sizes=(2, 4))
+    ended = frame["run"].isin(sorted(frame.loc[frame["children"] == 4, "run"].unique())[:3])
+    frame = frame[~ended | (frame["generation"] <= 5)]
+    with contextlib.closing(explore_budget(frame, generations=8, children=4, calls=32)) as made:
+        path = made.save(tmp_path / "budget.html")
+        curve = made._spec.view(made.settings, False).splits[0].fitness
+        words = made.words
+    with lab.browser(width=1280, height=800) as (opened, errors):
+        opened.goto(path.as_uri())
+        view = opened.locator(".replay-view")
+        assert view.get_attribute("data-description") == words
+        drawn = {
+            name: opened.locator(f"path[data-{name}='fitness choice']")
+            for name in ("curve", "thin")
+        }
+        points = {
+            name: len(re.findall("[ML]", each.get_attribute("d"))) for name, each in drawn.items()
+        }
+        assert points == {"curve": curve.whole, "thin": curve.logged - curve.whole + 1}
+        widths = [float(each.get_attribute("stroke-width")) for each in drawn.values()]
+        assert widths[0] > 2 * widths[1]
+        about = opened.get_by_text("thin: not all runs")
+        assert about.bounding_box()["x"] + about.bounding_box()["width"] <= 1280
+        svg = opened.locator(".replay-view svg").first.bounding_box()
+        assert about.bounding_box()["x"] + about.bounding_box()["width"] <= svg["x"] + svg["width"]
+        assert errors == []
 
 
 def test_any_tau_counts_the_logged_runs(page, explorer) -> None:

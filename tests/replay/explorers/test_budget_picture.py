@@ -10,7 +10,7 @@ import pytest
 from explored import without
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_runs import as_frame
+from synthetic_runs import as_frame, chain_runs
 
 from replay.explorers import explore_budget
 from replay.explorers.budget_arrays import fitness_limits
@@ -120,11 +120,29 @@ def test_logged_generations_are_solid_with_a_band_and_predicted_ones_are_dashed(
 
 
 def test_a_prediction_goes_on_where_the_logged_part_of_a_curve_ends(known):
-    curve = dataclasses.replace(known.split(8, 2, axis="calls", tau=0.5).fitness, logged=3)
+    curve = dataclasses.replace(known.split(8, 2, axis="calls", tau=0.5).fitness, logged=3, whole=3)
     logged, predicted, *limits, _ = _marks(curve, "#000000", -1.0, "")
     assert [*logged.x, *predicted.x] == curve.x.tolist()
     assert len(logged.x) == 3
     assert all(limit.x.tolist() == predicted.x.tolist() for limit in limits)
+
+
+def test_a_curve_is_thin_where_only_some_runs_go_on():
+    frame, _ = chain_runs(budget=32, sizes=(2, 4))
+    ended = frame["run"].isin(sorted(frame.loc[frame["children"] == 4, "run"].unique())[:3])
+    known = outlook(frame[~ended | (frame["generation"] <= 5)], None)
+    assert known.about.endswith("thin: not all runs")
+    assert outlook(frame, None).about.endswith("over runs; dashed: predicted")
+    view = view_of(known, (8, 4), None, (4, 2))
+    curve = view.splits[0].fitness
+    assert (curve.whole, curve.n, curve.of) == (5, 7, 10)
+    assert "Of 10 runs of N = 4, 7 go on so far" in view.words
+    assert "go on" not in view_of(known, (4, 4), None, None).words
+    [thick, thin, *_] = _marks(curve, "#000000", -1.0, "choice")
+    assert thick.width > thin.width
+    assert thick.x.tolist() == curve.x[:5].tolist()
+    assert thin.x.tolist() == curve.x[4:].tolist()  # from where they part
+    assert [mark.label for mark in (thick, thin)] == ["choice", ""]
 
 
 def test_tau_is_drawn_only_where_it_lies_on_the_axis(known):
