@@ -14,7 +14,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import TextIO
 
@@ -163,6 +163,17 @@ STANDARD_ERROR = 2
 """The last of the descriptors of standard streams."""
 
 
+@contextlib.contextmanager
+def _named(stream: str) -> Iterator[None]:
+    """Has an error of a stream, such as a full disk, name the stream."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write there: {error.strerror}", stream) from error
+
+
 class _Plain(io.TextIOBase):
     """Standard output on which control characters are escaped, whoever's text holds them."""
 
@@ -170,12 +181,14 @@ class _Plain(io.TextIOBase):
         self._inner = inner
 
     def write(self, text: str) -> int:
-        self._inner.write(plain_text(text))
+        with _named("standard output"):
+            self._inner.write(plain_text(text))
         return len(text)
 
     def flush(self) -> None:
         if not self._inner.closed:  # this is flushed once more when it is collected
-            self._inner.flush()
+            with _named("standard output"):
+                self._inner.flush()
 
     def isatty(self) -> bool:
         return self._inner.isatty()
@@ -213,8 +226,13 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
     WRITTEN.clear()
     _open_what_is_closed()
 
+    shown = set[str]()
+
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"{name}: note: {plain_text(str(message))}", file=sys.stderr)
+        # Python forgets what it showed "once" whenever a package changes the filters of warnings.
+        if (text := plain_text(str(message))) not in shown:
+            shown.add(text)
+            print(f"{name}: note: {text}", file=sys.stderr)
 
     def say(error: object) -> None:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:

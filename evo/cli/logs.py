@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 from collections import Counter
@@ -298,13 +299,14 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
     )
 
 
-def best(logs: LogPaths, *, output: Output = None, value: Flag = False) -> int:
+def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: Flag = False) -> int:
     """Writes out the best program of a log, or of all logs of one task.
 
     Args:
         logs: A log, or several and folders: the best program over their runs.
         output: File to write, or folder where the program is several files; by default standard
-            output.
+            output. What is there already is kept.
+        force: Write over files that are there.
         value: Run the program once more, jailed, and keep its construction beside the log, so
             that pictures can show it.
     """
@@ -323,9 +325,9 @@ def best(logs: LogPaths, *, output: Output = None, value: Flag = False) -> int:
     if output and read.header.task.program_files:
         from evo.tasks.several import write_files
 
-        write_files(Path(output), found.program)
+        write_files(_free(output, force=force), found.program)
     elif output:
-        writable(output).write_text(found.program, encoding="utf-8")
+        writable(_free(output, force=force)).write_text(found.program, encoding="utf-8")
     elif not value:
         sys.stdout.write(found.program)
         if plain_text(found.program) != found.program:
@@ -338,8 +340,16 @@ def best(logs: LogPaths, *, output: Output = None, value: Flag = False) -> int:
     return 0
 
 
+def _free(path: Path, *, force: bool) -> Path:
+    """Returns a path at which there is nothing yet, unless with `force`; else ValueError."""
+    there = any(path.iterdir()) if path.is_dir() else os.path.lexists(path)
+    if there and not force:
+        raise ValueError(f"{path} exists already: name another one, or give --force to replace it")
+    return path
+
+
 def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> int:
-    """Checks every line of logs; exit code 1 if one is not sound.
+    """Checks every line of logs; exit code 1 if one is not sound, or the one that is made.
 
     Args:
         logs: Logs of runs and gates, journals of allocations, or folders: all that is below them.
@@ -358,8 +368,10 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
             raise ValueError("--salvage goes with one log and -o NEW, such as -o sound.jsonl")
         for missing in salvage_log(logs[0], output):
             print(plain_text(f"{logs[0]}: {missing}"), file=sys.stderr)
-        print(f"{output}: every sound line of {logs[0]}")
-        return 0
+        left = len(check(output).faults)
+        rest = f", which is not a sound log: {left} of the above hold for it" if left else ""
+        print(f"{output}: every sound line of {logs[0]}{rest}")
+        return FAILURE if left else 0
     sound = True
     for path in map(Path, find_logs(logs, everything=True)):
         if not path.exists():

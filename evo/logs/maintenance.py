@@ -16,6 +16,7 @@ from evo.logs.journal import LogError, encode_line, raw_pieces, write_new
 from evo.logs.lines import PREFIX, check_line, check_size
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
 from evo.logs.means import mean
+from evo.logs.missing import missing_lines
 from evo.logs.records import (
     Advice,
     Child,
@@ -174,6 +175,8 @@ def _wrong_inheritance(log: Log) -> Iterator[str]:
 def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
     """Writes every sound line of a damaged log to a new one; returns in words what was lost.
 
+    These are the damaged lines and the faults that the new log has without them.
+
     `LogError`: not even its header is sound, or the target exists or cannot be written.
     """
     kept, lost = _salvage(Path(path))
@@ -193,7 +196,8 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         else:
             sound[name] = line
     write_new(Path(target), b"".join(sound.values()))
-    return (*lost, *faults_of(read_log(target)))
+    left = read_log(target)
+    return (*lost, *faults_of(left), *missing_lines(left))
 
 
 def _salvage(path: Path) -> tuple[list[bytes], list[str]]:

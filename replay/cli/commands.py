@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from evo.cli.options import Costs, Count, Flag, Number, Port, Seed, finite, many, one
+from evo.cli.options import Costs, Count, Flag, Number, Port, Seed
 from evo.cli.tables import table, writable
 from evo.logs.types import JsonObject
 from evo.warning import warn
+from replay.cli.options import PICTURES, Calls, Columns, Form, Logs, Output, Settings, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,60 +24,6 @@ if TYPE_CHECKING:
     from replay.reports.report import Group
     from replay.reports.tables import Section
     from replay.simulation.contest import Contest
-
-    Settings = dict[str, dict[str, list[float]]] | None
-    Columns = dict[str, list[str]] | None
-    Calls = float
-else:
-
-    def _calls(text: str) -> float:
-        """Parses a budget of calls, with or without its unit."""
-        unit, _, number = text.rpartition("=")
-        if unit not in ("", "calls"):
-            raise ValueError(
-                f"expected calls=NUMBER, got {text!r}; `--cost call=PRICE` plans in another unit"
-            )
-        return finite(number)
-
-    def _settings(texts: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-        """Parses POLICY.PARAMETER=NUMBER[,NUMBER...]."""
-        found: dict[str, dict[str, list[float]]] = {}
-        for text in texts:
-            place, _, given = text.partition("=")
-            policy, _, parameter = place.partition(".")
-            try:
-                values = [float(each) for each in given.split(",") if policy and parameter]
-            except ValueError:
-                values = []
-            if not values:
-                example = "ucb1.c=0.1 or ucb1.c=0.1,1"
-                raise ValueError(
-                    f"expected POLICY.PARAMETER=NUMBER such as {example}, got {text!r}"
-                )
-            found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
-        return found
-
-    def _columns(texts: Sequence[str]) -> dict[str, list[str]]:
-        """Parses OURS=THEIRS[,OURS=THEIRS...]; the columns of one name stand together."""
-        found: dict[str, list[str]] = {}
-        for text in (each for given in texts for each in given.split(",")):
-            ours, _, theirs = text.partition("=")
-            if not (ours and theirs):
-                raise ValueError(
-                    f"expected OURS=THEIRS such as run=trial,order=step,fitness=score, got {text!r}"
-                )
-            found.setdefault(ours.strip(), []).append(theirs.strip())
-        return found
-
-    Columns = many(_columns, "--columns", metavar="OURS=THEIRS,...")
-    Calls = one(_calls, metavar="calls=NUMBER")
-    Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
-
-Output = Parameter(name=("-o", "--output"))
-PICTURES = (".png", ".svg", ".pdf")
-Theme = Literal["light", "dark", "neutral"]
-Form = Literal["text", "json", "csv", "markdown", "latex"]
-Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
 
 
 def _picture(path: Path) -> Path:
@@ -100,6 +47,7 @@ def report(
     json: Flag = False,
     csv: Flag = False,
     markdown: Flag = False,
+    latex: Flag = False,
     policies: str | None = None,
     rounds: Count = None,
     arms: Count = None,
@@ -122,6 +70,7 @@ def report(
         json: The same as --format json.
         csv: The same as --format csv.
         markdown: The same as --format markdown.
+        latex: The same as --format latex.
         policies: Replay these over the runs: ucb1,thompson,... or all; FILE.py:CLASS is one of your
             own.
         rounds: Pulls; by default the generations of the shortest run.
@@ -147,7 +96,8 @@ def report(
     if not policies and (given or settings):
         option = f"--{next(iter(given))}" if given else "--set"
         raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
-    wanted = (("json", json), ("csv", csv), ("markdown", markdown), (form, form != "text"))
+    short = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
+    wanted = (*short.items(), (form, form != "text"))
     chosen, *more = dict.fromkeys(name for name, asked in wanted if asked) or ["plain"]
     if more:
         raise ValueError(f"{chosen} and {more[0]}: the tables are written in one form")

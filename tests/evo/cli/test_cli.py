@@ -387,3 +387,32 @@ def test_select_says_to_which_configuration_the_others_lost_and_how_sure_that_is
     assert loser[-3] == "generations=12"
     assert float(loser[-1]) <= 0.2
     assert "p at any time, decisive at 0.2" in table
+
+
+def test_best_writes_over_nothing_unless_it_is_told_to(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("precious = 1\n")
+    assert call("best", str(log), "-o", str(mine)) == 2
+    assert "exists already: name another one, or give --force" in one_line(capsys)
+    assert mine.read_text() == "precious = 1\n"
+    assert call("best", str(log), "-o", str(mine), "--force") == 0
+    assert mine.read_text() == evo.read_log(log).best.program
+
+
+@pytest.mark.parametrize("kind", ["initial", "reply", "child", "end"])
+def test_salvage_says_whether_what_it_made_is_sound_and_all_that_is_missing(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    at = next(k for k, line in enumerate(lines) if f'"kind":"{kind}"'.encode() in line)
+    lines[at] = b"garbage\n"
+    damaged, left = tmp_path / "damaged.jsonl", tmp_path / "left.jsonl"
+    damaged.write_bytes(b"".join(lines))
+    code = call("verify", str(damaged), "--salvage", "-o", str(left))
+    told = capsys.readouterr()
+    assert code == call("verify", str(left)) == (kind != "end")
+    assert ("not a sound log" in told.out) == (kind != "end")
+    for fault in capsys.readouterr().err.splitlines():
+        assert fault.partition(": ")[2] in told.err

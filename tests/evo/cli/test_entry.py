@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from commands import call, one_line
 import evo
 from evo.cli import entry
 from evo.cli.entry import dispatch
+from evo.warning import warn
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,32 @@ def test_a_command_whose_standard_streams_are_closed_does_its_work(
     assert "Traceback" not in done.stdout + done.stderr
     assert evo.read_log(path).finished
     assert not path.read_bytes().startswith(b"1 run")
+
+
+def test_a_note_is_given_once_though_a_package_changes_the_filters_of_warnings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "warnoptions", [])
+
+    def work() -> int:
+        for _ in range(3):
+            warn("some runs are left out")
+            warnings.filterwarnings("ignore", "nothing that is ever said")
+        warn("others too")
+        return 0
+
+    assert entry.guard("evo", work) == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert notes == ["evo: note: some runs are left out", "evo: note: others too"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("arguments", [["tasks"], ["--help"]])
+def test_what_cannot_be_written_is_named(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "evo", *arguments], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert done.stderr == "evo: standard output: cannot write there: No space left on device\n"
+    assert done.returncode == 2

@@ -2,12 +2,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from test_report import pool
 
 import evo
 from replay.cli.entry import main
+from replay.cli.options import Form
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -65,6 +67,15 @@ def test_report_of_policies(here, capsys):
     assert all(cell["n"] == 8 for cell in found["cells"])
 
 
+@pytest.mark.parametrize("form", [each for each in get_args(Form) if each != "text"])
+def test_every_format_of_tables_has_a_short_form(here, capsys, form):
+    pool(here / "logs", runs=3)
+    assert run("report", "logs", f"--{form}") == 0
+    short = capsys.readouterr().out
+    assert run("report", "logs", "--format", form) == 0
+    assert capsys.readouterr().out == short
+
+
 def test_groups_too_small_for_policies_are_said(here, capsys):
     pool(here / "many", runs=4, children=2)
     pool(here / "few", runs=2, children=5)
@@ -101,6 +112,7 @@ MISTAKES = {
     "empty path": ("report", ""),
     "suffix": ("report", "logs", "-o", "page.gif"),
     "format": ("report", "logs", "--json", "--csv"),
+    "short formats": ("report", "logs", "--markdown", "--latex"),
     "format twice": ("report", "logs", "--format", "latex", "--csv"),
     "unknown format": ("report", "logs", "--format", "word"),
     "policy": ("report", "logs", "--policies", "nonsense"),
