@@ -23,6 +23,7 @@ from replay.explorers.budget_data import (
     CostAxis,
     Outlook,
 )
+from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import costs_in_words, limits_in_words
 from replay.planning.grid import FloatArray
 from replay.statistics.intervals import clopper_pearson
@@ -121,7 +122,8 @@ def _cells(
         numbers[:, row, column] = cell.value, cell.low, cell.high, cell.n, less
         kinds[row, column] = 1 if cell.logged else 2
         costs = costs_in_words(T, N, known.costs_of(T, N), offline=offline)
-        words.append([cell.words(T, N), costs, "" if behind is None else behind.words()])
+        of = ["", ""] if behind is None else [behind.words(), behind_in_cell(behind.value)]
+        words.append([cell.words(T, N), costs, *of])
     names = ("value", "low", "high", "n", "behind")
     columns_of = {name: out.add(part) for name, part in zip(names, numbers, strict=True)}
     return {**columns_of, "kinds": kinds.ravel().tolist(), "words": words}

@@ -10,6 +10,7 @@ import numpy as np
 
 from replay.explorers.budget_arrays import cost_limits, fitness_limits
 from replay.explorers.budget_data import MAPS, NAMES, UNITS, BudgetCurve, Split
+from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import BudgetView
 from replay.plots import style
 from replay.plots.chart import Chart
@@ -78,15 +79,6 @@ def _map(view: BudgetView) -> Panel:
             )  # fmt: skip
     title = f"{view.outlook.fitness.task}, {view.outlook.model}"
     return replace(panel, title=title, about=about, marks=[*panel.marks, *marks])
-
-
-def behind_in_cell(value: float) -> str:
-    """What a cell states: "-.02", "-.004", or "0" for the best split of its budget."""
-    if math.isnan(value) or value == 0:
-        return "" if value else "0"
-    if value <= -0.995:
-        return f"{value:.2g}"
-    return (f"{value:.1g}" if value > -0.005 else f"{value:.2f}").replace("-0.", "-.")
 
 
 def _curves(view: BudgetView) -> list[Panel]:

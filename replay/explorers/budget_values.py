@@ -83,3 +83,12 @@ class ChosenRun:
         reached = self.value[T - 1]
         found = "nothing ok" if math.isnan(reached) else f"{reached:.4g}"
         return f"{self.run}, {found} after T = {T}"
+
+
+def behind_in_cell(value: float) -> str:
+    """What a cell states: "-.02", "-.004", or "0" for the best split of its budget."""
+    if math.isnan(value) or value == 0:
+        return "" if value else "0"
+    if value <= -0.995:
+        return f"{value:.2g}"
+    return (f"{value:.1g}" if value > -0.005 else f"{value:.2f}").replace("-0.", "-.")

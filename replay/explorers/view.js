@@ -383,12 +383,6 @@ const quoted = (text) =>
     ? `"${text}"`
     : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
-// By how much a split lies behind the best of its budget: "-.02", "-.004", or "0" for the best.
-function lessInCell(value) {
-  if (!value) return "0";
-  if (value <= -0.995) return digits(value, 2);
-  return (value > -0.005 ? digits(value, 1) : value.toFixed(2)).replace("-0.", "-.");
-}
 // Indices of a curve that are drawn: all, or evenly spread on a logarithmic scale, ends included.
 function thinned(first, count) {
   if (count <= MOST_POINTS) return Array.from({ length: count }, (_, k) => first + k);
@@ -683,6 +677,7 @@ export function mount(el, bytes, given, tell = () => {}) {
             value: value[at],
             kind: data.cells.kinds[at],
             text: wordsAt(data.cells.words[at]),
+            less: data.cells.words[at][3],
           });
       }),
     );
@@ -716,7 +711,7 @@ export function mount(el, bytes, given, tell = () => {}) {
         const plain = each.value >= 0 && each.value < 0.995;
         let text = plain ? each.value.toFixed(2).replace(/^0\./, "") : digits(each.value, 2);
         if (plain && side >= 26) text = `.${text}`;
-        if (behind) text = lessInCell(each.value);
+        if (behind) text = each.less;
         inside(
           "text",
           {

@@ -17,7 +17,7 @@ from synthetic_runs import chain_runs
 import replay
 from replay.explorers import explore_budget, film
 from replay.explorers.budget import link
-from replay.explorers.budget_picture import behind_in_cell
+from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.scripts import script
 from replay.explorers.widgets import copyable
 

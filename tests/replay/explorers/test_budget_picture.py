@@ -8,8 +8,6 @@ import re
 import numpy as np
 import pytest
 from explored import without
-from hypothesis import given
-from hypothesis import strategies as st
 from synthetic_runs import as_frame, chain_runs
 
 from replay.explorers import explore_budget
@@ -21,8 +19,8 @@ from replay.explorers.budget_picture import (
     _map,
     _marks,
     _thinned,
-    behind_in_cell,
 )
+from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import BudgetView
 
 
@@ -40,33 +38,6 @@ def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
         words = explorer.words
     assert re.search(r"In brackets: a \d+ % interval, of logged means; .*95 %, of the prob", words)
     assert "predictions" not in words
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (math.nan, ""),
-        (0.0, "0"),
-        (-0.0, "0"),
-        (-0.02, "-.02"),
-        (-0.994, "-.99"),
-        (-0.995, "-0.99"),
-        (-1.25, "-1.2"),
-        (-12.0, "-12"),
-        (-0.004, "-.004"),
-        (-0.0051, "-.01"),
-        (-0.5, "-.50"),
-    ],
-)
-def test_a_cell_states_how_far_a_split_lies_behind_in_a_few_signs(value, text):
-    assert behind_in_cell(value) == text
-
-
-@given(st.floats(-0.994, -0.00095))
-def test_what_a_cell_states_is_the_value_as_far_as_its_digits_go(value):
-    text = behind_in_cell(value)
-    assert len(text) <= 5
-    assert float(text) == pytest.approx(value, abs=0.00501 if value <= -0.005 else 0.0005)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 89, 90, 91, 92, 150, 1000, 20_000])

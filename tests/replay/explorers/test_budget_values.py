@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replay.explorers.budget import link
-from replay.explorers.budget_values import Behind, ChosenRun, SplitValue
+from replay.explorers.budget_values import Behind, ChosenRun, SplitValue, behind_in_cell
 from replay.plots.style import ranged
 
 
@@ -53,3 +55,30 @@ def test_a_run_is_told_at_the_generation_asked_for_or_at_its_end():
     assert run.words(1) == "r, nothing ok after T = 1"
     assert run.words(2) == "r, 0.25 after T = 2"
     assert run.words(9) == "r, 0.5 after T = 3"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.nan, ""),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (-0.02, "-.02"),
+        (-0.994, "-.99"),
+        (-0.995, "-0.99"),
+        (-1.25, "-1.2"),
+        (-12.0, "-12"),
+        (-0.004, "-.004"),
+        (-0.0051, "-.01"),
+        (-0.5, "-.50"),
+    ],
+)
+def test_a_cell_states_how_far_a_split_lies_behind_in_a_few_signs(value, text):
+    assert behind_in_cell(value) == text
+
+
+@given(st.floats(-0.994, -0.00095))
+def test_what_a_cell_states_is_the_value_as_far_as_its_digits_go(value):
+    text = behind_in_cell(value)
+    assert len(text) <= 5
+    assert float(text) == pytest.approx(value, abs=0.00501 if value <= -0.005 else 0.0005)
