@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
     from traitlets.utils.bunch import Bunch
 
+TRACK = 270.0
+"""Pixels of a column of controls at least."""
+
 
 def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Widget:
     """A control with its label, as wide as its track; it begins with its first or least value."""
@@ -171,12 +174,20 @@ def button(label: str, tip: str, work: Callable[[], object]) -> Widget:
 
 
 def grid(widgets: Sequence[Widget]) -> Widget:
-    """Controls in equal tracks, as many as the page has room for."""
+    """Controls in equal tracks, as many as the page has room for, that hold the longest choice."""
     import ipywidgets
 
-    tracks = "repeat(auto-fill, minmax(min(270px, 100%), 1fr))"
+    lists = [each for each in widgets if isinstance(each, ipywidgets.Dropdown)]
+    signs = [len(each.description) + len(label) for each in lists for label in _labels(each)]
+    width = max([TRACK, *(60 + 6.3 * count for count in signs)])
+    tracks = f"repeat(auto-fill, minmax(min({width:.0f}px, 100%), 1fr))"
     layout = {"grid_template_columns": tracks, "width": "100%", "grid_gap": "2px 12px"}
     return ipywidgets.GridBox(list(widgets), layout=layout)
+
+
+def _labels(widget: Widget) -> list[str]:
+    """What a list offers, as it is shown."""
+    return [each[0] if isinstance(each, tuple) else str(each) for each in widget.options]
 
 
 def arranged(controls: Mapping[str, Widget], folded: Sequence[str]) -> Widget:

@@ -26,6 +26,7 @@ from replay.explorers.widgets import (
     counter,
     entry,
     flip_book,
+    grid,
     name_of,
     naming,
     page_script,
@@ -275,3 +276,16 @@ def test_the_code_of_an_explorer_names_the_folder_that_lasts(tmp_path):
     write_openevolve(tmp_path / "theirs")
     frame = replay.load(tmp_path / "theirs")
     assert source_of(frame) == f"replay.load({str(tmp_path / 'theirs')!r})"
+
+
+def track(widgets):
+    """The least width of the columns that hold these controls."""
+    return int(re.search(r"min\((\d+)px", grid(widgets).layout.grid_template_columns)[1])
+
+
+def test_controls_stand_in_columns_that_hold_the_longest_choice():
+    few, many = (choice("Log", [text, "b"], tip="Which") for text in ("a", "x" * 60))
+    assert track([few]) == track([]) == 270
+    assert track([few, many]) > 6 * 60
+    assert track([choice("Log", [("x" * 60, 1)], tip="Which")]) == track([many])
+    assert track([several("Log", ["x" * 60], 3, tip="Which")]) == 270  # a line each
