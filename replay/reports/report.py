@@ -23,6 +23,7 @@ from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.reports.timeouts import timeouts_of_tables
 from replay.simulation.effects import time_to_threshold
+from replay.simulation.shortfall import note_on_times
 from replay.simulation.sizes import POOL_RULE, more_runs, needed_runs
 from replay.statistics.intervals import interval, rare_jumps
 
@@ -195,7 +196,9 @@ def by_size(
 
 def fitness_section(group: Group, tau: float | None) -> Section:
     """Initial and final fitness, and when `tau` was reached."""
-    return by_size(group, "Fitness", lambda part: _fitness(part, tau), _notes(group))
+    sizes = [len(begun(part.tables)[0]) for _, part in group.sizes()]
+    notes = [*_notes(group), *note_on_times(sizes if tau is not None else [])]
+    return by_size(group, "Fitness", lambda part: _fitness(part, tau), notes)
 
 
 def status_section(group: Group, tau: float | None) -> Section:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
 from replay.logs.given import check_loaded, check_result
+from replay.simulation.shortfall import held_by
 from replay.simulation.simulate import Replay
 from replay.simulation.sizes import pool_kind
 from replay.simulation.together import Scaled, effects_together
@@ -317,6 +318,8 @@ class ThresholdTime:
         n: Number of runs that it rests on.
         note: Why there is no interval.
         coverage: Worst coverage measured for the interval that it is read off; NaN: none was.
+        held: Of rule `bootstrap` over runs: how often the time, an upper limit of that of the mean
+            run, was enough in the worst world that was tried; NaN: not measured.
     """
 
     tau: float
@@ -329,13 +332,25 @@ class ThresholdTime:
     n: int
     note: str = ""
     coverage: float = math.nan
+    held: float = math.nan
+
+    @property
+    def caveat(self) -> str:
+        """By how much the time falls short of the share that it is called by; else empty."""
+        if not self.held < self.share:
+            return ""
+        return (
+            f"an upper limit of the mean run's time in {100 * self.held:.0f} % of samples of "
+            f"{self.n} runs in the worst world tried, not in {100 * self.share:g} %"
+        )
 
     def __str__(self) -> str:
         """Render as `fitness 0.9 after 12 [9, 15] (share 0.9 of ..., n = 10)`."""
+        rest = f", n = {self.n}" + (f"; {self.caveat}" if self.caveat else "")
         when = "never" if math.isinf(self.time) else f"after {self.time:g}"
         return (
             f"fitness {self.tau:g} {when} [{self.low:g}, {self.high:g}] "
-            f"({self.rule} {self.share:g}, {self.share_reached:.2g} reached it, n = {self.n})"
+            f"({self.rule} {self.share:g}, {self.share_reached:.2g} reached it{rest})"
         )
 
 
@@ -354,8 +369,9 @@ def time_to_threshold(
 
     - `bootstrap`, the paper's: the first at which `share` of the bootstrap samples reach `tau`. For
       runs, a sample is n runs drawn with replacement, which reaches `tau` when its mean
-      does; so this is an upper confidence limit of the time that the mean run takes. Of a replay,
-      each replicate is a sample: it drew its arms from the runs.
+      does; so this is meant as an upper confidence limit of the time that the mean run takes. Of
+      few runs it holds less often than `share` says: see `ThresholdTime.caveat`. Of a replay, each
+      replicate is a sample: it drew its arms from the runs.
     - `share`, a plain quantile: the first at which `share` of the runs (or replicates) themselves
       have reached `tau`. 0.5 gives the median time.
 
@@ -401,6 +417,7 @@ def time_to_threshold(
     return ThresholdTime(
         tau=tau, time=_crossing(shares, share), low=low, high=high, share=share,
         share_reached=float(shares[-1]), rule=rule, n=n, note=note, coverage=coverage,
+        held=held_by(n, share) if rule == "bootstrap" else math.nan,
     )  # fmt: skip
 
 

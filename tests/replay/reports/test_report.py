@@ -193,6 +193,14 @@ def test_unknown_costs_are_said_to_be_unknown(tmp_path):
     assert json.loads(FORMATS["json"](sections(group)))
 
 
+def test_times_to_a_fitness_say_how_often_they_are_enough(tmp_path):
+    group = only_group(pool(tmp_path, runs=6))
+    [table, *_] = sections(group, tau=0.2)
+    assert "of 6 runs it is one in 73 % of samples" in " ".join(table.notes)
+    [table, *_] = sections(group)
+    assert "90 % rule" not in " ".join(table.notes)
+
+
 # Formats
 
 

@@ -18,6 +18,7 @@ from replay.simulation.effects import (
     pool_interval,
     time_to_threshold,
 )
+from replay.simulation.shortfall import held_by
 from replay.simulation.simulate import Replay
 from replay.statistics.intervals import FloatArray, IntArray
 from replay.statistics.jackknife import jackknife
@@ -194,6 +195,32 @@ def test_the_papers_rule_is_a_quantile_of_resampled_mean_curves():
     never = time_to_threshold(curves, 1.1)
     assert (never.time, never.share_reached, never.high) == (math.inf, 0, math.inf)
     assert "never" in str(never)
+
+
+@pytest.mark.parametrize("n", [6, 20])
+def test_the_papers_rule_holds_as_seldom_as_it_says(n):
+    """Of skewed runs its time is enough less often than its share, and not less than stated."""
+    rng = np.random.default_rng(n)
+    values = 1 - rng.exponential(size=(600, n))  # their mean is 0, which the last column reaches
+    enough = [
+        time_to_threshold(np.c_[each, np.full(n, 9.0)], 0.0, resamples=400).time > 0
+        for each in values
+    ]
+    found = time_to_threshold(np.c_[values[0], np.full(n, 9.0)], 0.0)
+    assert found.held == held_by(n, 0.9)
+    assert found.held - 0.04 < np.mean(enough) < 0.87
+    assert f"in {100 * found.held:.0f} % of samples of {n} runs" in str(found)
+
+
+def test_a_time_has_a_caveat_only_where_its_shortfall_was_measured():
+    curves = np.maximum.accumulate(np.random.default_rng(0).random((8, 30)), axis=1)
+    assert time_to_threshold(curves, 0.9).caveat
+    assert not time_to_threshold(curves, 0.9, share=0.5).caveat
+    assert not time_to_threshold(curves, 0.9, rule="share").caveat
+    assert not time_to_threshold(curves[:4], 0.9).caveat
+    limits = [held_by(n, 0.9) for n in range(5, 200)]
+    assert limits == sorted(limits)
+    assert max(limits) < 0.9
 
 
 def test_of_a_replay_each_replicate_is_a_sample():
