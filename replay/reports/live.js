@@ -8,7 +8,8 @@ const PAUSE = 1000,
   AGAIN = 3000, // milliseconds between looks at runs, at one
   READ = 4000; // for which an answer to a button is shown at least
 const token = new URLSearchParams(location.search).get("token") || "";
-const lines = new Map(); // number -> {row, what it shows, how much its page was read of}
+const find = $("#find"),
+  lines = new Map(); // number -> {row, what it shows, how much its page was read of}
 let drawn = "", // what the figures were drawn of, and when
   time = "",
   drawing = false,
@@ -21,7 +22,9 @@ async function look() {
   try {
     const answer = await fetch("state");
     const { runs, studies, gates, rest } = await answer.json();
+    const before = lines.size;
     runs.forEach(follow);
+    if (lines.size > before && find.value) find.oninput({ target: find });
     runs.forEach(reopen);
     if (notice.over(runs) && Date.now() >= notice.until) tell("");
     if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);

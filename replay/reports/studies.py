@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from evo.logs.journal import LogError
+from evo.logs.locks import is_written
 from evo.logs.log import read_log
 from evo.policies.rewards import has_unit_scale
 from evo.studies.allocation.journal import Journal, read_journal
@@ -100,7 +101,8 @@ def _allocation(path: Path) -> str:
     words += f"; target {number(goal.target)}" if goal and goal.target is not None else ""
     words += f"; patience {goal.patience}" if goal and goal.patience is not None else ""
     under_way = len(journal.asked) - len(order)
-    words += f"; {under_way} under way" if under_way > 0 else ""
+    kind = "under way" if is_written(path) else "begun and not ended"
+    words += f"; {under_way} {kind}" if under_way > 0 else ""
     charts_of = []
     if len(order):
         frame = load_allocation(path)

@@ -116,14 +116,27 @@ def test_a_notice_goes_once_what_was_asked_for_has_happened(
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # as if it was being written
         pause = row.get_by_role("button", name="pause")
+        pause.wait_for()
+        place = row.bounding_box()
         pause.click()
         lab.expect(news).to_have_text("done was asked to pause")
+        assert row.bounding_box()["y"] == place["y"]  # what is said does not move what is pressed
         lab.expect(row.locator(".state")).to_contain_text("asked to pause")
         lab.expect(pause).to_be_focused()  # although its row was written anew
         page.wait_for_timeout(5000)
         lab.expect(news).to_have_text("done was asked to pause")
     lab.expect(row.locator(".state b")).to_have_text("completed")
     lab.expect(news).to_be_empty()
+
+
+def test_a_run_that_begins_is_filtered_as_others_are(page: Any, view: LivePage) -> None:
+    rows = page.locator("#runs tbody tr")
+    lab.expect(rows).to_have_count(1)
+    page.locator("#find").fill("don")
+    for name in ("other", "donkey"):
+        write_sample(view.folder.path / f"{name}.jsonl")
+    lab.expect(page.locator("#found")).to_have_text("2 of 3 runs")
+    lab.expect(rows.filter(visible=True)).to_have_count(2)
 
 
 def test_figures_say_how_old_they_are_and_follow_within_seconds(page: Any, view: LivePage) -> None:
