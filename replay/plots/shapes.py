@@ -169,11 +169,12 @@ def lines(
             ends.append(End(y=height, text=str(name), color=color, dash=dash))
     ticks = doublings(table[at].max()) if scale == "doublings" else None
     behind = [*strips.rules(), *strips.elsewhere(seen, step=False)]
-    notes = ["grey: the others"] if split else []
-    notes += ["a band at an edge goes on"] if strips.cuts(table["low"], table["high"]) else []
+    about = f"{about.removesuffix('.')}; grey: the others" if split else about
+    if strips.cuts(table["low"], table["high"]):
+        about = f"{about}. A band at an edge goes on"
     panel = Panel(
         title=title,
-        about=f"{about.removesuffix('.')}; {'; '.join(notes)}" if notes else about,
+        about=about,
         x=Axis(
             label=x, whole=scale == "whole", ticks=ticks, grid=True,
             scale="log" if scale == "doublings" else "linear",

@@ -161,11 +161,11 @@ def draw_heading(
     line = 1.3 * size
     base = 5.0
     if legend:
-        points = sum(0.55 * size * len(text) + 5 * size for text, _ in legend)
-        wide = points <= ax.get_position().width * figure_of(ax).get_figwidth() * 72
-        across = len(legend) if wide else 1
+        points = [0.55 * size * len(text) + 5 * size for text, _ in legend]
+        room = ax.get_position().width * figure_of(ax).get_figwidth() * 72
+        across = len(legend) if sum(points) <= room else max(1, int(room // max(points)))
         legend_of(ax, theme, legend, ncols=across, loc="lower left", bbox_to_anchor=(0, 1))
-        base += 1.4 * line * (len(legend) // across)
+        base += 1.4 * line * math.ceil(len(legend) / across)
     note = ax.annotate(
         "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
         ha="left", va="bottom", color=ink, fontsize=size,

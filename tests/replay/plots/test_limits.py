@@ -84,7 +84,7 @@ def test_bands_keep_to_their_strips():
     )
     words_of = {"title": "", "about": "n = 5", "x": "x", "y": "y", "by": "line"}
     [panel] = plots.charts.lines(curves, **words_of).panels
-    assert panel.about == "n = 5; grey: the others; a band at an edge goes on"
+    assert panel.about == "n = 5; grey: the others. A band at an edge goes on"
     [whole] = plots.charts.lines(curves.assign(high=0.6), **words_of).panels
     assert whole.about == "n = 5; grey: the others"
     for mark in panel.marks:
