@@ -18,12 +18,7 @@ MOST = 2
 """How many idle workers are kept."""
 
 Key = tuple[int, Setup, str, frozenset[tuple[str, str]]]
-"""The process that started a worker, its settings, the Python that runs it, the environment."""
-
-
-def surroundings() -> frozenset[tuple[str, str]]:
-    """The environment, but for the name of the test that runs."""
-    return frozenset(each for each in os.environ.items() if each[0] != "PYTEST_CURRENT_TEST")
+"""The process that started a worker, its settings, the Python that runs it, its environment."""
 
 
 class SparePool(driver._Pool):
@@ -34,7 +29,7 @@ class SparePool(driver._Pool):
 
     def __init__(self, size: int, setup: Setup) -> None:
         super().__init__(size, setup)
-        self._key = self._owner, setup, sys.executable, surroundings()
+        self._key = self._owner, setup, sys.executable, frozenset(driver._environment().items())
         equal = [spare for spare in self.spares if spare[0] == self._key]
         for spare in equal[-size:]:
             self.spares.remove(spare)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import sys
@@ -14,9 +13,6 @@ from typing import Any
 import evo
 from evo.gate.engines.job import Job
 from evo.gate.engines.process import EngineProcess
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["evo.studies.allocation.driver", "evo.gate.engines.arm"])
 
 SCRIPT = """\
 import http.client, json, os, re, signal, sys, threading, time, urllib.error, urllib.request

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import PROCESSES
 
 from evo.gate.server import OfflineServer
 from evo.logs.locks import lock
@@ -21,8 +22,6 @@ id = "offline"
 base_url = "{url}/v1"
 active_parameters = 1000
 """
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["evo.cli", "evo.runs.fork", "openai", "evo.sandbox"])
 
 
 def seen_by(request_log: Path) -> list[int]:

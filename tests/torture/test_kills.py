@@ -11,17 +11,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from killing import finish, kill_after, seen_by, serve_as_model
+from killing import kill_after, seen_by, serve_as_model
 
 import evo
+from evo.cli.entry import main
 from evo.gate.server import OfflineServer
 from evo.runs.dataset import instance_seed
+from evo.sandbox import evaluator
 
 pytestmark = pytest.mark.slow
 
 TIMES = int(os.environ.get("EVO_TORTURE", "1"))
 VERBS = {
-    "run": ["run", "mmd", "--seeds", "3:5", "-T", "6", "-N", "4", "--resume"],
+    "run": ["run", "mmd", "--seeds", "3:5", "-T", "5", "-N", "3", "--resume"],
     "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "9", "-N", "3"],
     "sweep": ["sweep", "{toml}"],
     "select": ["select", "mmd", "--vary", "children=2,3", "-T", "4", "--seeds", "3:6"],
@@ -29,7 +31,7 @@ VERBS = {
     "texts": ["run", "wp", "--instances", "7", "--seeds", "3:4", "-T", "6", "-N", "2", "--resume"],
     "protocol": ["run", "--protocol", "{toml}"],
     "asynchronous": [
-        *("run", "mmd", "--seeds", "3:5", "-T", "6", "-N", "4", "--resume"),
+        *("run", "mmd", "--seeds", "3:5", "-T", "5", "-N", "3", "--resume"),
         *("--asynchronous", "--search", "population"),
     ],
 }
@@ -71,12 +73,13 @@ def outcomes(folder: Path) -> dict[tuple[str, int], object]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_kills_lose_nothing_and_repeat_nothing(
-    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type
 ) -> None:
+    monkeypatch.setattr(evaluator, "_Pool", spare_sandboxes)  # for what goes on in this process
     draws = random.Random(verb)
     (tmp_path / "s.toml").write_text(FILES.get(verb, ""))
     base = [part.format(toml=tmp_path / "s.toml") for part in VERBS[verb]]
-    base += ["-q"] + (["--model", "served"] if verb not in FILES else [])
+    base += ["-q", "--workers", "1"] + (["--model", "served"] if verb not in FILES else [])
     folder, requests = tmp_path / "killed", tmp_path / "requests.jsonl"
     with OfflineServer(request_log=requests) as server:
         serve_as_model(server, tmp_path, monkeypatch)
@@ -85,7 +88,7 @@ def test_kills_lose_nothing_and_repeat_nothing(
         for _ in range(2 * TIMES):
             folder.mkdir(exist_ok=True)
             command = [*base, "--log-dir", str(folder)]
-            ended = kill_after(command, folder, draws.randint(0, 12), draws.random() * 0.2)
+            ended = kill_after(command, folder, draws.randint(0, 30), draws.random() * 0.2)
             asked = seen_by(requests)[before:]
             now = outcomes(folder)
             assert now | logged == now, "what was logged is lost"
@@ -94,8 +97,8 @@ def test_kills_lose_nothing_and_repeat_nothing(
             before, logged = before + len(asked), now
             if ended:
                 break
-        finish([*base, "--log-dir", str(folder)])
-        finish([*base, "--log-dir", str(tmp_path / "whole")])
+        for place in (folder, tmp_path / "whole"):
+            assert main([*base, "--log-dir", str(place)]) == 0
     if verb == "asynchronous":  # its children depend on the order of the answers, which is logged
         reruns = [evo.rerun(path) for path in folder.glob("*.jsonl")]
         assert len(reruns) == 2

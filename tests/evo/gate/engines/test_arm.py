@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from endpoints import closed_port
-from toy_engine import MORTAL, PROCESSES, allocate_until_killed, mortals, toy
+from forked import PROCESSES
+from toy_engine import MORTAL, allocate_until_killed, mortals, toy
 
 import evo
 import evo.gate.engines.arm

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from toy_engine import PROCESSES, ended, lives, start_and_die
+from forked import PROCESSES
+from toy_engine import ended, lives, start_and_die
 
 from evo.gate.engines.process import EngineProcess
 
