@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -44,6 +45,9 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Cycles are looked for seldom: what tests leave is little beside the modules, which stay anyway.
+gc.set_threshold(50_000, 20, 20)
+
 
 def files_of_the_checkout() -> set[str]:
     """Files that tests could leave behind: all but caches, environments and the user's own logs."""
@@ -75,6 +79,17 @@ BEFORE = pytest.StashKey[set[str]]()
 
 ALONE = {"tests/test_notebooks.py", "tests/test_corpus.py", "tests/torture/test_hostile.py"}
 """Files whose tests share nothing and are long."""
+
+
+def pytest_collection() -> None:
+    """While tests are collected, next to nothing is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests are there until the end: no search for garbage passes through them."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
