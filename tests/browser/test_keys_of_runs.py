@@ -142,6 +142,6 @@ def _picker(page, room, files) -> None:
     go(page, room.get_by_label("Folders and files", exact=True))
     says(page, room, "keys: 0 folders, 3 files", "k", "e", "Enter")
     for file, keys in ((files[0], ("ArrowDown", "ArrowDown")), (files[1], ("ArrowDown",))):
-        says(page, room, f"{file}: 1 runs in the format of evo", *keys, "Enter")
+        says(page, room, f"{file}: 1 run in the format of evo", *keys, "Enter")
     go(page, room.get_by_label("Recent", exact=True))
-    says(page, room, f"{files[0]}: 1 runs in the format of evo", "ArrowDown", "ArrowDown")
+    says(page, room, f"{files[0]}: 1 run in the format of evo", "ArrowDown", "ArrowDown")
