@@ -164,7 +164,8 @@ def draw_heading(
         points = [0.55 * size * len(text) + 5 * size for text, _ in legend]
         room = ax.get_position().width * figure_of(ax).get_figwidth() * 72
         across = len(legend) if sum(points) <= room else max(1, int(room // max(points)))
-        legend_of(ax, theme, legend, ncols=across, loc="lower left", bbox_to_anchor=(0, 1))
+        by_rows = [each for column in range(across) for each in legend[column::across]]
+        legend_of(ax, theme, by_rows, ncols=across, loc="lower left", bbox_to_anchor=(0, 1))
         base += 1.4 * line * math.ceil(len(legend) / across)
     note = ax.annotate(
         "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",

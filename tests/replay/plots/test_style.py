@@ -56,13 +56,18 @@ def test_a_name_and_its_value_stay_on_one_line(words, width):
 @pytest.mark.parametrize("names", [["a", "b"], ["K = 2"] * 4, ["a long name of a thing"] * 5])
 def test_a_legend_has_as_many_columns_as_have_room_and_the_words_stand_above_it(names):
     figure, (ax,) = style.subplots(width=4.5)
+    names = [f"{name} {k}" for k, name in enumerate(names)]
     entries = [(name, "#0072B2") for name in names]
     style.draw_heading(ax, "light", "Title", "What is drawn", legend=entries)
     style.arrange(figure)
     legend = ax.get_legend().get_window_extent()
     box = ax.get_window_extent()
     assert legend.x1 <= box.x1 + 2
-    rows = {round(each.get_window_extent().y0) for each in ax.get_legend().get_texts()}
-    assert len(rows) < len(names)
+    places = {
+        each.get_text(): (-round(each.get_window_extent().y0), each.get_window_extent().x0)
+        for each in ax.get_legend().get_texts()
+    }
+    assert sorted(names, key=places.__getitem__) == names  # in lines, as one reads
+    assert len({row for row, _ in places.values()}) < len(names)
     [words] = [each for each in ax.texts if each.get_text() == "What is drawn"]
     assert Text.get_window_extent(words).y0 >= legend.y1 - 1
