@@ -1,9 +1,13 @@
-"""Four tasks in a fresh kernel, none longer than fifteen lines, played again in another folder."""
+"""Four tasks in a fresh kernel, none longer than fifteen lines, played again in another folder.
 
+The kernel forgets all names between two of them.
+"""
+
+import json
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,48 +88,66 @@ MODEL = {
     "an agent with an open client": "```text\\nSay something that is quite different.\\n```",
 }
 
-RUN = 'log = evo.run(task, model=model, generations=2, children=2, log="log.jsonl", progress=False)'
+RUN = 'log = evo.run(task, model=model, generations=2, children=2, log="{}", progress=False)'
+
+AGAIN = """
+import evo, json, pathlib, sys
+for path in sorted(pathlib.Path().glob("*.jsonl")):
+    again = evo.rerun(path)
+    print(json.dumps({
+        "name": path.name, "prompts": bool(again.differing_prompts),
+        "plans": bool(again.differing_plans), "best": evo.read_log(path).best.fitness,
+        "differences": [[each.unstable, each.logged.status, each.again.status]
+                        for each in again.differences],
+    }))
+"""
 
 
-@pytest.mark.parametrize("kind", CELLS)
-def test_a_task_of_a_cell_is_played_again_without_the_notebook(kind: str, tmp_path: Path) -> None:
-    client = pytest.importorskip("nbclient")
-    nbformat = pytest.importorskip("nbformat")
+def code_of(kind: str, log: str) -> str:
+    """The lines of a task and of its run, as a user writes them in one cell."""
     cell = textwrap.dedent(CELLS[kind]).strip()
     if kind in MODEL:
         cell += f'\nmodel = lambda messages: "{MODEL[kind]}"'
-    lines = [line for line in f"import evo\n{cell}\n{RUN}".split("\n") if line.strip()]
-    assert len(lines) <= 15
-    book = nbformat.v4.new_notebook()
-    book.cells = [
-        nbformat.v4.new_code_cell("import evo"),
-        nbformat.v4.new_code_cell(f"{cell}\n{RUN}"),
-        nbformat.v4.new_code_cell("print(log.best.fitness)"),
-    ]
-    there = tmp_path / "there"
-    there.mkdir()
-    client.NotebookClient(book, resources={"metadata": {"path": str(there)}}, timeout=120).execute()
-    fitness = float(book.cells[-1].outputs[-1].text)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (there / "log.jsonl").rename(elsewhere / "log.jsonl")
-    code = """
-        import evo
-        again = evo.rerun("log.jsonl")
-        speed = again.differences and all(each.unstable for each in again.differences)
-        assert speed or not again.differing_prompts, again  # prompts state the fitness
-        assert not again.differing_plans, again
-        for each in again.differences:
-            assert each.unstable and each.logged.status == each.again.status, each
-        print(len(again.differences), evo.read_log("log.jsonl").best.fitness)
-    """
-    played = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=elsewhere, capture_output=True, text=True
+    return f"{cell}\n{RUN.format(log)}"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, dict[str, Any]]]:
+    """By task: the fitness in the notebook, and what came of its log in another folder."""
+    client = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    there, elsewhere = tmp_path_factory.mktemp("there"), tmp_path_factory.mktemp("elsewhere")
+    names = {kind: f"{number}.jsonl" for number, kind in enumerate(CELLS)}
+    cells = ["import evo"]
+    for kind, name in names.items():
+        cells += ["%reset -f", "import evo", code_of(kind, name), "print(log.best.fitness)"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client.NotebookClient(book, resources={"metadata": {"path": str(there)}}, timeout=240).execute()
+    for name in names.values():
+        (there / name).rename(elsewhere / name)
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN], cwd=elsewhere, capture_output=True, text=True
     )
-    assert played.returncode == 0, played.stderr
-    differences, best = played.stdout.split()
-    assert float(best) == fitness
-    if "speed" in kind:
-        assert int(differences) > 0
-    else:
-        assert int(differences) == 0
+    assert done.returncode == 0, done.stderr
+    found = {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
+    fitness = [float(cell.outputs[-1].text) for cell in book.cells[4::4]]
+    return {
+        kind: (best, found[name]) for (kind, name), best in zip(names.items(), fitness, strict=True)
+    }
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_task_of_a_cell_is_played_again_without_the_notebook(
+    kind: str, played: dict[str, tuple[float, dict[str, Any]]]
+) -> None:
+    code = f"import evo\n{code_of(kind, 'log.jsonl')}"
+    assert len([line for line in code.split("\n") if line.strip()]) <= 15
+    fitness, again = played[kind]
+    differences = again["differences"]
+    assert not again["plans"]
+    for unstable, logged, now in differences:
+        assert unstable, differences
+        assert logged == now
+    assert again["best"] == fitness
+    assert bool(differences) == ("speed" in kind)
+    assert differences or not again["prompts"]  # prompts state the fitness

@@ -99,7 +99,7 @@ def toy(name: str = "toy", *, how: str = "", at: int = -1, resumes: bool = False
 
 MORTAL: dict[str, Any] = {
     "arms": [{"engine": "immortal"}, {"engine": "mortal"}, {"search": "greedy"}],
-    "rounds": 12, "children": 2, "progress": False, "max_concurrent": 1,
+    "rounds": 12, "children": 2, "progress": False, "max_concurrent": 1, "workers": 1,
 }  # fmt: skip
 
 

@@ -412,6 +412,9 @@ def test_tokens_and_dollars_are_those_that_were_used() -> None:
 # --- going on
 
 
+KILLS = 3
+
+
 @pytest.mark.slow
 def test_after_a_kill_the_counts_go_on() -> None:
     options = ("--budget", "calls=60", "--log", "gate.jsonl", "--latency", "0.05,1")
@@ -425,7 +428,7 @@ def test_after_a_kill_the_counts_go_on() -> None:
                     if statuses[429]:
                         return
 
-    for _ in range(6):
+    for _ in range(KILLS):
         with serving(*options, "--request-log", f"seen-{seen}.jsonl") as (process, url):
             seen += 1
             stop = threading.Event()
@@ -446,7 +449,7 @@ def test_after_a_kill_the_counts_go_on() -> None:
     assert len(lines["gate"]) == 1
     assert [line["number"] for line in lines["sent"]] == list(range(60))
     assert statuses[200] <= 60
-    assert statuses[200] >= len(lines["settled"]) - 8 * 6 - 1  # settled before it is answered
+    assert statuses[200] >= len(lines["settled"]) - 8 * KILLS - 1  # settled before it is answered
 
 
 def test_what_was_under_way_counts_at_its_worst_and_the_last_minute_again() -> None:

@@ -16,7 +16,7 @@ RUNS = {
     "greedy": ("mmd", {}),
     "a plan and drafts": ("mmd", {"search": "population", "drafts": 2, "critic": "offline-2"}),
     "no barrier": ("mmd", {"asynchronous": True}),
-    "calls of an evaluation": ("word_problems", {}),
+    "calls of an evaluation": (evo.load_task("word_problems", instances=4), {}),
 }
 
 

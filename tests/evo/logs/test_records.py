@@ -1,5 +1,6 @@
 """What is written can be read: every field of every record, whatever it holds."""
 
+import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,7 @@ def values_of(kind: msgspec.inspect.Type, depth: int = 0) -> st.SearchStrategy[A
     raise AssertionError(f"a field of a kind without a strategy: {kind}")
 
 
+@functools.cache
 def records(cls: type, depth: int = 0) -> st.SearchStrategy[Any]:
     """Records of a class, every field of which may hold anything that its type allows."""
     if cls is evo.logs.records.Evaluation:

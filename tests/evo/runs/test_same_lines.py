@@ -1,6 +1,6 @@
 """What was logged once is logged again: by a run, by one that was killed, and at any concurrency.
 
-Every fifth configuration is tried; with EVO_TORTURE above 4, all of them.
+Every sixth configuration is tried, which leaves no search out; with EVO_TORTURE above 5, all.
 """
 
 import os
@@ -15,10 +15,10 @@ import evo
 from evo.logs.records import SCHEMA
 from evo.tasks.task import Task
 
-EVERY = max(1, 5 // int(os.environ.get("EVO_TORTURE", "1")))
+EVERY = max(1, 6 // int(os.environ.get("EVO_TORTURE", "1")))
 NUMBERS = range(0, same_lines.COUNT, EVERY)
 
-pytestmark = pytest.mark.filterwarnings("ignore:noisy. the initial program's fitness")
+pytestmark = pytest.mark.filterwarnings("ignore:.*the initial program's fitness")
 
 
 @pytest.fixture(scope="module")

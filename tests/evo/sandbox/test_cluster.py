@@ -112,7 +112,10 @@ def test_the_same_seeds_give_the_same_log_as_here(
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # it leaves its jobs' pipes to Python
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) -> None:
-    """`SLURMCluster` differs from this cluster in the command alone that submits a job."""
+    """`SLURMCluster` differs from this cluster in the command alone that submits a job.
+
+    That several workers evaluate is tested above.
+    """
     interrupt = signal.getsignal(signal.SIGINT)
     jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
     local = pytest.importorskip("dask_jobqueue.local")
@@ -126,15 +129,15 @@ def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) 
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        cluster.scale(jobs=2)
-        client.wait_for_workers(2, timeout=60)
+        cluster.scale(jobs=1)
+        client.wait_for_workers(1, timeout=60)
         assert "--nthreads 1" in cluster.job_script()
         with joblib.parallel_config(backend="dask", client=client):
             there = evo.run("mmd", log=tmp_path / "there.jsonl", **shape)
         evaluated = client.run(lambda: len(psutil.Process().children(recursive=True)))
     assert children_of(there) == children_of(here)
     assert there.trajectory.tolist() == here.trajectory.tolist()
-    assert all(evaluated.values())  # each job has a sandbox of its own
+    assert all(evaluated.values())  # the job has a sandbox of its own
 
 
 def test_closing_ends_the_wait_of_other_threads(client: distributed.Client) -> None:

@@ -209,7 +209,8 @@ def test_it_goes_on_from_any_line(
 ) -> None:
     whole = runs[name]
     lines = whole.path.read_bytes().splitlines(keepends=True)
-    for kept in range(2, len(lines), 3):
+    first = 2 + list(RUNS).index(name) % 5  # every line is the first that is cut off of some kind
+    for kept in range(first, len(lines), 5):
         path = tmp_path / f"{kept}.jsonl"
         path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
         log = brought(path, header_of(task, name), resources)
@@ -259,7 +260,7 @@ def test_where_all_children_fail_the_initial_program_is_rewritten(
     name: str, resources: Resources, tmp_path: Path
 ) -> None:
     task = make_task(tmp_path / "narrow", low=0.4166, high=0.4167)
-    log = brought(tmp_path / "a.jsonl", header_of(task, name, feedback=False), resources)
+    log = brought(tmp_path / "a.jsonl", header_of(task, name, feedback=False), resources, 2)
     ok = {(o.generation, o.index) for o in log.outcomes if o.evaluation.fitness is not None}
     for outcome in log.outcomes:
         assert set(outcome.parents) <= {(0, 0)} | ok
@@ -348,10 +349,10 @@ def test_it_goes_on_after_kill_9(name: str, task: Path, tmp_path: Path) -> None:
     path.parent.mkdir()
     given = {key: getattr(each, "name", each) for key, each in RUNS[name].options.items()}
     command = ["run", str(task), "--log", str(path), "-T", "100", "-N", str(N), "--seed", "3", "-q"]
-    command += ["--feedback", *words_of(given)]
+    command += ["--feedback", "--workers", "1", *words_of(given)]
     for kill in range(3):  # at lines of several kinds; every step: torture/test_cell_kills.py
         assert not kill_after(command, path.parent, 2 + kill, 0.01 * (kill % 3))
-        command = ["resume", str(path), "-q"]
+        command = ["resume", str(path), "-q", "--workers", "1"]
     goal = len(evo.read_log(path).generations) + 1
     log = evo.resume(path, generations=goal, **QUIET)
     options: dict[str, Any] = {**given, "feedback": True, "children": N, "seed": 3, **QUIET}

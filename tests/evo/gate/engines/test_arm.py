@@ -24,7 +24,7 @@ from evo.models.client import EndpointDown
 from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
 
-KILLS = [2, 1, 3, 1, 2] * min(2, int(os.environ.get("EVO_TORTURE", "1")))
+KILLS = [2, 1, 3] * min(2, int(os.environ.get("EVO_TORTURE", "1")))
 QUIET: dict[str, Any] = {"progress": False, "max_concurrent": 1}
 
 

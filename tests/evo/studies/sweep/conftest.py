@@ -6,7 +6,7 @@ from sweep_spaces import ENDS
 import evo
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], evo.Log]:
     """Runs with each of `ENDS`, by its number and the seed."""
     folder = tmp_path_factory.mktemp("alone")
