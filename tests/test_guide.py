@@ -7,8 +7,10 @@ namespace; bash blocks run in a shell. Blocks marked `text` are not run.
 import ast
 import contextlib
 import io
+import json
 import linecache
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -19,11 +21,15 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+import evo
 import evo.cli.entry
+import replay
 import replay.cli.entry
+from evo import plugins
 from evo.cli.entry import COMMANDS as EVO
 from evo.filters import FILTERS
 from evo.logs.cost import UNITS
+from evo.logs.literals import EDITS
 from evo.policies import POLICIES
 from evo.runs import options
 from evo.runs.signatures import entries
@@ -113,6 +119,67 @@ def test_every_option_that_the_guide_and_the_readme_name_exists() -> None:
     named["README.md"] = set(OPTION.findall((ROOT / "README.md").read_text()))
     assert sum(map(len, named.values())) > 20
     assert {page: options - known for page, options in named.items() if options - known} == {}
+
+
+NAMED = {
+    "filter": FILTERS,
+    "search": SEARCHES,
+    "policy": POLICIES,
+    "engine": evo.ENGINES,
+    "edits": EDITS,
+}
+OURS = re.compile(r"(?<![\w./`-])`?((?:evo|replay)(?:\.[A-Za-z_]\w*)+)")
+
+
+def test_every_name_that_the_guide_and_the_readme_give_to_an_option_exists() -> None:
+    theirs = {"names.md"}  # has the values of other tools
+    found, unknown = 0, []
+    for path in [*GUIDE.glob("*.md"), ROOT / "README.md"]:
+        text = path.read_text()
+        for option, known in NAMED.items():
+            values = re.findall(rf"--{option}[ =]([a-z]\w*)(?![\w.:])", text)
+            stated = re.findall(rf"\b{option}s?=(\"\w+\"|[\[(][^\])]*[\])])", text)
+            values += re.findall(r"\"(\w+)\"", " ".join(stated))
+            found += len(values)
+            unknown += [(path.name, option, each) for each in values if each not in known]
+    assert found > 15
+    assert [each for each in unknown if each[0] not in theirs] == []
+
+
+def test_every_name_of_the_packages_in_the_guide_and_the_readme_exists() -> None:
+    unknown = [
+        (path.name, name)
+        for path in [*GUIDE.glob("*.md"), ROOT / "README.md"]
+        for name in OURS.findall(path.read_text())
+        if f"| `{name}` |" not in plugins.__doc__ and not _exists(name)
+    ]
+    assert unknown == []
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_the_importer_of_the_guide_reads_scores_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = [
+        each for _, each in blocks((GUIDE / "extending.md").read_text()) if "recognise(" in each
+    ]
+    names: dict[str, object] = {"evo": evo, "replay": replay}
+    with patch.dict(IMPORTERS):
+        run("python", code[0], names, tmp_path)
+        lines = [json.dumps({"score": score}) for score in (0.1, None, "x", 0.3)]
+        Path("second.theirs.jsonl").write_text("\n".join(lines))
+        frame = replay.importers.load("second.theirs.jsonl")
+    assert frame["best_fitness"].tolist() == [0.1, 0.1, 0.1, 0.3]
+    assert frame["n_ok"].tolist()[1:] == [0, 0, 1]
 
 
 def test_messages_that_the_guide_explains_are_those_of_the_code() -> None:

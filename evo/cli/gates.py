@@ -28,7 +28,8 @@ class GateOptions:
         log: File of all calls, which goes on if it exists (default: a new one below logs/local,
             where calls are watched or have a budget).
         cache: File of answers, or redis://host: the k-th time that a client sends a body it gets
-            the k-th answer.
+            the k-th answer. The count goes on with the log; a new --log, or neither --log nor
+            --budget, begins anew and is answered from here.
         timeout: Seconds for a whole request to the model's endpoint.
         seed: Gives every request a seed of its own, made of this one, in place of the client's.
     """

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from evo.gate.server import Latency
     from evo.logs.records import Model
 
+COUNTS_ON = (
+    "cache: this log goes on, and counts repeated requests on; a client that begins anew is "
+    "answered from the cache with a new --log"
+)
+
 
 def serve(
     *,
@@ -68,6 +73,8 @@ def serve(
         print(f"{server.url} is {what}; Ctrl-C ends it", flush=True)
         if isinstance(server, Gate) and server.log is not None:
             print(f"log: {server.log}", flush=True)
+            if options.cache is not None and server.account.repeats:
+                print(COUNTS_ON, flush=True)
         threading.Event().wait()
     return 0
 

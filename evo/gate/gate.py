@@ -103,7 +103,7 @@ class Gate(HttpServer):
         log: File of every call; one that exists goes on, with what was spent. None: a new one below
             logs/local, if there is a budget or it is to be `logged`.
         cache: File of answers; the same body is answered from it, the k-th time that a client
-            sends it with the k-th answer.
+            sends it with the k-th answer. A log that goes on counts on, a new one begins anew.
         timeout: Seconds for the whole of a forwarded request.
         seed: With it, every forwarded request gets a seed of its own, derived from this one and
             the request's number, in place of the client's. Many tools send the same seed with every

@@ -339,7 +339,8 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
             given = self.name
         return (
             f"the model {self.name!r} was a {self.way} of the process that made the log, and a log "
-            f"does not hold it: give it again, model={given}"
+            "does not hold it: name one of `evo models` (--model NAME), or give it again, "
+            f"model={given}"
         )
 
     def but(self, **changes: object) -> Model:

@@ -121,9 +121,11 @@ def own_model(logged: Model, path: object, given: Given | None = None) -> Model:
     """
     if given is not None:
         return find_model(given)
-    if logged.way != "endpoint":
-        raise ModelError(f"{path}: {logged.missing}")
     own = load_models().get(logged.name)
+    if logged.way != "endpoint":
+        if own is None or own.way != logged.way:
+            raise ModelError(f"{path}: {logged.missing}")
+        return find_model(own)
     if own is None and _is_pointed_at():
         own = Model(name=logged.name)
     states = {n: v for n in _POINTING if (v := getattr(logged, n)) is not None}

@@ -211,6 +211,38 @@ def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: P
         assert "the package careless" in tabs["lost"]._refusal.value
 
 
+ANSWERING = """
+import evo
+
+model = evo.Model("answering", call=lambda messages: "no program")
+"""
+
+
+def test_a_log_of_a_packages_function_goes_on_with_the_model_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "answering_models.py").write_text(ANSWERING)
+    install(tmp_path, "answering", "[evo.models]\nanswering = answering_models:model\n")
+    path = tmp_path / "a.jsonl"
+    how: dict[str, Any] = {"children": 1, "log": path, "progress": False}
+    with monkeypatch.context() as installed:
+        installed.syspath_prepend(str(tmp_path))
+        _points.cache_clear()
+        evo.run("mmd", model="answering", generations=1, **how)
+        assert len(evo.resume(path, generations=2, progress=False).generations) == 2
+        copy = evo.fork(path, at=1, generations=2, log_dir=tmp_path / "forks", progress=False)[0]
+        assert len(copy.generations) == 2
+    _points.cache_clear()
+    words = r"--model NAME\), or give it again, model=evo.Model\('answering', call=...\)"
+    with pytest.raises(ValueError, match=words):
+        evo.resume(path, generations=3, progress=False)
+    own = tmp_path / "models.toml"
+    own.write_text('[answering]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    monkeypatch.setenv("EVO_MODELS", str(own))
+    with pytest.raises(ValueError, match="give it again"):  # an endpoint is not that function
+        evo.resume(path, generations=3, progress=False)
+
+
 @pytest.mark.parametrize(
     ("registry", "wrong", "message"),
     [

@@ -15,8 +15,9 @@ from offline_requests import PARENTS, ask, showing
 
 from evo.cli.entry import main
 from evo.cli.gates import NO_GATE, GateOptions
-from evo.cli.serving import serve
+from evo.cli.serving import COUNTS_ON, serve
 from evo.gate.benchmarking import Level, Pass
+from evo.gate.log import read_gate_log
 from evo.gate.server import Latency, OfflineServer
 from evo.models.serving import HttpServer
 
@@ -204,3 +205,21 @@ def test_only_the_plain_offline_model_is_served_without_a_gate(
         assert first._latency == (Latency(0.1) if "latency" in options else None)
     if len(opened) == 2:  # the one behind it is slow
         assert entered[1].model.base_url == urls[0]  # type: ignore[attr-defined]
+
+
+def test_a_log_that_goes_on_beside_a_cache_says_how_cached_answers_are_had(tmp_path: Path) -> None:
+    def serve_once(log: str) -> tuple[str, ...]:
+        options = ("--log", str(tmp_path / log), "--cache", str(tmp_path / "c.sqlite"))
+        with (
+            serving(*options, "--budget", "calls=9") as (process, url),
+            openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
+        ):
+            client.chat.completions.create(model="offline", messages=MESSAGES)
+            process.send_signal(signal.SIGTERM)
+            return tuple(process.communicate(timeout=60)[0].splitlines())
+
+    first, again, other = (serve_once(log) for log in ("a.jsonl", "a.jsonl", "b.jsonl"))
+    assert COUNTS_ON in again
+    assert COUNTS_ON not in first + other
+    sent = [read_gate_log(tmp_path / log) for log in ("a.jsonl", "b.jsonl")]
+    assert [(len(log.passed), len(log.kept)) for log in sent] == [(2, 0), (0, 1)]
