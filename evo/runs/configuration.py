@@ -221,19 +221,35 @@ def _check_evaluations(given: ConfigurationOptions, task: Task) -> None:
         raise ValueError("confirm: expected 0 or at least 2 draws, since one has no spread, got 1")
     if task.record.asks_model and (draws, confirm) != (1, 0):
         raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
-    if batches and task.record.scores == "any":
-        raise ValueError("batches: these need scores between 0 and 1, and this task's may be any")
     if confirm and task.record.isolation == "here":
         raise ValueError(
             "confirm: an evaluator in this process is not played again, so its tests cannot be; "
             "give draws="
         )
-    if batches and not task.record.asks_model:
-        raise ValueError(f"batches: texts on a data set have instances, {task.name} has none")
+    if batches:
+        _check_batches(task)
     if given["audit"] and not task.record.stages:
         raise ValueError(
             f"audit: {task.name} has no stages that could refuse a child: evaluate=[cheap, "
             "thorough], thresholds=[...]"
+        )
+
+
+def _check_batches(task: Task) -> None:
+    """Raises ValueError where the children of a task cannot race on growing batches of rows."""
+    record = task.record
+    if not record.asks_model:
+        what = "a program" if record.evolves == "python" else "a text that no model is given"
+        why = f"evolves {what}" if record.instances_file else "has no data set"
+        raise ValueError(
+            "batches: only texts under which a model is asked the rows of a data set are tried on "
+            f"growing batches of them, and {task.name} {why}; leave batches out"
+        )
+    if record.scores == "any":
+        raise ValueError(
+            "batches: these need scores between 0 and 1, and those of this task may be any "
+            "numbers; if they are, say so: evo.task(..., scale='unit'), in a folder with "
+            "scores = 'unit' in task.toml"
         )
 
 

@@ -54,6 +54,7 @@ from evo.runs.here import Here, scores_here, value_of
 from evo.runs.resources import Resources
 from evo.runs.scoring import is_strict, program_source, scoring_task
 from evo.tasks.instances import read_instances
+from evo.warning import warn
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -106,6 +107,7 @@ class InstanceEvaluator:
         scored = header.task.score == "critic"
         self._scorer = resources.scorer(header, on_call, self._known) if scored else None
         self._scoring = header.task if self._scorer else scoring_task(header.task, self._instances)
+        self._outside = False  # whether a score has been, of which is warned once
         self._here: Here | None = None
         if header.task.isolation == "here":
             self._here = Here(header.task, resources.settings.workers)
@@ -341,10 +343,23 @@ class InstanceEvaluator:
         missing = self._header.task.missing
         if f"{place} invalid" in scored.metrics:
             return Instance(id=id_, status="invalid", score=missing)
+        if (outside := scored.metrics.get(f"{place} outside")) is not None:
+            self._warn_outside(id_, outside)
         failed = "error" if scored.status in ("ok", None) else scored.status
         if f"{place} timeout" in scored.metrics:
             failed = "timeout"
         return Instance(id=id_, status="no_reply" if lost else failed, score=missing)
+
+    def _warn_outside(self, id_: str, score: float) -> None:
+        """Says once that a score is not on the scale that the task states."""
+        if not self._outside:
+            self._outside = True
+            warn(
+                f"{self._header.task.name}: the evaluator returned {score!r} on instance {id_}, "
+                "and this task's scores lie between 0 and 1; such a row has no score and counts "
+                "as 0. Return a number from 0 to 1, or make the task without scale='unit' (in a "
+                "folder with scores = 'any' in task.toml)"
+            )
 
 
 def _means(scored: Evaluation) -> dict[str, float]:

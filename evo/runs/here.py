@@ -212,6 +212,11 @@ def scores_here(
             failed = failed or scored
             continue
         fitness, metrics, notes = scored
+        if task.scores == "unit" and not 0 <= fitness <= 1:
+            numbers[f"{place} outside"] = fitness
+            words = f"{EVALUATOR_FAILED}: expected 0 to 1, got {fitness!r}"
+            failed = failed or Evaluation(status="error", error=words)
+            continue
         numbers[str(place)] = fitness
         if rows[place].get("check"):
             continue

@@ -179,9 +179,10 @@ class DraftOptions(TypedDict, total=False):
     batches: Annotated[
         int,
         Option(
-            "Of a task with a data set: evaluate each generation on this many instances first, "
-            "then on twice as many, and so on, and drop children that can no longer catch up "
-            "(default: 0, all children on all instances at once).",
+            "Of a text under which a model is asked the rows of a data set, with scores between 0 "
+            "and 1: evaluate each generation on this many rows first, then on twice as many, and "
+            "so on, and drop children that can no longer catch up (default: 0, all children on all "
+            "rows at once).",
             0,
             least=0,
         ),

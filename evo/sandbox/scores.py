@@ -84,9 +84,9 @@ def score_instances(
         strict: Positions of instances each of which must have a score.
 
     Returns:
-        The score of each instance by its position, `N invalid` for a value that is not legal, the
-        mean of other metrics over the instances that count as `mean NAME`, and as `notes` those on
-        the instance that went worst.
+        The score of each instance by its position, `N invalid` for a value that is not legal,
+        `N outside` for a score that is not within [0, 1], the mean of other metrics over the
+        instances that count as `mean NAME`, and as `notes` those on the instance that went worst.
 
     Raises:
         ValueError: A value is not legal where it must be.
@@ -101,6 +101,7 @@ def score_instances(
             returned = score(outcome[1], instance)
             found = _read(returned, unit=unit)
             if unit and not 0 <= found.fitness <= 1:
+                numbers[f"{place} outside"] = found.fitness
                 raise WrongScore(f"score(value, instance): expected 0 to 1, got {found.fitness!r}")
         except ValueError as error:
             if place in strict:

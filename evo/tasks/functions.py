@@ -75,7 +75,8 @@ def task(
         statement: What the program is for, for the model (default: the docstrings).
         instances: Rows, as dicts, a DataFrame or a Path to a .jsonl or .csv file. The program is
             called with the `input` of each; under a text that evolves a model is asked the `prompt`
-            of each. The fitness is the mean over the rows.
+            of each. The fitness is the mean over the rows, whose scores may be any numbers unless
+            `scale` says otherwise.
         harness: `harness(function, input)`, or `harness(function)` without instances: it runs
             beside the program, calls it as often as it likes and returns the value. A time that it
             measures is one that the program could tamper with.
@@ -85,7 +86,7 @@ def task(
         asks: The model that is asked instances under a text (default: the run's own).
         held_out: Further rows that are only for checking; no search sees them.
         missing: What a row without a score counts; without it a program that fails on one of them
-            has no fitness.
+            has no fitness. With `scale="unit"` such a row counts 0.
         thresholds: What admits a program to the next stage, for each but the last: a number that
             the stage's score must reach, or "parent", to be better there than the program that was
             rewritten.
@@ -100,8 +101,9 @@ def task(
         language: Of a text that is a program in another language: c, cpp, rust, go, julia,
             javascript, sql, r, lua or bash. It is compiled and run in the sandbox: it reads its
             input, text or JSON, on standard input, and what it prints, JSON or text, is the value.
-        scale: "unit" if the fitness lies between 0 and 1, so that policies and selectors may take
-            it as it is.
+        scale: "unit" if the fitness, and with instances the score of each row, lies between 0 and
+            1, so that policies and selectors may take it as it is, and texts may race on growing
+            batches of the rows (`batches=`). True is 1, and False is 0.
 
     Returns:
         The task: `.evaluate(program)`, `.check()` and `.save(folder)` are its own verbs.
@@ -131,7 +133,7 @@ def task(
         program = program_of(initial_program, entry, evolves, judge)
     with_rows = instances is not None
     beside = harness_of(harness, program, with_rows=with_rows)
-    _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows)
+    _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows, scale=scale)
     said = _statement_of(name, statement, program, judge)
     staged = isinstance(limits, Sequence)
     limited = [limits_of(each, Limits()) for each in limits] if isinstance(limits, Sequence) else []
@@ -157,8 +159,8 @@ def task(
         instances=_INSTANCES if with_rows else None,
         harness=_HARNESS if beside else None,
         private=_names(private),
-        scores="any" if with_rows else "unit",
-        missing=None if missing is None else float(missing),
+        scores="any" if with_rows and scale is None else "unit",
+        missing=None if missing is None or scale else float(missing),
         prompt=prompt or "",
         asks=asks if isinstance(asks, str) else "",
         thresholds=tuple(each.threshold for each in stages if each.threshold is not None),
@@ -236,6 +238,7 @@ def _check_columns(
     missing: float | None,
     *,
     with_rows: bool,
+    scale: str | None,
 ) -> None:
     """Raises ValueError for what goes with instances and has none."""
     for name, value in {"prompt": prompt, "held_out": held_out, "missing": missing}.items():
@@ -243,6 +246,11 @@ def _check_columns(
             raise ValueError(f"{name}: this goes with instances=, and there are none")
     if missing is not None and not (isinstance(missing, int | float) and math.isfinite(missing)):
         raise ValueError(f"missing: expected a finite number, got {missing!r}")
+    if missing and scale:
+        raise ValueError(
+            f"missing: with scale='unit' a row without a score counts 0, got {missing!r}; leave "
+            "one of them out"
+        )
     if asks is not None and not (with_rows and program.evolves == "text"):
         raise ValueError("asks: a model is asked instances under a text that evolves")
 

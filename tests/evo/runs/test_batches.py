@@ -85,6 +85,55 @@ def test_the_p_of_a_text_that_is_behind_is_that_of_a_paired_t_test() -> None:
     assert "full scores on the 1 left" in behind(own, other, 1)
 
 
+SUMS = [{"prompt": f"What is {k} + 1?", "want": str(k + 1)} for k in range(12)]
+
+
+def right(reply: str, row: dict[str, str]) -> bool:
+    return reply.strip().endswith(row["want"])
+
+
+def solver(messages: list[dict[str, str]], seed: int) -> str:
+    """Rewrites the text, and answers rows only under an exact one."""
+    question = messages[-1]["content"]
+    if "```text" in question:
+        return f"```text\nAnswer {'exactly' if seed % 2 else 'briefly'}.\n```"
+    return str(int(question.split()[2]) + 1) if "exactly" in messages[0]["content"] else "?"
+
+
+def sums(**more: Any) -> evo.Task:
+    return evo.task("sums", initial_program="Answer.", evaluate=right, instances=SUMS,
+                    statement="Sums.", **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["sandbox", "here"])
+def test_rows_given_in_a_notebook_are_raced_where_their_scores_lie_between_0_and_1(
+    where: str, tmp_path: Path
+) -> None:
+    how = {"model": solver, "batches": 5, "generations": 2, "children": 4, **QUIET}
+    log = evo.run(sums(scale="unit", where=where), log=tmp_path / "a.jsonl", **how)
+    assert log.best.fitness == 1
+    tried = {len(c.evaluation.instances) for c in log.children if c.evaluation.status == "partial"}
+    assert tried
+    assert tried <= {5, 10}
+    with pytest.raises(ValueError, match=r"scores between 0 and 1, and .*evo.task\(.*scale='unit'"):
+        evo.run(sums(where=where), log=tmp_path / "b.jsonl", **how)
+
+
+def test_a_program_on_a_data_set_is_told_that_only_texts_are_raced() -> None:
+    def double(x: float) -> float:
+        return 2 * x
+
+    rows = [{"input": k, "want": 2 * k} for k in range(4)]
+    lengths = [{"want": 5}]
+    program = evo.task("d", initial_program=double, instances=rows, statement="x",
+                       evaluate=lambda value, row: value == row["want"])  # fmt: skip
+    text = evo.task("t", initial_program="Hello", instances=lengths, statement="x", where="here",
+                    evaluate=lambda text, row: len(text) == row["want"])  # fmt: skip
+    for task, why in ((program, "evolves a program"), (text, "evolves a text that no model")):
+        with pytest.raises(ValueError, match=f"batches: only texts under which .*{why}"):
+            evo.run(task, batches=2, **QUIET)
+
+
 def test_dropped_texts_are_partial_and_neither_best_nor_parent(
     raced: evo.Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

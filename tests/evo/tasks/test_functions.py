@@ -95,6 +95,34 @@ def test_a_task_whose_scores_lie_between_0_and_1_may_say_so(tmp_path) -> None:
         made(scale="half")
 
 
+@pytest.mark.parametrize("where", ["sandbox", "here"])
+def test_scores_of_rows_on_the_unit_scale_are_checked(where: str) -> None:
+    def of_half(value, row):
+        return value / 2 if value else True
+
+    def made(**more):
+        return task("m", initial_program=double, evaluate=of_half, instances=ROWS[:2],
+                    where=where, scale="unit", **more)  # fmt: skip
+
+    found = made().evaluate()
+    assert (found.fitness, [each.score for each in found.instances]) == (1.0, [1.0, 1.0])
+    assert made(missing=0).record == made().record
+    with pytest.warns(UserWarning, match="m: the evaluator returned 1.5 on instance 1, and this"):
+        found = made().evaluate("def double(x):\n    return 3 * x\n")
+    assert [each.status for each in found.instances] == ["ok", "error"]
+    assert found.fitness == 0.5
+    found = made().evaluate("def double(x):\n    return 3\n")
+    assert (found.status, found.fitness) == ("error", None)
+    assert "expected 0 to 1, got 1.5" in found.error
+    with pytest.raises(ValueError, match=r"missing: with scale='unit' a row .* counts 0, got -1"):
+        made(missing=-1)
+
+
+def test_a_task_of_rows_on_the_unit_scale_is_saved_as_such(tmp_path) -> None:
+    made = on_rows(scale="unit")
+    assert evo.load_task(made.save(tmp_path / "line")).record == made.record
+
+
 def test_held_out_rows_decide_nothing() -> None:
     made = on_rows(held_out=[{"input": -1, "want": 5}])
     assert made.evaluate().metrics["check_fitness"] == -7
