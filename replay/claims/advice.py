@@ -341,7 +341,8 @@ def _over_tasks(found: TaskComparison) -> str:
         f"and {_named(found, left)}."
     )  # fmt: skip
     count = len(found.tasks)
-    text += f" Compared were {found.table['runs'].sum()} runs on {count} task{'s' * (count > 1)}."
+    text += f" Compared were {found.table['runs'].sum()} runs on {count} task{'s' * (count > 1)}"
+    text += f", of {found.chosen} configurations." if found.chosen else "."
     if beaten:
         text += f" {_named(found, [leader])} is better than {_named(found, beaten)}."
     if alike:
@@ -378,7 +379,7 @@ def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
             f"{_between(_turned(row))} standard deviations"
         )
     if not math.isnan(row["p"]):
-        text += f" ({in_family(row['p'], row['p_holm'], len(found.verdicts))})"
+        text += f" ({in_family(row['p'], row['p_holm'], found.family)})"
     return (
         f"{text}: {OPEN[row['why']]}. "
         f"{sentence(further_runs(row['runs_needed'], of=' of the two'))}"

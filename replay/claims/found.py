@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -31,13 +32,13 @@ class Found(NamedTuple):
     limits: tuple[float, float]  # by which it is decided; NaN where nothing can be
     error: float  # standard error of the effect
     freedom: float
-    depth: int  # generations of the runs
+    cost: Mapping[str, float]  # of a run, see `cost_of_run`
     per: float  # single runs in a unit of n
     kurtosis: float = 0.0  # of the runs, see `kurtosis_of`
     wider: str = ""  # what the limits are where they are wider than the interval, in words
 
 
-def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -> Verdict:
+def verdict_of(found: Found, margin: float, level: float) -> Verdict:
     """The verdict, with the power of such a design and the runs that would settle it."""
     verdict = decide(*found.limits, margin)
     if verdict == "within margin" and math.isnan(found.about["interval"].low):
@@ -62,7 +63,7 @@ def verdict_of(frame: pd.DataFrame, found: Found, margin: float, level: float) -
         exaggeration=exaggeration(effect, found.error, found.freedom, level)
         if verdict in ("greater", "less") else math.nan,
         runs_needed=more, power_then=band,
-        cost=cost_of(frame, found.depth, more), held_back=held_back, **found.about,
+        cost=cost_of(more, found.cost), held_back=held_back, **found.about,
     )  # fmt: skip
 
 
@@ -79,19 +80,31 @@ def _held_back(found: Found, verdict: Outcome, margin: float) -> str:
     )
 
 
-def cost_of(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
-    """Returns the cost of this many runs of this depth, by unit, where it is known.
+def cost_of(runs: float, each: Mapping[str, float]) -> dict[str, float]:
+    """Returns the cost of so many runs by unit, from that of one; empty if they are not known."""
+    return {unit: runs * one for unit, one in each.items()} if 0 < runs < math.inf else {}
+
+
+def cost_of_run(frame: pd.DataFrame, depth: int) -> dict[str, float]:
+    """Returns what a run of this depth costs by unit, the mean of these runs, where it is known.
 
     The FLOPs and dollars of the offline model are invented.
     """
     frame, _ = split_repeats(frame)
     inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
     stand_in = "model" in frame and frame["model"].map(is_stand_in).any()
-    if not 0 < runs < math.inf:
-        return {}
     spent = {
         unit: float(inside.groupby("run")[column].sum(min_count=1).mean())
         for unit, column in COST_COLUMNS.items()
         if column in inside and not (stand_in and unit in ("flops", "dollars"))
     }
-    return {unit: runs * each for unit, each in spent.items() if math.isfinite(each) and each > 0}
+    return {unit: each for unit, each in spent.items() if math.isfinite(each) and each > 0}
+
+
+def mean_cost(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the mean of the costs of runs of several kinds, by unit that is known of all."""
+    return {
+        unit: sum(each[unit] for each in costs) / len(costs)
+        for unit in costs[0]
+        if all(unit in each for each in costs)
+    }

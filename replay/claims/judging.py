@@ -20,7 +20,7 @@ import pandas as pd
 from evo.logs.types import Fields
 from evo.policies import SETS, PolicyClass
 from replay.claims.decision import Outcome, checked_margin, decide, kurtosis_of, p_above
-from replay.claims.found import Found, cost_of, verdict_of
+from replay.claims.found import Found, cost_of, cost_of_run, mean_cost, verdict_of
 from replay.claims.several import (
     TaskPools,
     groups_on_tasks,
@@ -29,7 +29,7 @@ from replay.claims.several import (
     strata_of,
 )
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
-from replay.claims.verdict import Verdict
+from replay.claims.verdict import PAIRS_EXCHANGED, Verdict
 from replay.logs.frames import distinct_runs
 from replay.logs.given import check_loaded, check_runs
 from replay.simulation.earlier import Earlier
@@ -132,7 +132,11 @@ def judge(
             each = TaskPools(
                 frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier
             )
-            found = verdict_of(frame, policies_on_tasks(each, a, b, level), margin, level)
+            cost = mean_cost([
+                cost_of_run(frame[frame["task"] == task], own.rounds)
+                for task, own in each.pools.items()
+            ])  # fmt: skip
+            found = verdict_of(policies_on_tasks(each, a, b, level, cost), margin, level)
             return dataclasses.replace(found, null_p=each.null_p(a, b))
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed, earlier=earlier)
         found = judge_pools(frame, pools, a, b, margin, level=level)
@@ -148,11 +152,11 @@ def judge(
             )
         strata = strata_of(frame, tasks, a, b, calls)
         together = groups_on_tasks(*strata, names, margin, level, seed)
-        return verdict_of(frame[frame["task"].isin(strata[0])], together, margin, level)
+        return verdict_of(together, margin, level)
     sides = sides_of(frame, a, b, calls)
     if sequential:
-        return _followed(frame, sides, names, margin, bounds, level)
-    return verdict_of(frame, _of_groups(sides, names, margin, bounds, level, seed), margin, level)
+        return _followed(sides, names, margin, bounds, level)
+    return verdict_of(_of_groups(sides, names, margin, bounds, level, seed), margin, level)
 
 
 def is_policy(side: Side) -> TypeGuard[str | PolicyClass]:
@@ -178,10 +182,13 @@ def judge_pools(
     level: float = 0.95,
 ) -> Verdict:
     """`judge` of two policies on pools of the frame's runs, for several comparisons on them."""
-    return verdict_of(frame, _of_policies(pools, a, b, level), checked_margin(margin), level)
+    found = _of_policies(pools, a, b, level, cost_of_run(frame, pools.rounds))
+    return verdict_of(found, checked_margin(margin), level)
 
 
-def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> Found:
+def _of_policies(
+    pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float, cost: dict[str, float]
+) -> Found:
     one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
     limits = pools.effect(a, b, level=level)
     error = (limits.high - limits.low) / 2 / float(student(level, freedom))
@@ -197,7 +204,7 @@ def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level
     decides = deciding_limits(limits, pools.K)
     ratio = (decides[1] - decides[0]) / (limits.high - limits.low)
     wider = f"in worlds where few runs decide it would have to be {ratio:.2g} times as wide, which"
-    return Found(about, decides, error, freedom, pools.rounds, 1.0, wider=wider)
+    return Found(about, decides, error, freedom, cost, 1.0, wider=wider)
 
 
 def _of_groups(
@@ -233,7 +240,7 @@ def _of_groups(
         value=value, low=shown[0], high=shown[1], n=n, level=level, statistic="difference",
         coverage=math.nan if note else measured(kind, least, level), note=note,
     )  # fmt: skip
-    null = "the runs of each pair exchanged"
+    null = PAIRS_EXCHANGED
     if not sides.paired:
         together = ", those of a pair with each other" if sides.pairs else ""
         null = (
@@ -251,7 +258,7 @@ def _of_groups(
     }  # fmt: skip
     kurtosis = kurtosis_of(*((left - right,) if sides.paired else (left, right)))
     return Found(
-        about, (low, high), found.error, found.freedom, max(sides.depths), sides.runs / n, kurtosis
+        about, (low, high), found.error, found.freedom, sides.cost, sides.runs / n, kurtosis
     )
 
 
@@ -299,7 +306,6 @@ def _checked_bounds(sides: Sides, bounds: tuple[float, float]) -> tuple[float, f
 
 
 def _followed(
-    frame: pd.DataFrame,
     sides: Sides,
     names: tuple[str, str],
     margin: float,
@@ -342,7 +348,7 @@ def _followed(
         e_within=min(float(e_process(sign * d, half_range, -margin)[-1]) for sign in (1, -1))
         if margin else math.nan,
         detectable=math.nan,
-        power=math.nan, runs_needed=more, cost=cost_of(frame, max(sides.depths), more), n=len(d),
+        power=math.nan, runs_needed=more, cost=cost_of(more, sides.cost), n=len(d),
         points=(sides.left, sides.right), unit="pairs", sequential=True,
         setting=f"whole runs after {sides.depths[0]} and {sides.depths[1]} generations, paired "
         f"{together}{sides.given}{waiting}",

@@ -22,8 +22,9 @@ from evo.logs.types import Fields, JsonObject
 from evo.policies import PolicyClass
 from evo.warning import warn
 from replay.claims.decision import kurtosis_of, p_above
-from replay.claims.found import Found
+from replay.claims.found import Found, mean_cost
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
+from replay.claims.verdict import PAIRS_EXCHANGED
 from replay.logs.frames import ReplayWarning
 from replay.simulation.earlier import Earlier
 from replay.simulation.effects import spread_of
@@ -118,7 +119,7 @@ def groups_on_tasks(
     alone = [compare_strata([each], seed=seed) for each in parts]
     together = ", those of a pair with each other" if any(each.pairs for each in parts) else ""
     null = (
-        "the runs of each pair exchanged" if paired else
+        PAIRS_EXCHANGED if paired else
         f"runs exchanged between the sides within each task{together}, or equal means by Welch's "
         "t, whichever is the less clear"
     )  # fmt: skip
@@ -143,7 +144,15 @@ def groups_on_tasks(
     kurtosis = kurtosis_of(*(
         each for s in parts for each in ((s.left - s.right,) if paired else (s.left, s.right))
     ))  # fmt: skip
-    return Found(about, limits, found.error, found.freedom, int(depths.max()), runs / n, kurtosis)
+    return Found(
+        about,
+        limits,
+        found.error,
+        found.freedom,
+        mean_cost([each.cost for each in sides.values()]),
+        runs / n,
+        kurtosis,
+    )
 
 
 def _middle(stratum: Stratum) -> float:
@@ -214,9 +223,13 @@ class TaskPools:
 
 
 def policies_on_tasks(
-    pools: TaskPools, a: str | PolicyClass, b: str | PolicyClass, level: float
+    pools: TaskPools,
+    a: str | PolicyClass,
+    b: str | PolicyClass,
+    level: float,
+    cost: Mapping[str, float] | None = None,
 ) -> Found:
-    """Two policies over tasks, before the verdict."""
+    """Two policies over tasks, before the verdict; `cost` is that of a run, where it matters."""
     each, scales = [*pools.pools.values()], pools.scales(b)
     parts = [
         Scaled(own.effect(a, b, level=level), float(scale), own.K)
@@ -240,5 +253,4 @@ def policies_on_tasks(
         **_over_tasks([*pools.pools], [*found.values], [*found.errors], level),
     }  # fmt: skip
     wider = "one that holds in worlds where few runs decide"
-    depth = max(own.rounds for own in each)
-    return Found(about, found.limits, found.error, found.freedom, depth, 1.0, wider=wider)
+    return Found(about, found.limits, found.error, found.freedom, cost or {}, 1.0, wider=wider)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.types import Fields
 from evo.warning import warn
+from replay.claims.found import cost_of_run, mean_cost
 from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import (
     ReplayWarning,
@@ -40,6 +42,7 @@ class Sides:
         given: What copies of runs mean for the comparison; empty without copies.
         depths: Generations after which a and b are compared.
         runs: Single runs on both sides together, copies included.
+        cost: What a run costs by unit, the mean of both sides, each at its depth.
     """
 
     left: FloatArray
@@ -49,6 +52,7 @@ class Sides:
     given: str
     depths: tuple[int, int]
     runs: int
+    cost: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def paired(self) -> bool:
@@ -106,7 +110,9 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
             ReplayWarning,
         )  # fmt: skip
     ends = [_ends(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
-    return _matched(ends[0], ends[1], (depths[0], depths[1]))
+    costs = [cost_of_run(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
+    matched = _matched(ends[0], ends[1], (depths[0], depths[1]))
+    return replace(matched, cost=mean_cost(costs))
 
 
 def _check_version(left: pd.DataFrame, right: pd.DataFrame, *, named: bool) -> None:

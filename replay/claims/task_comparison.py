@@ -50,6 +50,7 @@ class TaskComparison:
             reaches the level, mean over tasks.
         margin: Largest difference that counts as none, in the same units; 0: there is none.
         notes: How to read the numbers, and what was left out.
+        of: How many configurations there are, of which these have the highest values; 0: these.
     """
 
     by: str
@@ -62,6 +63,18 @@ class TaskComparison:
     profiles: pd.DataFrame
     margin: float
     notes: tuple[str, ...]
+    of: int = 0
+
+    @property
+    def family(self) -> int:
+        """The pairs among which the error is shared: those here, or those of all configurations."""
+        return math.comb(self.of, 2) if self.chosen else len(self.verdicts)
+
+    @property
+    def chosen(self) -> str:
+        """Of how many configurations these are the highest, in words; else empty."""
+        count = len(self.table)
+        return f"the {count} of the highest values of {self.of}" if count < self.of else ""
 
     @property
     def summary(self) -> tuple[str, str]:
@@ -71,8 +84,10 @@ class TaskComparison:
         first = "; ".join(FOUND[row["verdict"]].format(a=row["a"], b=row["b"]) for row in found)
         tasks = f"{len(self.tasks)} task{'s' * (len(self.tasks) > 1)}"
         text = f"n = {self.table['runs'].sum()} runs on {tasks}"
+        if self.chosen:
+            text += f"; {self.chosen} configurations"
         if len(rows) > 1:
-            text += f"; verdicts share their error among {len(rows)} pairs (Holm)"
+            text += f"; verdicts share their error among {self.family} pairs (Holm)"
         counts = self.verdicts.loc[self.verdicts["why"] != "", "why"].value_counts()
         left = ", ".join(f"{why} ({count})" for why, count in counts.items())
         text += f". Undetermined, by reason: {left}." if left else "."
@@ -82,7 +97,7 @@ class TaskComparison:
     def paragraph(self) -> str:
         """A paragraph for a methods section: each pair's verdict first."""
         rows = self.verdicts.to_dict("records")
-        said = (_sentence(row, self.margin, len(rows)) for row in rows)
+        said = (_sentence(row, self.margin, self.family) for row in rows)
         return " ".join([*said, *self.notes])
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ def compare_tasks(
     best: float | Mapping[str, float] | None = None,
     margin: float | None = None,
     level: float = 0.95,
+    highest: int | None = None,
     seed: int = 0,
 ) -> TaskComparison:
     """Compares configurations on several tasks together.
@@ -74,6 +75,8 @@ def compare_tasks(
             None: 1; on a task on which a run exceeds that, the highest fitness of these runs.
         margin: Largest difference that counts as none, in standard deviations within tasks.
         level: Coverage of the intervals of the pairs together.
+        highest: Compare only so many configurations, those of the highest value; the pairs of all
+            share the error, since these were chosen for what they reached. None: all.
         seed: Key of all draws.
 
     Returns:
@@ -101,6 +104,8 @@ def compare_tasks(
             "expected a target= with measure='calls', and with no other measure, got "
             f"measure={measure!r} and target={target!r}"
         )
+    if highest is not None and highest < 2:
+        raise ValueError(f"expected highest= to be 2 or more configurations, got {highest!r}")
     column = by if by in frame else _ALIASES.get(by, by)
     if column not in frame:
         raise ValueError(f"expected a column to compare by, got {by!r}; there are {[*frame]}")
@@ -112,6 +117,11 @@ def compare_tasks(
         raise ValueError(f"expected at least two values in the column {by!r}, got {names}")
     runs, alone = _shared(runs)
     names = [name for name in names if name in set(runs["configuration"])]
+    of, family = len(names), 0
+    if highest is not None and highest < of:
+        family, first = math.comb(of, 2), _table(runs, names, level, seed).head(highest)
+        names = [name for name in names if name in set(first["configuration"])]
+        runs = runs[runs["configuration"].isin(names)]
     budgets = {task: budgets[task] for task in dict.fromkeys(runs["task"])}
     pairs = [
         pair for one, other in itertools.combinations(names, 2)
@@ -123,11 +133,10 @@ def compare_tasks(
             f"differ, got none. {' '.join(alone)}"
         )
     verdicts = _decided(pd.DataFrame([row for row, _, _ in pairs]), [s for _, _, s in pairs],
-                        checked_margin(margin), level, seed)  # fmt: skip
+                        checked_margin(margin), level, seed, family)  # fmt: skip
     return TaskComparison(
         by=by, measure=measure, tasks=tuple(dict.fromkeys(runs["task"])),
-        budgets=budgets,
-        table=_table(runs, names, level, seed), verdicts=verdicts,
+        budgets=budgets, table=_table(runs, names, level, seed), of=of, verdicts=verdicts,
         effects=pd.concat([part for _, part, _ in pairs], ignore_index=True),
         profiles=_profiles(runs, in_order(names)), margin=checked_margin(margin),
         notes=(*_notes(runs, budgets, measure), *scales, *alone, *_uncompared(runs, pairs)),
@@ -326,16 +335,24 @@ def _pair(
 
 
 def _decided(
-    rows: pd.DataFrame, strata: Sequence[list[Stratum]], margin: float, level: float, seed: int
+    rows: pd.DataFrame,
+    strata: Sequence[list[Stratum]],
+    margin: float,
+    level: float,
+    seed: int,
+    family: int,
 ) -> pd.DataFrame:
-    """The pairs with p, Holm's p, an interval at the level that decides, and the verdicts."""
+    """The pairs with p, Holm's p, an interval at the level that decides, and the verdicts.
+
+    They share the error with the pairs of a larger family, if there is one.
+    """
     first = [compare_strata(each, level=level, seed=seed) for each in strata]
     few = [sum(min(len(s.left), len(s.right)) for s in each) < LEAST for each in strata]
     p = np.array([
         math.nan if small else min(1.0, 2 * min(found.p_greater, found.p_less))
         for found, small in zip(first, few, strict=True)
     ])  # fmt: skip
-    shares = _holm_shares(p, 1 - level)
+    shares, known = _holm_shares(p, 1 - level, family), ~np.isnan(p)
     made = []
     for each, found, share, small in zip(strata, first, shares, few, strict=True):
         at = 1 - (1 - level) * share
@@ -353,7 +370,7 @@ def _decided(
     columns = ["effect", "low", "high", "level", "verdict", "why", "runs_needed"]
     table = pd.DataFrame(made, columns=[*columns, "alone_low", "alone_high"])
     adjusted = np.full(len(p), math.nan)
-    adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    adjusted[known] = holm(p[known], family)
     table = table.assign(p=p, p_holm=adjusted)
     further = [
         decide(low, high, margin)
@@ -369,7 +386,7 @@ def _decided(
     return joined[[*order, *(name for name in joined if name not in order)]]
 
 
-def _holm_shares(p: FloatArray, alpha: float) -> FloatArray:
+def _holm_shares(p: FloatArray, alpha: float, family: int = 0) -> FloatArray:
     """The share of the error that each pair is decided at by Holm's rule, (pairs,).
 
     Once a pair is not rejected, all that follow are decided at its share, at which none of them is.
@@ -380,7 +397,7 @@ def _holm_shares(p: FloatArray, alpha: float) -> FloatArray:
     stopped = False
     for rank, i in enumerate(order):
         if not stopped:
-            share = 1 / (len(order) - rank)
+            share = 1 / (max(family, len(order)) - rank)
             stopped = bool(p[i] > alpha * share)
         shares[i] = share
     return shares

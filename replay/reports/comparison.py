@@ -19,7 +19,7 @@ from replay.reports.configurations import configuration_labels
 from replay.reports.tables import Cell, Section, exact, stack
 
 MOST_COMPARED = 6
-"""Configurations of which each pair is compared in a report."""
+"""Configurations, those of the highest values, of which each pair is compared in a report."""
 
 VERSIONS = (
     "there are runs of several versions of {tasks} (column task_version), which are compared "
@@ -65,25 +65,23 @@ def comparison_with_sections(tables: Tables) -> tuple[TaskComparison | None, lis
     known = counts.loc[shared[shared >= 2].index].groupby("configuration", sort=False).sum()
     if known.empty:
         return None, [], notes[0] if several.any() else ""
-    chosen = known.sort_values(ascending=False, kind="stable").index[:MOST_COMPARED]
-    if len(known) > len(chosen):
-        notes.append(
-            f"the {len(chosen)} configurations with the most runs of {len(known)}; "
-            "`replay.compare` takes any"
-        )
     names = runs.set_index("run")["configuration"]
-    names = names[names.isin(chosen)]
+    names = names[names.isin(known.index)]
     frame = tables.generations
     frame = frame[frame["run"].isin(names.index)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReplayWarning)
         try:
             found = compare_tasks(
-                frame.assign(configuration=frame["run"].map(names)), by="configuration"
-            )
+                frame.assign(configuration=frame["run"].map(names)),
+                by="configuration", highest=MOST_COMPARED,
+            )  # fmt: skip
         except ValueError as error:  # such as runs that are all alike
             return None, [], str(error)
     notes += dict.fromkeys(str(each.message) for each in caught)
+    if found.chosen:
+        notes.append(f"{found.chosen} configurations; `replay.compare` takes any")
+    names = names[names.isin(found.table["configuration"])]
     return found, _sections(found, runs[runs["run"].isin(names.index)], notes), ""
 
 
@@ -142,7 +140,7 @@ def _sections(found: TaskComparison, runs: pd.DataFrame, notes: list[str]) -> li
         for row in found.table.to_dict("records")
     }
     several = len(found.tasks) > 1
-    shared = len(found.verdicts)
+    shared = found.family
     pairs = {
         f"{row['a']} less {row['b']}": [
             _estimated("these tasks" if several else "difference", row["effect"], row["low"],
@@ -184,7 +182,7 @@ def _held(found: TaskComparison) -> list[str]:
     rows = found.verdicts[found.verdicts["why"] == MANY]
     return [
         f"{row['a']} less {row['b']}: "
-        f"{in_family(row['p'], row['p_holm'], len(found.verdicts))}; {OPEN[MANY]}"
+        f"{in_family(row['p'], row['p_holm'], found.family)}; {OPEN[MANY]}"
         for row in rows.to_dict("records")
     ]
 

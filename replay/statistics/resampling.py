@@ -51,11 +51,13 @@ def tail_p(value: float, drawn: ArrayLike, enough: int | None = None) -> float:
     return float(1 + hits.sum()) / (1 + len(hits))
 
 
-def holm(p: ArrayLike) -> FloatArray:
+def holm(p: ArrayLike, tests: int | None = None) -> FloatArray:
     """Returns p-values adjusted for several tests by Holm's method.
 
     Args:
         p: The p-values of all tests, shape (tests,). NaN stands for a test that was not made.
+        tests: How many tests there are, if these are those of which something is to be said: what
+            all others would show counts as less clear. None: those of `p`.
 
     Returns:
         The adjusted p-values in the same order, at most 1. NaN stays NaN and is not counted.
@@ -68,6 +70,6 @@ def holm(p: ArrayLike) -> FloatArray:
     adjusted = np.full(len(values), np.nan)
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.argsort(values[known], kind="stable")]
-    scaled = values[order] * np.arange(len(order), 0, -1)
+    scaled = values[order] * (max(len(order), tests or 0) - np.arange(len(order)))
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return adjusted

@@ -6,7 +6,8 @@
 - `coverage`: of the interval, for groups of equal and of fourfold size and one law, normal ones
   also of threefold spread; for pairs likewise. `--write` replaces the kind `pairs` in
   `coverage.csv` by the worst (`group_nulls.py` makes that of groups); n is the smaller group.
-  Unlike shapes, of which a verdict warns, are printed apart.
+  Unlike shapes, of which a verdict warns, are printed apart, and so are pairs whose differences
+  are skewed, one side being a constant.
 - `looks`: groups are compared after every pair up to 100. Printed is how often a fixed-n test and
   the e-value ever call a difference that is none, and their power at half a standard deviation,
   the fixed-n test at 100 pairs alone and the e-value at any look.
@@ -70,13 +71,14 @@ def coverage(kind: str, law: str, n: int, draws: int, unlike: bool = False) -> F
     spreads = {"normal": 1.0, "lognormal": 2.16, "beta": 0.16}
     ratios = RATIOS if kind == "groups" and law == "normal" and not unlike else RATIOS[:1]
     worst = np.ones(len(LEVELS))
+    constant = kind == "pairs" and unlike
     for m in (n,) if kind == "pairs" else (n, 4 * n):
         for ratio in ratios:
             rng, held = np.random.default_rng([n, m, unlike, int(ratio[0])]), np.zeros(len(LEVELS))
             for _ in range(draws):
                 left = ratio[0] * (LAWS[law](rng, (n,)) - MEANS[law])
                 right = (
-                    3 * spreads[law] * rng.normal(size=m)
+                    (0.0 if constant else 3 * spreads[law]) * rng.normal(size=m)
                     if unlike
                     else ratio[1] * (LAWS[law](rng, (m,)) - MEANS[law])
                 )
@@ -134,6 +136,8 @@ def main() -> None:
             print(*rows[-1], sep=",", flush=True)
     for law in MEANS:
         print(f"unlike {law}, n = 10:", coverage("groups", law, 10, options.draws // 4, True))
+        for n in (6, 8, 10, 20):
+            print(f"skewed pairs, {law}, n = {n}:", coverage("pairs", law, n, options.draws, True))
     for name, greater, less in nulls(options.draws):
         print(f"null {name}: greater {greater:.4f}, less {less:.4f}", flush=True)
     if options.write:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,11 @@ from samples import write_sample
 import replay
 from replay.cli.entry import main
 from replay.logs.tables import Tables, load_tables
-from replay.reports.comparison import MOST_COMPARED, comparison_sections
+from replay.reports.comparison import (
+    MOST_COMPARED,
+    comparison_sections,
+    comparison_with_sections,
+)
 from replay.reports.report import groups
 from replay.reports.site import comparison_of
 
@@ -61,8 +66,34 @@ def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
     assert summary.task == TASKS[0]
     assert summary.cells["row"].nunique() == MOST_COMPARED
     assert any("of 7" in note for note in summary.notes)
-    assert {*pairs.cells["quantity"]} == {"difference", "p alone", "p among 15 (Holm)"}
+    assert {*pairs.cells["quantity"]} == {"difference", "p alone", "p among 21 (Holm)"}
     assert all(math.isnan(low) for low in pairs.cells["low"])  # two runs a side: no interval
+
+
+def test_the_configurations_compared_are_those_that_reached_most(tmp_path):
+    """Of nine with equal counts the three that are far ahead stand last."""
+    rows = ["run,model,generation,fitness"]
+    for k in range(9):
+        for seed in range(6):
+            end = (0.9 if k > 5 else 0.2) + (7 * seed + 3 * k) % 11 / 100
+            rows += [f"m{k}-{seed},m{k},{t},{end * t / 3:.4f}" for t in (1, 2, 3)]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, sections, _ = comparison_with_sections(load_tables(path, progress=False))
+        whole = replay.compare(replay.load(path), by="model")
+    ahead = found.table["configuration"]
+    assert {*ahead[:3]} == {"m6", "m7", "m8"}
+    assert [*ahead] == [*whole.table["configuration"]][: len(ahead)]
+    assert found.family == 36
+    assert "of the 6 of the highest values of 9 configurations" in replay.advise(found)
+    assert any("the highest values of 9" in note for note in sections[0].notes)
+    # The same pairs beside all others: the error is shared as widely.
+    both = found.verdicts.merge(whole.verdicts, on=["a", "b"])
+    assert len(both) == 15
+    assert (both["p_holm_x"] >= both["p_holm_y"] - 1e-12).all()
+    assert both["p_x"].tolist() == both["p_y"].tolist()
 
 
 def test_limits_of_the_tasks_tell_no_configurations_apart(tables):
