@@ -117,6 +117,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByFile(config, log)  # type: ignore[arg-type]
 
 
+OF_EVALUATIONS = {
+    "test_compiled.py", "test_foreign.py", "test_foreign_conventions.py", "test_forged_values.py",
+    "test_purity.py", "test_scores.py", "test_stops.py",
+}  # fmt: skip
+"""Tests of the sandbox that ask what comes of an evaluation, wherever it is made."""
+
+
 @pytest.fixture(scope="session")
 def spare_sandboxes() -> Iterator[type]:
     """The pool of sandboxes that tests of other things than the sandbox use."""
@@ -128,8 +135,9 @@ def spare_sandboxes() -> Iterator[type]:
 
 @pytest.fixture(autouse=True)
 def sandboxes_are_used_again(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Outside the tests of the sandbox and those of attacks, runs share running sandboxes."""
-    if not {"sandbox", "torture"}.isdisjoint(request.path.parts):
+    """Outside the tests of the sandbox itself and those of attacks, sandboxes run on."""
+    apart = not {"sandbox", "torture"}.isdisjoint(request.path.parts)
+    if apart and request.path.name not in OF_EVALUATIONS:
         yield
         return
     from evo.sandbox import evaluator

@@ -35,8 +35,9 @@ def spread(value: list[float]) -> float:
 
 
 def llm(messages: Any, seed: int) -> str:
-    """Answers with a quick program, or with one that loops, which is the same each time."""
-    body = "while True:\n        pass" if seed % 3 == 0 else f"return [0.0, {seed % 97}.0]"
+    """Answers with a quick program, or with one that never ends, which is the same each time."""
+    endless = "import time\n    time.sleep(600)"
+    body = endless if seed % 3 == 0 else f"return [0.0, {seed % 97}.0]"
     return f"```python\ndef pair():\n    {body}\n```"
 
 
@@ -64,7 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
     return evo.run(task(), model=llm, generations=2, children=4, seed=1, log=path, **QUIET)
 
 
-def test_a_program_that_loops_costs_seconds_and_not_the_tasks_limit(run: evo.Log) -> None:
+def test_a_program_that_never_ends_costs_seconds_and_not_the_tasks_limit(run: evo.Log) -> None:
     assert run.initial is not None
     assert run.header.limits == AUTO
     assert run.limits == evo.Limits(seconds=run.initial.limit)

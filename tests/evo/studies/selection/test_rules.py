@@ -101,8 +101,9 @@ def test_wrong_in_five_percent_at_most(selector: str) -> None:
     values = bernoulli([0.6] + [0.5] * 7, 2000, replicates=100, seed=5)
     own = {"threshold": 0.55} if selector == "threshold" else {}
     found = play(values, selector, batch=10, parameters=own)
-    assert (found.winner != 0).mean() <= 0.05
-    assert (~found.survivors[:, 0]).mean() <= 0.05
+    # All err far less often than delta: so few replicates tell that from five percent.
+    assert (found.winner != 0).mean() <= 0.02
+    assert (~found.survivors[:, 0]).mean() <= 0.02
 
 
 def test_compat_loses_the_best_far_more_often() -> None:
