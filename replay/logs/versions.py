@@ -34,11 +34,9 @@ def version_of(task: TaskRecord) -> str:
     """
     if not task.files:
         return ""
-    given = {task.program_file, "task.toml"}
-    files = {name: text for name, text in task.files.items() if name not in given}
-    scores = msgspec.structs.replace(
-        task.judged, hash="", files=files, statement="", picture="", notes_file=""
-    )
+    judged, given = task.judged, {task.program_file, "task.toml"}
+    files = {name: text for name, text in judged.files.items() if name not in given}
+    scores = msgspec.structs.replace(judged, hash="", files=files, statement="", picture="")
     begins = (task.statement, task.files.get(task.program_file))
     return f"{_digest(scores, 10)}.{_digest(begins, 6)}"
 

@@ -53,6 +53,14 @@ def test_a_version_is_that_of_the_files_whatever_hash_a_log_states():
     assert version_of(other) == version_of(msgspec.structs.replace(other, hash="0"))
 
 
+def test_notes_of_an_evaluator_are_no_part_of_a_version():
+    task = sample_lines()[0].task
+    files = {**task.files, "evaluator_notes.py": "# notes\n"}
+    noted = msgspec.structs.replace(task, files=files, notes_file="evaluator_notes.py")
+    assert hash_of_task(noted) == hash_of_task(task)
+    assert version_of(noted) == version_of(task)
+
+
 def test_settings_name_what_is_not_the_default():
     header = sample_lines()[0]
     plain = replaced(header, sampling=replaced(header.sampling, max_tokens=8192))
