@@ -49,13 +49,16 @@ class Registry(UserDict[str, Entry]):
         POLICIES["ucb1"] = Mine                        # ValueError: the name is taken
         POLICIES.replace("ucb1", Mine)                 # replaces the built-in one on purpose
 
-    An entry of one's own may be assigned again, as when a cell of a notebook is run twice.
+    An entry of one's own may be assigned again, as when a cell of a notebook is run twice. Looking
+    up a name also finds what packages add, which is loaded then; iteration is over what this
+    process knows without them, and `names()` has all names.
 
     Args:
         what: What messages call an entry.
         built_in: The entries of this package.
         taken: Names of what is built in and no entry.
         kind: What an entry is, where it is called: "class" or "function"; empty: a value.
+        group: The group of entry points by which packages add entries; empty: there is none.
 
     Attributes:
         built_in: As given.
@@ -69,8 +72,9 @@ class Registry(UserDict[str, Entry]):
         taken: Collection[str] = (),
         *,
         kind: Literal["class", "function", ""] = "",
+        group: str = "",
     ) -> None:
-        self.what, self.built_in, self.kind = what, dict(built_in), kind
+        self.what, self.built_in, self.kind, self.group = what, dict(built_in), kind, group
         self.taken = (*self.built_in, *taken)
         super().__init__(built_in)
 
@@ -83,6 +87,23 @@ class Registry(UserDict[str, Entry]):
             )
         self._check(name, entry)
         super().__setitem__(name, entry)
+
+    def __missing__(self, name: str) -> Entry:
+        added = self._added()
+        if name not in added:
+            raise KeyError(name)
+        found: Entry = _load(added[name])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in self._added()
+
+    def names(self) -> tuple[str, ...]:
+        """Returns every name, those of packages last, without loading anything."""
+        return tuple(dict.fromkeys([*self.data, *self._added()]))
+
+    def _added(self) -> Mapping[str, EntryPoint]:
+        return _usable(self.group, self.taken) if self.group else {}
 
     def replace(self, name: str, entry: Entry) -> None:
         """Sets an entry, even in the place of a built-in one."""
@@ -168,6 +189,11 @@ def plugged_in(
     """
     known = {} if known is None else known
     taken = {*taken, *(known.taken if isinstance(known, Registry) else ())}
+    return _Entries(known, _usable(group, taken))
+
+
+def _usable(group: str, taken: Collection[str]) -> dict[str, EntryPoint]:
+    """Returns the entry points of a group by name; a RuntimeWarning tells which are left out."""
     points: dict[str, EntryPoint] = {}
     for point in _points(group):
         first = points.get(point.name)
@@ -180,7 +206,7 @@ def plugged_in(
             warn(message, RuntimeWarning)
         else:
             points[point.name] = point
-    return _Entries(known, points)
+    return points
 
 
 def loaded(entries: Mapping[str, Entry]) -> dict[str, Entry]:

@@ -23,7 +23,7 @@ from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.logs.types import Fields, JsonObject
 from evo.parsing import parsed
-from evo.plugins import MistakenType, meant, plugged_in
+from evo.plugins import MistakenType, Registry, meant, plugged_in
 from evo.warning import warn
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Kind(Generic[T]):
     what: str
     registry: str
     group: str
-    known: Mapping[str, Callable[..., T]]
+    known: Registry[Callable[..., T]]
     shipped: frozenset[type]
     methods: tuple[str, ...]
     advice: str = ""
@@ -88,7 +88,7 @@ class Kind(Generic[T]):
                 f"{', '.join(('name', *self.methods))}, got {given!r}{self._lack(given)}"
             )
         name, own = given.name, type(given)  # type: ignore[attr-defined]
-        if self.known.get(name) in self.shipped and own not in self.shipped:
+        if self.known.data.get(name) in self.shipped and own not in self.shipped:
             raise ValueError(  # its log would go on with the built-in one
                 f"{self.what}: {name!r} is the name of a built-in one, got one of "
                 f"{own.__name__}; give that class a `name` of its own"
@@ -156,7 +156,7 @@ class Kind(Generic[T]):
         return msgspec.structs.replace(record, version=1) if self._is_shipped(record) else record
 
     def _is_shipped(self, record: ValueRecord) -> bool:
-        return self.known.get(record.name) in self.shipped
+        return self.known.data.get(record.name) in self.shipped
 
     def of(self, record: ValueRecord) -> T:
         """Returns the value of a record.

@@ -6,14 +6,17 @@ from evo.cli.tables import number, table
 
 
 def tasks() -> int:
-    """Lists the shipped tasks."""
-    from evo.tasks.task import load_task, shipped_tasks
+    """Lists the tasks: those that are shipped, and names of those that packages add."""
+    from evo.plugins import plugged_in
+    from evo.tasks.task import load_task, names_of_shipped_tasks, shipped_tasks
 
     rows = []
     for name, config in shipped_tasks().items():
         seconds = load_task(name).limits.seconds
         rows.append((name, ", ".join(config.aliases), f"{seconds:g}", config.title))
     print(table(rows, ("task", "aliases", "seconds", "what it asks")))
+    if added := plugged_in("evo.tasks", taken=names_of_shipped_tasks()):
+        print(f"Installed packages add {', '.join(added)}.")
     print("A folder with initial_program.py and evaluator.py is a task, too.")
     return 0
 

@@ -23,6 +23,7 @@ FILTERS: Registry[Callable[..., Filter]] = Registry(
         "same_output": SameOutput,
     },
     kind="class",
+    group="evo.filters",
 )
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
 

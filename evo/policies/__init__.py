@@ -64,6 +64,7 @@ POLICIES: Registry[PolicyClass] = Registry(
         "freeze_thaw": FreezeThaw,
     },
     kind="class",
+    group="evo.policies",
 )
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 
@@ -117,7 +118,7 @@ def name_of(build: PolicyClass) -> str:
         >>> evo.policies.name_of(evo.policies.UCB1)
         'ucb1'
     """
-    if (found := name_in(POLICIES, build)) in POLICIES:
+    if (found := name_in(POLICIES, build)) in POLICIES.data:
         return found
     known = loaded(plugged_in("evo.policies"))
     found = name_in(known, build)

@@ -9,8 +9,9 @@ from evo.logs.log import Log, read_log
 from evo.logs.maintenance import faults_of
 from evo.logs.missing import missing_lines
 from evo.logs.records import Header
+from evo.plugins import plugged_in
 from evo.tasks.folder import TaskError
-from evo.tasks.task import SHIPPED, load_task
+from evo.tasks.task import SHIPPED, load_task, names_of_shipped_tasks
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Verification:
     Attributes:
         log: The log that was read.
         faults: Every fault in words; empty if the log is sound.
-        task: A sentence that states whether the log's task equals the shipped one.
+        task: A sentence that states whether the log's task equals the shipped or installed one.
     """
 
     log: Log
@@ -54,11 +55,13 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 
 def _installed(header: Header) -> str:
     name = header.task.name
+    ships = (SHIPPED / name / "task.toml").is_file()
     try:
-        installed = load_task(name).record if (SHIPPED / name / "task.toml").is_file() else None
+        known = ships or name in plugged_in("evo.tasks", taken=names_of_shipped_tasks())
+        installed = load_task(name).record if known else None
     except (TaskError, OSError, ValueError):
         installed = None
     if installed is None:
-        return f"its task {name!r} is not one of the shipped tasks"
+        return f"its task {name!r} is not one of the shipped tasks, nor of an installed package"
     same = "equals" if installed.hash == header.task.hash else "differs from"
-    return f"its task {same} the shipped {name}"
+    return f"its task {same} the {'shipped' if ships else 'installed'} {name}"

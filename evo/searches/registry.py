@@ -30,6 +30,7 @@ SEARCHES: Registry[Callable[..., Search]] = Registry(
         "tree": Tree,
     },
     kind="class",
+    group="evo.searches",
 )
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 

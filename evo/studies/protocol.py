@@ -222,7 +222,7 @@ class Protocol(_Part, frozen=True, kw_only=True):
             )
         for name in (claim.policy, claim.against, *claim.parameters):
             if name not in POLICIES:
-                known = ", ".join(sorted(POLICIES))
+                known = ", ".join(sorted(POLICIES.names()))
                 raise ValueError(f"{about}: expected a policy out of {known}, got {name!r}")
         find_reward(claim.reward)
         if min(claim.arms, claim.pulls, claim.replicates) < 2 or claim.seed < 0:

@@ -182,6 +182,12 @@ def shipped_tasks() -> Mapping[str, TaskConfig]:
     return {folder.name: read_config(folder) for folder in folders}
 
 
+def names_of_shipped_tasks() -> dict[str, str]:
+    """The names and aliases of the shipped tasks, each with the name of its folder."""
+    shipped = shipped_tasks().items()
+    return {each: name for name, config in shipped for each in (name, *config.aliases)}
+
+
 def load_task(
     task: str | os.PathLike[str] | Task | TaskRecord,
     *,
@@ -307,8 +313,10 @@ def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig, str]:
     where, _, wording_name = os.fspath(task).rpartition(":")
     if plain := not where or Path(task).is_dir():
         where = os.fspath(task)
-    folder = _find_folder(where)
+    folder, entry = _find_folder(where)
     config = read_config(folder)
+    if entry and config.name is None:
+        config = msgspec.structs.replace(config, name=entry)
     if plain:
         return folder, config, ""
     if wording_name not in config.wordings:
@@ -422,16 +430,17 @@ def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
     return record if task.record.function is None else record.evaluated_by(*task.record.functions)
 
 
-def _find_folder(task: str | os.PathLike[str]) -> Path:
+def _find_folder(task: str | os.PathLike[str]) -> tuple[Path, str]:
+    """A task's folder, and the name under which a package adds it; empty: no package does."""
     text, shipped = os.fspath(task), shipped_tasks()
-    names = {each: name for name, config in shipped.items() for each in (name, *config.aliases)}
+    names = names_of_shipped_tasks()
     if text in names:
-        return SHIPPED / names[text]
+        return SHIPPED / names[text], ""
     if text in (others := plugged_in("evo.tasks", taken=names)):
-        return Path(others[text])
+        return Path(others[text]), text
     folder = Path(text).expanduser()
     if folder.is_dir():
-        return folder
+        return folder, ""
     if folder.exists():
         raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
     hint = meant(text, [*names, *others])

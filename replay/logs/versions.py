@@ -112,7 +112,7 @@ def _unusual(record: SearchRecord) -> str:
     from evo.searches.registry import KIND, SEARCHES, record_of
 
     usual: dict[str, Any] = {}
-    if record.name in SEARCHES:
+    if record.name in SEARCHES.data:  # reading a log loads no package
         try:
             default = record_of(SEARCHES[record.name]())
         except TypeError:  # a user's own that cannot do without arguments

@@ -70,6 +70,7 @@ FIGURES: Registry[GroupFigure] = Registry(
         "blame of the best program": blame_of_best,
     },
     kind="function",
+    group="replay.figures",
 )
 """Name -> figure of a group of runs. One that is added here joins `replay report`, `replay site`,
 the page of a protocol, and `overview` in a notebook."""

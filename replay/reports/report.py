@@ -268,6 +268,7 @@ SECTIONS: Registry[Callable[[Group, float | None], Section | None]] = Registry(
         "cost": cost_section,
     },
     kind="function",
+    group="replay.sections",
 )
 """Name -> table of a group of runs, given tau or None; None: it does not apply. One that is added
 here joins `replay report`, `replay site` and the page of a protocol. It cannot change the tables

@@ -13,16 +13,18 @@ import pytest
 
 import evo
 import replay
+from evo.cli.entry import main
 from evo.filters import FILTERS
 from evo.filters.registry import KIND as FILTER
 from evo.gate.engines.registry import find_engine
 from evo.models.registry import load_models
-from evo.plugins import PluginError, Registry, _points
+from evo.plugins import PluginError, Registry, _points, plugged_in
 from evo.policies import POLICIES, find_policy, name_of
 from evo.policies.rewards import find_reward
 from evo.runs.budget import check_budget
 from evo.searches import SEARCHES, find_search
 from evo.studies.selection import find_selector
+from evo.tasks.beginning import new_task
 from replay.plots import FIGURES
 from replay.reports import SECTIONS
 
@@ -185,6 +187,40 @@ def test_an_entry_that_cannot_be_loaded_is_named_with_its_package_where_it_is_as
         find_search("lost")
 
 
+ADDED = {
+    "evo.policies": POLICIES, "evo.searches": SEARCHES, "evo.filters": FILTERS,
+    "evo.engines": evo.ENGINES, "replay.figures": FIGURES, "replay.sections": SECTIONS,
+}  # fmt: skip
+
+
+def test_registries_find_what_packages_add_and_load_it_when_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "added_things.py").write_text("from builtins import dict as thing\n")
+    entries = "".join(f"[{group}]\nadded_thing = added_things:thing\n" for group in ADDED)
+    install(tmp_path, "adding", entries)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _points.cache_clear()
+    try:
+        for group, registry in ADDED.items():
+            assert "added_thing" in registry
+            assert "added_thing" in registry.names()
+            assert set(registry) == set(registry.data)
+            assert plugged_in(group, registry).keys() == set(registry.names())
+        assert "added_things" not in sys.modules
+        for registry in ADDED.values():
+            assert registry["added_thing"] is registry.get("added_thing") is dict
+            with pytest.raises(KeyError, match="nothing"):
+                registry["nothing"]
+            with patch.dict(registry):
+                registry["added_thing"] = registry["mine"] = list
+                assert registry["added_thing"] is list
+            assert registry["added_thing"] is dict
+            assert "mine" not in registry
+    finally:
+        _points.cache_clear()
+
+
 @pytest.mark.usefixtures("broken")
 @pytest.mark.filterwarnings("ignore:.*careless:RuntimeWarning")
 def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: Path) -> None:
@@ -209,6 +245,37 @@ def test_what_is_built_in_works_beside_entries_that_cannot_be_loaded(tmp_path: P
     with contextlib.closing(replay.explore(frame)) as tabs:
         tabs.open("lost")
         assert "the package careless" in tabs["lost"]._refusal.value
+
+
+@pytest.mark.parametrize(("toml", "name"), [("", "mytask"), ('name = "stated"', "stated")])
+def test_a_packages_task_has_the_name_of_its_entry_unless_it_states_one(
+    toml: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "tsk"
+    new_task(folder)
+    settings = (folder / "task.toml").read_text()
+    stated = "".join(line for line in settings.splitlines(True) if not line.startswith("name"))
+    (folder / "task.toml").write_text(f"{toml}\n{stated}")
+    (tmp_path / f"tasks_{name}.py").write_text(f"TASK = {str(folder)!r}\n")
+    install(tmp_path, "tasky", f"[evo.tasks]\nmytask = tasks_{name}:TASK\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    _points.cache_clear()
+    try:
+        assert evo.load_task("mytask").name == name
+        assert evo.load_task(folder).name == (name if toml else "tsk")
+        log = evo.run("mytask", generations=1, children=1, progress=False)
+        assert log.path.name.startswith(f"{name}-")
+        if not toml:
+            assert evo.verify(log.path).task == "its task equals the installed mytask"
+        assert main(["tasks"]) == 0
+        assert "Installed packages add mytask.\n" in capsys.readouterr().out
+    finally:
+        _points.cache_clear()
 
 
 ANSWERING = """

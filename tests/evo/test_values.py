@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
+from evo.plugins import Registry
 from evo.values import Kind, UnknownValue, as_logged, fields_of, source_hash
 
 
@@ -59,7 +60,8 @@ class Old(Shipped):
 def kind(**more):
     return Kind(
         what="thing", registry="evo.THINGS", group="evo.tests.none",
-        known={"shipped": Shipped, **more}, shipped=frozenset({Shipped, Old}), methods=("act",),
+        known=Registry("thing", {"shipped": Shipped, **more}),
+        shipped=frozenset({Shipped, Old}), methods=("act",),
         earlier={"shipped": lambda record: Old if record.version == 1 else Shipped},
     )  # fmt: skip
 

@@ -15,7 +15,9 @@ from evo.gate.engines.job import Engine
 from evo.plugins import MistakenType, Registry, meant, plugged_in
 
 ENGINES: Registry[Engine] = Registry(
-    "engine", {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE, gepa.ENGINE)}
+    "engine",
+    {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE, gepa.ENGINE)},
+    group="evo.engines",
 )
 """Name -> engine."""
 
