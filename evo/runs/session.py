@@ -39,7 +39,7 @@ from evo.runs.state import State, state_of
 from evo.runs.waves import Payer, Waves
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.tasks.instances import checks_of
+from evo.searches.base import SearchError
 from evo.tasks.task import EvaluatorFailed
 
 
@@ -284,7 +284,7 @@ class _Run:
             state = state_of(known, children=known.outcomes)
             self._pay(state)
             reached = None if known.reader.torn else job.goal.reached(state)
-            if reached is not None and not _untested(state):
+            if reached is not None and not state.untested:
                 self.progress.skip(job.goal.generations * job.header.children)
                 return JobResult(job, known, reached)
             self.payer.kept = kept_for_checks(state)
@@ -320,7 +320,13 @@ class _Run:
                     job.path.unlink()  # it embeds a task that nobody can go on with
                 raise
             self.payer.kept = arm.kept
-            yield from self._advance(arm)
+            try:
+                yield from self._advance(arm)
+            except SearchError as error:
+                if log is not None or arm.state.has_called:
+                    raise
+                job.path.unlink()  # with other fields it would be another run, and refused
+                raise error.before_calls() from error.__cause__
             writer.check_in_place()
         return JobResult(job, read_log(job.path), self.end)
 
@@ -392,11 +398,6 @@ def _kind(header: Header) -> str:
     """Returns a key of runs whose children cost about alike."""
     asked = (header.model, header.models, header.critic, header.asks, header.drafts)
     return repr((header.task.hash, *asked))
-
-
-def _untested(state: State) -> bool:
-    """Whether the best text is still to be tested on instances held out for that."""
-    return state.best.place != (0, 0) and not state.checks and bool(checks_of(state.header.task))
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:

@@ -46,6 +46,7 @@ from evo.prompt import public_metrics, read_advice
 from evo.runs.mixture import Returns, added
 from evo.searches import base as searches
 from evo.searches.base import Member, Place, Search
+from evo.tasks.instances import checks_of
 
 
 @dataclass(frozen=True)
@@ -335,6 +336,17 @@ class State:
             public_metrics(self.header.task, evaluation.metrics),
             {each.id: each.score for each in evaluation.instances},
         )
+
+    @property
+    def has_called(self) -> bool:
+        """Whether the run has made calls, or logged that it is about to."""
+        begun = self.plan or self.requested or self.advice or self.archive[1:]
+        return bool(begun or self.initial_cost.get("calls"))
+
+    @property
+    def untested(self) -> bool:
+        """Whether the best text is still to be tested on instances held out for that."""
+        return self.best.place != (0, 0) and not self.checks and bool(checks_of(self.header.task))
 
     def entry(self, place: Place) -> ArchiveEntry | None:
         """Returns a program of the archive, the best one as it was confirmed last, or None."""

@@ -119,6 +119,28 @@ class Search(Protocol):
         ...
 
 
+class SearchError(ValueError):
+    """A search raised an error.
+
+    Attributes:
+        what: What it raised; the message also says what to do.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        advice: str = "correct its code, then evo.resume(LOG, search=...) goes on with the run; "
+        "evo.run on another log begins anew, with other fields, too",
+    ) -> None:
+        super().__init__(f"{what}; {advice}")
+        self.what = what
+
+    def before_calls(self) -> SearchError:
+        """Returns the error of a run that has called nothing, and whose log is not kept."""
+        advice = "correct it and run again: nothing was called, and no log is kept"
+        return SearchError(self.what, advice)
+
+
 def start(search: Search, initial: Member, min_improvement: float) -> Any:
     """Returns the state of a search before generation 1; its failure names the search."""
     return _asked(search, "start", initial, min_improvement)
@@ -150,10 +172,8 @@ def _asked(search: Search, method: str, *given: object) -> Any:
     try:
         return getattr(search, method)(*given)
     except Exception as error:
-        raise ValueError(
-            f"search {search.name!r}: `{method}` raised {type(error).__name__}: {error}; correct "
-            "it, then evo.resume(LOG, search=...) goes on with the run, evo.run on another log "
-            "begins anew"
+        raise SearchError(
+            f"search {search.name!r}: `{method}` raised {type(error).__name__}: {error}"
         ) from error
 
 

@@ -1,6 +1,8 @@
 """What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
 
 from dataclasses import FrozenInstanceError, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -274,3 +276,26 @@ def test_a_search_is_a_value_that_nobody_changes(name: str) -> None:
 def test_defaults_are_those_that_logs_were_made_with() -> None:
     assert MapElites().bins == 10
     assert Islands().population.size == 10
+
+
+@pytest.mark.parametrize("search", [Pareto(metrics=("nothing",)), MapElites(metrics=("nothing",))])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_search_that_fails_before_the_first_call_leaves_no_log_and_is_run_again(
+    search: Pareto | MapElites, asynchronous: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    how: dict[str, Any] = {"generations": 1, "children": 2, "log": path, "progress": False}
+    how["asynchronous"] = asynchronous
+    words = "metrics: expected names .*correct it and run again: nothing was called"
+    with pytest.raises(ValueError, match=words):
+        evo.run("mmd", search=search, **how)
+    assert not path.exists()
+    log = evo.run("mmd", search=type(search)(metrics=("objective",)), **how)
+    assert len(log.calls) == 2
+
+
+def test_a_search_that_fails_after_calls_keeps_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(ValueError, match="run on another log begins anew, with other fields"):
+        evo.run("mmd", search=Raising(), generations=2, children=2, log=path, progress=False)
+    assert len(evo.read_log(path).calls) == 2
