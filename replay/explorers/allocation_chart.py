@@ -11,6 +11,8 @@ import numpy as np
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
 from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Bars, Cells, Line, Mark, Points, Rule
+from replay.plots.medium import DASHES as LONG
+from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.style import PALETTE, ranged
 
@@ -20,7 +22,7 @@ MOST_PLACES = 240
 ROW = 34
 """Height of a policy's row in pixels."""
 
-DASHES = {"single": "2 3", "random": "6 3"}
+DASHES = {"single": LONG[2], "random": LONG[1]}
 """Dash patterns of the baselines, which are both grey."""
 
 GREY = "#8C8C8C"
@@ -100,7 +102,7 @@ def _curves(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
         about=texts.about,
         x=Axis(domain=(0, width), label=texts.x, whole=True),
         y=Axis(domain=fitness_range(view, width), label=texts.y),
-        marks=[*lines, Rule(y=view.tau, dash="1.5 3")],
+        marks=[*lines, Rule(y=view.tau, dash=REFERENCE)],
         zoom=True,
         legend=True,
         shares="rounds",

@@ -15,6 +15,7 @@ from replay.explorers.budget_view import BudgetView
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import Label, Line, Mark, Points, Rule, Spans
+from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.shapes import heat, place
 from replay.plots.style import PALETTE, Theme
@@ -101,7 +102,7 @@ def _curves(view: BudgetView) -> list[Panel]:
         color = RUNS[k % len(RUNS)]
         fitness.append(Line(x=run.x[at], y=run.value[at], color=color, width=1.7, label=run.run))
     if low <= view.tau <= high:
-        fitness.append(Rule(y=view.tau, dash="1.5 3"))
+        fitness.append(Rule(y=view.tau, dash=REFERENCE))
         fitness.append(Label(x=domain[0], y=view.tau, text=f"τ = {view.tau:g}", dx=4, dy=-4))
     return [
         Panel(

@@ -22,7 +22,7 @@ from replay.explorers.widgets import button, close_tree, name_of, page_script, r
 from replay.logs.frames import is_stand_in, models_apart
 from replay.plots.chart import Chart
 from replay.plots.marks import Line
-from replay.plots.medium import palette
+from replay.plots.medium import DASHES, palette
 from replay.plots.panel import Axis, Panel
 from replay.plots.runs import COSTS
 from replay.plots.scripts import spoken
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 SPLITS = 3
 """Colours that the budget explorer keeps for splits; those after them are of single runs."""
-RUN_DASHES = ("", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5")
-"""Dash patterns, one for each time that the colours are used up."""
 MOST = 12
 """Runs that are chosen at most."""
 
@@ -117,7 +115,7 @@ def runs_chart(view: RunsView) -> Chart:
     for k, run in enumerate(view.summary["run"]):
         rows = view.rows[view.rows["run"] == run].sort_values("generation")
         fitness = rows["best_fitness"].to_numpy(np.float64)
-        dash = RUN_DASHES[k // len(own) % len(RUN_DASHES)]
+        dash = DASHES[k // len(own) % len(DASHES)]
         spent = rows["n_calls"].cumsum() if unlike else rows["generation"]
         lines.append(
             Line(

@@ -9,7 +9,7 @@
 
 const COLOURS = ["#d55e00", "#0072b2", "#009e73"]; // choice, twice as deep, twice as broad
 const RUN_COLOURS = ["#cc79a7", "#e69f00", "#56b4e9"]; // of runs that are drawn one by one
-const RUN_DASHES = ["none", "6 2.5", "1.5 2.5", "6 2.5 1.5 2.5"]; // of the first three, and so on
+const RUN_DASHES = ["none", "12 3", "12 3 5 3", "16 3 5 3 5 3"]; // of the first three, and so on
 const MOST_RUNS = 12,
   MOST_LISTED = 40; // that can be chosen, that are listed of a split
 const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 "
