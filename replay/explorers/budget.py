@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -115,11 +116,17 @@ class Budgets:
         )
 
     def defaults(self, now: Settings) -> Settings:
-        """A middling choice for a task and model, and what half the runs reach in the end."""
+        """A middling choice for a task and model, and what half the runs reach in the end.
+
+        Its budget was split in two ways, if any was.
+        """
         known = self.outlook(now)
+        rows, columns, _ = axes_of(known.depths, predicted=False)
+        splits = [(T, N) for N in rows for T in columns if known.depths[N] >= T]
+        ways = Counter(T * N for T, N in splits)
         T, N = max(
-            ((2 ** int(math.log2(depth)), N) for N, depth in known.depths.items() if depth),
-            key=lambda split: (min(split), split[0] * split[1]),
+            splits,
+            key=lambda split: (ways[math.prod(split)] > 1, min(split), math.prod(split)),
         )
         final = np.fmax.reduce(known.fitness.values, axis=1)
         final = final[np.isfinite(final)]

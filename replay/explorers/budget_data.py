@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 KERNELS, GROUPS, RUNS = 10, 12, 10
 LEVEL = 0.95
+MOST_ENDS = 12
+"""Depths at which runs end, beside the powers of two, that the heatmap has columns for at most."""
 
 NAMES = ("choice", "twice as deep", "twice as broad")
 
@@ -391,12 +393,19 @@ def inside(sizes: NDArray[np.int64], depths: NDArray[np.int64], T: int, N: int) 
 
 
 def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], list[int], int]:
-    """Each N (any that was logged, too) and T of the heatmap, and the largest budget in calls."""
+    """Each N and T of the heatmap, and the largest budget in calls.
+
+    T are the powers of two and those at which the runs of some N end; of the latter none but the
+    last where there are more than MOST_ENDS.
+    """
     largest = max(N * depth for N, depth in depths.items())
-    if not predicted:
-        return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], largest
-    powers = [2**k for k in range(largest.bit_length())]
-    return sorted({*powers, *depths}), powers, largest
+    ends = set(depths.values())
+    if len(ends) > MOST_ENDS:
+        ends = {max(ends)}
+    deepest = largest if predicted else max(depths.values())
+    powers = {2**k for k in range(deepest.bit_length())}
+    rows = {*powers, *depths} if predicted else depths
+    return sorted(rows), sorted(powers | ends), largest
 
 
 def known_units(frame: pd.DataFrame) -> list[CostAxis]:

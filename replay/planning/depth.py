@@ -101,6 +101,11 @@ def depth_breadth(
 ) -> DepthBreadth:
     """Value of every cell, the best split of every budget, and the value of knowing it.
 
+    A run of T generations holds runs of all fewer. Cells are at the T that are powers of two, at
+    those at which the runs of some N end, and at those at which some N has made as many calls as
+    another N has at one of these; each N has a cell at all of them that its runs reach. Where these
+    were more than 400, the last kind is left out but for the budgets that runs end with.
+
     Args:
         frame: One row per run and generation, as `replay.load` returns it.
         level: Nominal coverage of the intervals.

@@ -11,7 +11,7 @@ ok yet it is minus infinity. Such a run has a rank and counts in a median, but t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,10 @@ Centre = Literal["mean", "median"]
 
 FAR = 3
 """Gap to 1, in ranges of the logged fitness, beyond which 1 is not taken for the best known."""
+
+
+MOST_CELLS = 400
+"""Cells of a sweep beyond which fewer T are taken, see `SplitCells`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +79,10 @@ class GridSweep:
 class SplitCells:
     """The cells (T, N) of a sweep in ascending order of N, then T.
 
-    T are the powers of two, and those at which N spends a budget that runs of some N end with.
+    T are the powers of two, those at which the runs of some N end, and those at which some N has
+    spent exactly what another has at one of these; each N has a cell at all of them that its runs
+    reach. Where that were more than `MOST_CELLS` cells, T are the powers of two and those at which
+    N has spent a budget that the runs of some N end with.
 
     Attributes:
         sweep: The runs they are made of.
@@ -204,13 +211,8 @@ def cells(sweep: GridSweep) -> SplitCells:
     Raises:
         ValueError: If no run has a generation beyond the initial program.
     """
-    deepest = {N: int(sweep.depth[part].max()) for N, part in sweep.strata()}
-    budgets = {N * T for N, T in deepest.items()}
-    columns = []
-    for N, part in sweep.strata():
-        depths = {2**power for power in range(deepest[N].bit_length())}
-        depths |= {C // N for C in budgets if C % N == 0 and 0 < C // N <= deepest[N]}
-        columns += [(N, T, part) for T in sorted(depths)]
+    depths = _depths({N: int(sweep.depth[part].max()) for N, part in sweep.strata()})
+    columns = [(N, T, part) for N, part in sweep.strata() for T in sorted(depths[N])]
     if not columns:
         raise ValueError("expected runs with at least one generation, got initial programs only")
     most = max(part.stop - part.start for _, _, part in columns)
@@ -224,6 +226,24 @@ def cells(sweep: GridSweep) -> SplitCells:
         children=np.array([N for N, _, _ in columns]),
         values=values,
     )
+
+
+def _depths(deepest: Mapping[int, int]) -> dict[int, set[int]]:
+    """Returns the T at which each N has a cell, see `SplitCells`, by the last T of each N."""
+
+    def spent(N: int, budgets: Iterable[int]) -> set[int]:
+        """The T at which N spends one of some budgets exactly."""
+        return {C // N for C in budgets if C % N == 0 and 0 < C // N <= deepest[N]}
+
+    powers = {2**k for k in range(max(deepest.values()).bit_length())}
+    shown = powers | set(deepest.values())
+    budgets = {N * T for N in deepest for T in shown if deepest[N] >= T}
+    shown = shown.union(*(spent(N, budgets) for N in deepest))
+    every = {N: {T for T in shown if 0 < T <= deepest[N]} for N in deepest}
+    if sum(map(len, every.values())) <= MOST_CELLS:
+        return every
+    ends = {N * T for N, T in deepest.items()}
+    return {N: {T for T in powers if deepest[N] >= T} | spent(N, ends) for N in deepest}
 
 
 def best_known(best: float | None, lowest: float, highest: float) -> float:

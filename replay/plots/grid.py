@@ -43,6 +43,8 @@ def heatmap(
 ) -> Chart:
     """Draws fitness by depth and breadth; the splits of a budget lie on a diagonal.
 
+    Columns are the T that `replay.depth_breadth` has cells at, whatever lies between them.
+
     A frame marks a split that may be the best of its budget; a heavier frame means a higher
     probability. With a `fit`, its contours and the plateau of each budget replace the numbers and
     frames.
@@ -75,6 +77,8 @@ def heatmap(
     label = f"mean {style.fitness_name([task])}"
     drawn = heat(values, ticks=(N, T), label=label, texts=texts, written=fit is None)
     text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
+    if any(at.bit_count() > 1 for at in T):
+        text += "Columns: T that are powers of two, ends of runs, or make equal budgets. "
     more: list[Mark]
     if fit is None:
         likely = (table["p_best"] >= LIKELY).to_numpy()

@@ -5,6 +5,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from explored import numbers_of, without
 from scipy.stats import ttest_ind
@@ -13,7 +14,7 @@ from synthetic_runs import as_frame, chain_runs
 import replay
 from replay.explorers import explore_budget
 from replay.explorers.budget import Budgets, link
-from replay.explorers.budget_data import outlook
+from replay.explorers.budget_data import MOST_ENDS, axes_of, outlook
 from replay.explorers.budget_picture import _curves
 
 
@@ -110,6 +111,34 @@ def test_every_depth_that_a_run_reached_can_be_chosen():
         assert explorer.settings["children"] == 4
     now = {"generations": 40, "children": 8, "calls": 256}
     assert link("generations", now, [4, 8], [32, 40, 64])["calls"] == 320
+
+
+def designed(*splits, runs=6):
+    """Runs of some T and N, of which the deeper reach more."""
+    frames = []
+    for T, N in splits:
+        best = np.linspace(0.2, 0.5 + T / 100, T + 1) + np.arange(runs)[:, None] / 1e3
+        frames.append(as_frame(best, children=N, seeds=range(runs)))
+    return pd.concat(frames)
+
+
+def test_the_map_has_a_column_for_each_depth_of_the_design_and_opens_on_a_shared_budget():
+    with contextlib.closing(explore_budget(designed((5, 4), (2, 10)))) as explorer:
+        known = explorer._spec.view(explorer.settings, False).outlook
+        assert known.grid[:2] == ([4, 10], [1, 2, 4, 5])
+        assert known.behind[2, 10].best == (5, 4)  # the comparison that was designed
+        assert (explorer.settings["generations"], explorer.settings["children"]) == (5, 4)
+        assert {text.get_text() for text in explorer.figure().axes[0].get_xticklabels()} >= {"5"}
+    with contextlib.closing(explore_budget(designed((8, 4), (8, 8)))) as explorer:
+        assert explorer.settings["calls"] == 32  # 8 of 8 have a budget of their own
+
+
+def test_the_map_has_few_columns_beside_powers_of_two():
+    ends = {N: 20 + N for N in range(1, MOST_ENDS + 2)}
+    most = max(ends.values())
+    assert axes_of(ends, predicted=False)[1] == [1, 2, 4, 8, 16, 32, most]
+    del ends[1]
+    assert set(axes_of(ends, predicted=True)[1]) >= set(ends.values())
 
 
 def test_a_split_is_compared_with_the_best_of_its_budget():

@@ -3,7 +3,14 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, bilinear_runs
 
-from replay.planning.grid import best_known, cells, one_sweep, sweeps, what_to_give
+from replay.planning.grid import (
+    MOST_CELLS,
+    best_known,
+    cells,
+    one_sweep,
+    sweeps,
+    what_to_give,
+)
 
 
 def ragged():
@@ -28,6 +35,7 @@ def test_cells_hold_the_runs_that_are_deep_enough():
         (3, 1): (0.9, 1),
         (1, 2): (0.3, 2),
         (2, 2): (0.4, 2),
+        (3, 2): (0.3, 1),
         (4, 2): (0.4, 1),
     }
 
@@ -115,13 +123,42 @@ def test_one_is_the_best_known_where_runs_come_within_three_ranges(low, high):
             best_known(None, low, high - 0.001)
 
 
-def test_a_budget_that_n_does_not_divide_makes_no_cell():
+def of_depths(depths, runs=2):
+    """Runs of each N to its depth."""
     parts = [
-        as_frame(np.tile(np.arange(T + 1.0), (2, 1)), children=N, seeds=range(2))
-        for N, T in ((1, 16), (3, 7))
+        as_frame(np.tile(np.arange(T + 1.0), (runs, 1)), children=N, seeds=range(runs))
+        for N, T in depths.items()
     ]
-    grid = cells(one_sweep(pd.concat(parts, ignore_index=True)))
-    assert grid.generations[grid.children == 3].tolist() == [1, 2, 4, 7]
+    return pd.concat(parts, ignore_index=True)
+
+
+ENDS = {1: 24, 4: 6, 12: 2}
+
+
+def test_equal_budgets_and_ends_of_other_n_have_cells_at_every_n_that_was_logged_so_far():
+    grid = cells(one_sweep(of_depths(ENDS)))
+    found = {(T, N) for T, N in zip(grid.generations, grid.children, strict=True)}
+    assert (
+        {N for T, N in found if T * N == 12} == {N for T, N in found if T * N == 24} == {1, 4, 12}
+    )
+    for T in {T for T, _ in found}:  # there is no hole in the map
+        assert {N for at, N in found if at == T} == {N for N, end in ENDS.items() if end >= T}
+
+
+def test_powers_of_two_need_no_further_cells_and_there_are_never_very_many():
+    even = cells(one_sweep(of_depths({2**k: 64 >> k for k in range(7)})))
+    assert {int(T).bit_count() for T in even.generations} == {1}
+    odd = {N: 997 // N + N % 5 for N in range(1, 40)}
+    grid = cells(one_sweep(of_depths(odd, runs=1)))
+    assert len(grid.calls) <= MOST_CELLS
+    for N, T in odd.items():
+        assert grid.generations[grid.children == N].max() == T
+
+
+def test_a_budget_that_n_does_not_divide_makes_no_cell():
+    grid = cells(one_sweep(of_depths({1: 16, 3: 7})))
+    assert grid.generations[grid.children == 3].tolist() == [1, 2, 3, 4, 6, 7]
+    assert {3, 6, 12} <= set(grid.generations[grid.children == 1].tolist())  # as 3 x 1, 2 and 4
 
 
 def test_runs_that_are_all_alike_do_not_say_what_the_best_might_be():

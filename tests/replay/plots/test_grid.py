@@ -10,7 +10,7 @@ from plotted import (
     marks,
     words,
 )
-from synthetic_runs import chain_runs
+from synthetic_runs import as_frame, chain_runs
 
 import replay
 from replay import plots
@@ -42,6 +42,18 @@ def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
     for place, value in zip(at, grid.cells["value"], strict=True):
         assert float(drawn[place]) == pytest.approx(value, abs=0.006)
     assert "n = 10 runs per cell" in words(ax)
+
+
+def test_a_map_of_other_depths_than_powers_of_two_says_which_it_has(grid):
+    runs = pd.concat(
+        as_frame(np.tile(np.arange(T + 1) / 30, (6, 1)), children=N, seeds=range(6))
+        for N, T in ((1, 24), (4, 6), (12, 2))
+    )
+    said = "Columns: T that are powers of two, ends of runs, or make equal budgets."
+    design = replay.depth_breadth(runs, resamples=10)
+    assert said in words(plots.heatmap(design))
+    assert said not in words(plots.heatmap(grid))
+    assert [len(each.y_low) for each in marks(charts.slices(design, budgets=[12]), "points")] == [3]
 
 
 def test_slices_show_the_asked_budgets_with_intervals(grid):
