@@ -138,8 +138,8 @@ class Outlook:
         """What the curves of fitness show."""
         lengths = (self.fitness.depth[rows] for rows in self.strata.values())
         if all(len(set(each[each > 0].tolist())) == 1 for each in lengths):
-            return f"mean, {self.interval} over runs; dashed where predicted"
-        return f"mean, {self.interval}; dashed where predicted, thin where not all runs go on"
+            return f"mean, {self.interval}; dashes if predicted"
+        return f"mean, {self.interval}; dashes if predicted, thin if not all runs"
 
     @property
     def interval(self) -> str:

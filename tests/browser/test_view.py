@@ -169,7 +169,7 @@ def test_a_curve_is_thin_where_only_some_runs_go_on(chromium, tmp_path) -> None:
         assert points == {"curve": curve.whole, "thin": curve.logged - curve.whole + 1}
         widths = [float(each.get_attribute("stroke-width")) for each in drawn.values()]
         assert widths[0] > 2 * widths[1]
-        about = opened.get_by_text("thin where not all runs go on")
+        about = opened.get_by_text("thin if not all runs")
         assert about.bounding_box()["x"] + about.bounding_box()["width"] <= 1280
         svg = opened.locator(".replay-view svg").first.bounding_box()
         assert about.bounding_box()["x"] + about.bounding_box()["width"] <= svg["x"] + svg["width"]

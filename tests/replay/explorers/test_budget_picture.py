@@ -102,8 +102,8 @@ def test_a_curve_is_thin_where_only_some_runs_go_on():
     frame, _ = chain_runs(budget=32, sizes=(2, 4))
     ended = frame["run"].isin(sorted(frame.loc[frame["children"] == 4, "run"].unique())[:3])
     known = outlook(frame[~ended | (frame["generation"] <= 5)], None)
-    assert known.about.endswith("thin where not all runs go on")
-    assert outlook(frame, None).about.endswith("over runs; dashed where predicted")
+    assert known.about.endswith("thin if not all runs")
+    assert outlook(frame, None).about.endswith("; dashes if predicted")
     view = view_of(known, (8, 4), None, (4, 2))
     curve = view.splits[0].fitness
     assert (curve.whole, curve.n, curve.of) == (5, 7, 10)
