@@ -124,8 +124,6 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
     path.write_text(json.dumps(notebook | {"nbformat_minor": 5}))
 
 
-APPLICATIONS = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}
-"""Modules of the two, and what their settings begin with."""
 START = """
 import runpy, sys
 sys.modules["rfc3987_syntax"] = None  # as in conftest.py: its import takes 10 seconds
@@ -134,8 +132,8 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 @contextmanager
-def server(folder: Path, application: str = "jupyterlab") -> Iterator[tuple[str, Path]]:
-    """JupyterLab, or Notebook, over a folder; gives its address and its log with the kernels'."""
+def server(folder: Path) -> Iterator[tuple[str, Path]]:
+    """JupyterLab and Notebook over a folder; gives its address and its log with the kernels'."""
     log = folder / "jupyter.log"
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
@@ -151,9 +149,10 @@ def server(folder: Path, application: str = "jupyterlab") -> Iterator[tuple[str,
     quiet = {"fetchNews": "false", "checkForUpdates": False}
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
     command = [
-        *(sys.executable, "-c", START, application, "--no-browser", "--ServerApp.ip=127.0.0.1"),
+        *(sys.executable, "-c", START, "jupyterlab", "--no-browser", "--ServerApp.ip=127.0.0.1"),
         *("--ServerApp.port=0", "--IdentityProvider.token="),
-        f"--{APPLICATIONS[application]}.expose_app_in_browser=True",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
         f"--ServerApp.root_dir={folder}",
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
@@ -282,21 +281,33 @@ def open_notebook(
         execute(page, "docmanager:open", {"path": name, "factory": "Notebook"})
     else:
         page.goto(f"{url}{under}/{name}?reset")
-    page.wait_for_function(f"() => window.jupyterapp && ({OPEN})({json.dumps(name)})")
+    until(page, f"() => window.jupyterapp && ({OPEN})({json.dumps(name)})")
     page.wait_for_selector(".jp-Notebook .jp-Cell")
-    theme = "JupyterLab Dark" if dark else "JupyterLab Light"
-    execute(page, "apputils:change-theme", {"theme": theme})
+    wear(page, dark=dark)
     page.evaluate(WATCH)
-    page.wait_for_function(
+    until(
+        page,
         "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
-        "?.status === 'idle'"
+        "?.status === 'idle'",
     )
-    page.wait_for_function(  # an output that comes before the extension is shown as plain text
+    until(  # an output that comes before the extension is shown as plain text
+        page,
         "() => window.jupyterapp.shell.currentWidget.content.rendermime.mimeTypes"
-        ".includes('application/vnd.jupyter.widget-view+json')"
+        ".includes('application/vnd.jupyter.widget-view+json')",
     )
     if run:
         execute(page, "notebook:run-all-cells")
+
+
+def wear(page, *, dark: bool) -> None:
+    """Change the theme, and wait until it is there.
+
+    JupyterLab complains if its theme changes before its splash screen is gone.
+    """
+    theme = f"JupyterLab {'Dark' if dark else 'Light'}"
+    page.wait_for_selector("#jupyterlab-splash", state="detached")
+    execute(page, "apputils:change-theme", {"theme": theme})
+    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
 
 
 def execute(page, command: str, arguments: dict | None = None) -> None:
@@ -307,12 +318,18 @@ def execute(page, command: str, arguments: dict | None = None) -> None:
     )
 
 
+def until(page, condition: str, arg: object = None):
+    """Wait until a function gives what is true. Asked at every frame, it would have each drawn."""
+    return page.wait_for_function(condition, arg=arg, polling=50)
+
+
 def shown(page) -> dict[str, str]:
     """What the visible picture says it shows."""
     from playwright.sync_api import Error
 
     try:
-        page.wait_for_function(
+        until(
+            page,
             "(all) => [...document.querySelectorAll(all)].some(window.ready)",
             arg=PICTURES,
         )
@@ -327,7 +344,8 @@ def shown(page) -> dict[str, str]:
 
 def wait_for(page, words: str, *, key: str = "Source") -> None:
     """Wait until a picture that is visible now says this."""
-    page.wait_for_function(
+    until(
+        page,
         """async ([all, key, words]) => {
           for (const image of document.querySelectorAll(all)) {
             if (!window.ready(image)) continue;
@@ -345,14 +363,15 @@ def rest(page) -> None:
     Before that a page may still learn its width, and the kernel redraws what was drawn coarsely.
     """
     page.evaluate("() => { window.stood = null; }")
-    page.wait_for_function(
+    until(
+        page,
         """() => {
           const boxes = [...document.querySelectorAll('.replay-view')];
           const serials = boxes.filter(e => e.offsetParent).map(e => e.dataset.serial || '');
           const now = serials.join();
           if (window.stood?.now !== now) window.stood = {now, since: performance.now()};
           return serials.every(Boolean) && performance.now() - window.stood.since > 500;
-        }"""
+        }""",
     )
 
 
@@ -442,7 +461,8 @@ def small(page, least: float = 9.0) -> list[str]:
 def point(page, text: str) -> tuple[float, float]:
     """Where on the page the first mark lies whose tooltip says so, once the page is at rest."""
     rest(page)
-    found = page.wait_for_function(
+    found = until(
+        page,
         """(text) => {
           const all = document.querySelectorAll('.replay-view');
           const box = [...all].find(e => e.offsetParent);

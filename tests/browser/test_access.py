@@ -12,7 +12,7 @@ import evo, ipywidgets, numpy as np, replay
 from synthetic_runs import chain_runs, sweep_runs
 import replay.explorers as explorers
 frame, children = chain_runs(budget=16)
-log = evo.run("mmd", generations=2, children=3, log=None, progress=False)
+log = evo.run("mmd", generations=2, children=3, log=None, progress=False, workers=1)
 rewards = np.random.default_rng(1).random((3, 12))
 made = [
     explorers.explore_budget(frame, child_table=children),
@@ -32,13 +32,17 @@ CONTROLS = (
 )
 
 
-@lab.pages(EVERY)
+@lab.pages(EVERY, dark=(False,))
 def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_tab(opened):
     page = opened
     page.get_by_text("Click on a row to open the run").wait_for()
     lab.rest(page)
-    assert lab.faults(page, ".jp-OutputArea-output") == []
-    lab.fits(page)
+    for dark, width in ((False, 1280), (True, 900)):
+        lab.wear(page, dark=dark)
+        page.set_viewport_size({"width": width, "height": 1100})
+        lab.rest(page)
+        assert lab.faults(page, ".jp-OutputArea-output") == []
+        lab.fits(page)
     first = page.locator(CONTROLS).locator("visible=true").first
     first.focus()
     wanted = page.evaluate(
@@ -50,11 +54,13 @@ def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_
         }""",
         CONTROLS,
     )
-    reached = set()
+    reached, every = set(), {*map(str, range(wanted))}
     for _ in range(2 * wanted):
         reached.add(page.evaluate("() => document.activeElement.dataset.number"))
+        if every <= reached:
+            break
         page.keyboard.press("Tab")
-    missing = [k for k in map(str, range(wanted)) if k not in reached]
+    missing = sorted(every - reached)
     assert [
         page.locator(f"[data-number='{k}']").evaluate("e => e.outerHTML") for k in missing
     ] == []

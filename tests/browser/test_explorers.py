@@ -24,9 +24,10 @@ ALLOCATION = (DATA, "e = explorers.explore_allocation(frame)\ne")
 
 
 @lab.pages(*BUDGET, dark=(True,))
-def test_budget(opened, screenshots, request):
+def test_budget_with_a_kernel_and_without(opened, screenshots, request):
     page, name = opened, request.node.name
     assert "generations=8, children=8, calls=64" in lab.shown(page)["Source"]
+    assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
     assert "best fitness 0." in lab.click(page, "T = 4, N = 8")
     lab.wait_for(page, "generations=4, children=8, calls=32")
     lab.click(page, "T = 8, N = 8")
@@ -41,12 +42,23 @@ def test_budget(opened, screenshots, request):
     lab.wait_for(page, "generations=32, children=1, calls=32")
     lab.fits(page)
     page.screenshot(path=screenshots / f"{name}.png")
+    lab.execute(page, "notebook:shutdown-kernel")
+    lab.until(
+        page, "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
+    )
+    lab.sees(page, "The kernel is gone")
+    lab.press(page, "children N", "ArrowRight")
+    lab.wait_for(page, "T = 16 generations of N = 2 children", key="Description")
+    page.get_by_label("τ", exact=True).fill("0.5")
+    lab.wait_for(page, "A run reaches τ = 0.5 with probability", key="Description")
+    page.screenshot(path=screenshots / "budget-without-kernel.png")
 
 
-def test_in_notebook_7(tmp_path, screenshots):
+def test_in_notebook_7(notebooks, screenshots):
+    url, folder, log = notebooks
     cell = "import replay\nreplay.explore(frame, child_table=children)"
-    lab.write_notebook(tmp_path / "seven.ipynb", (DATA, cell))
-    with lab.server(tmp_path, "notebook") as (url, log), lab.browser() as (page, _):
+    lab.write_notebook(folder / "seven.ipynb", (DATA, cell))
+    with lab.browser() as (page, _):
         lab.open_notebook(page, url, "seven.ipynb", under="notebooks")
         lab.shown(page)
         lab.press(page, "generations T", "ArrowRight")  # a shortcut of Notebook's, too
@@ -63,8 +75,18 @@ def test_in_notebook_7(tmp_path, screenshots):
         assert lab.tracebacks(log) == []
 
 
+FOLLOWS = """(dark) => {
+  const [view, room] = ['.replay-view', '.replay-explorer'].map(e => document.querySelector(e));
+  const bright = getComputedStyle(view).color.match(/[0-9]+/)[0] > 128;
+  const edges = [...view.querySelectorAll('svg')].map(e => e.getBoundingClientRect().right);
+  const spare = room.getBoundingClientRect().right - Math.max(...edges);
+  return bright === dark && spare > -1 && spare < 60;
+}"""
+"""Whether the charts fill their page, and wear its ink."""
+
+
 @lab.pages(*ALLOCATION, dark=(False,))
-def test_allocation(opened, screenshots, request):
+def test_allocation_which_follows_its_page(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
     assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
@@ -87,6 +109,12 @@ def test_allocation(opened, screenshots, request):
     lab.sees(page, "1,000 replicates")  # at rest
     lab.fits(page)
     page.screenshot(path=screenshots / f"{name}.png")
+    for dark in (True, False):
+        lab.wear(page, dark=dark)
+        for width in (900, 1400):
+            page.set_viewport_size({"width": width, "height": 1000})
+            lab.until(page, FOLLOWS, arg=dark)
+            assert lab.small(page, 10.0) == []
 
 
 @lab.pages(DATA, "e = explorers.explore_curves(frame)\ne", dark=(False,))
@@ -106,66 +134,27 @@ def test_a_condition_that_cannot_be_met_is_said_at_its_input(opened):
     lab.expect(where).not_to_have_attribute("aria-invalid", "true")
 
 
-FOLLOWS = """(dark) => {
-  const [view, room] = ['.replay-view', '.replay-explorer'].map(e => document.querySelector(e));
-  const bright = getComputedStyle(view).color.match(/[0-9]+/)[0] > 128;
-  const edges = [...view.querySelectorAll('svg')].map(e => e.getBoundingClientRect().right);
-  const spare = room.getBoundingClientRect().right - Math.max(...edges);
-  return bright === dark && spare > -1 && spare < 60;
-}"""
-"""Whether the charts fill their page, and wear its ink."""
-
-
-@lab.pages(*ALLOCATION, dark=(False,))
-def test_an_open_explorer_follows_the_page(opened):
-    page = opened
-    lab.rest(page)
-    for theme in ("Dark", "Light"):
-        lab.execute(page, "apputils:change-theme", {"theme": f"JupyterLab {theme}"})
-        for width in (900, 1400):
-            page.set_viewport_size({"width": width, "height": 1000})
-            page.wait_for_function(FOLLOWS, arg=theme == "Dark")
-            assert lab.small(page, 10.0) == []
-        # JupyterLab complains if its theme changes again before its splash screen is gone.
-        page.wait_for_selector("#jupyterlab-splash", state="detached")
-
-
-@lab.pages(*BUDGET, dark=(False,))
-def test_budgets_need_no_kernel(opened, screenshots):
-    page = opened
-    lab.rest(page)
-    assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
-    lab.execute(page, "notebook:shutdown-kernel")
-    page.wait_for_function(
-        "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
-    )
-    lab.sees(page, "The kernel is gone")
-    lab.press(page, "generations T", "ArrowRight")
-    lab.wait_for(page, "T = 16 generations of N = 4 children", key="Description")
-    page.get_by_label("τ", exact=True).fill("0.5")
-    lab.wait_for(page, "A run reaches τ = 0.5 with probability", key="Description")
-    page.screenshot(path=screenshots / "budget-without-kernel.png")
-
-
 GONE = "Error displaying widget"
 
 
-@pytest.mark.parametrize("cells", [BUDGET, ALLOCATION], ids=["budget", "allocation"])
-def test_a_saved_notebook_shows_its_picture_and_no_error(notebooks, cells, screenshots, request):
+def test_a_saved_notebook_shows_its_pictures_and_no_error(notebooks, screenshots):
     url, folder, _ = notebooks
-    name = f"saved-{request.node.callspec.id}.ipynb"
-    lab.write_notebook(folder / name, cells)
-    with lab.jupyterlab() as (page, _):
+    name = "saved.ipynb"
+    lab.write_notebook(folder / name, (*BUDGET, ALLOCATION[1]))
+    with lab.jupyterlab(height=2400) as (page, _):  # cells that are out of sight hold no output
         lab.open_notebook(page, url, name)
-        lab.shown(page)
+        lab.expect(page.locator(".replay-explorer:visible")).to_have_count(2)
         lab.rest(page)
         lab.execute(page, "docmanager:save")
-    with lab.jupyterlab() as (page, _):
+    with lab.jupyterlab(height=2400) as (page, _):
         lab.open_notebook(page, url, name, run=False)
-        page.get_by_text(GONE).first.wait_for(state="attached")
-        lab.expect(page.locator("[data-replay-still]").first).to_be_visible()
-        lab.expect(page.get_by_text(GONE).first).to_be_hidden()
-        page.screenshot(path=screenshots / f"saved-{request.node.callspec.id}.png")
+        still, gone = page.locator("[data-replay-still]"), page.get_by_text(GONE)
+        for number in range(2):
+            gone.nth(number).wait_for(state="attached")
+            lab.expect(still.nth(number)).to_be_visible()
+            lab.expect(gone.nth(number)).to_be_hidden()
+        lab.expect(still).to_have_count(2)
+        page.screenshot(path=screenshots / "saved.png")
 
 
 PANELS = """

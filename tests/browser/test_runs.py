@@ -6,6 +6,7 @@ import re
 
 import pytest
 from browser import lab
+from samples import write_sample
 
 import evo
 
@@ -13,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
 LIVE = """
 import evo, replay
-handle = evo.start("mmd", generations=200, children=4, log="live.jsonl", progress=False)
+handle = evo.start("mmd", generations=200, children=4, log="live.jsonl", progress=False, workers=1)
 view = replay.follow(handle, every=0.3)
 view
 """
@@ -82,12 +83,10 @@ def test_the_live_view(notebooks, screenshots):
 
 def test_runs_are_sorted_by_a_click_on_a_title_and_by_keys(notebooks, run):
     url, folder, _ = notebooks
-    make = (
-        "import evo, replay.explorers\nfor seed in (5, 9, 7):\n    evo.run('mmd', generations=1, "
-    )
-    make += "children=1, seed=seed, log=f'sorted/{seed}.jsonl', progress=False)\n"
-    show = "replay.explorers.Runs(replay.load('sorted', progress=False))"
-    lab.write_notebook(folder / "sorted.ipynb", [make + show])
+    for seed in (5, 9, 7):
+        write_sample(folder / "sorted" / f"{seed}.jsonl", seed=seed)
+    show = "import replay.explorers\nreplay.explorers.Runs(replay.load('sorted', progress=False))"
+    lab.write_notebook(folder / "sorted.ipynb", [show])
     with lab.jupyterlab() as (page, _):
         lab.open_notebook(page, url, "sorted.ipynb")
         heads, rows = page.locator(".dt-scroll-head thead th"), page.locator("table tbody tr")
