@@ -142,7 +142,7 @@ def test_a_run_settles_each_call_and_its_log_can_be_read(
     assert replay.load(path, cache=False)["n_calls"].sum() == len(log.calls)
 
 
-@few(8)
+@few(4)
 @given(
     answers=st.lists(st.tuples(ANSWERS, st.booleans()), min_size=60, max_size=60),
     budget=st.sampled_from([{"calls": 40}, {"tokens": 30_000}, {"dollars": 0.04, "calls": 40}]),

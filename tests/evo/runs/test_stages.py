@@ -39,7 +39,7 @@ def llm(messages: Any, seed: int) -> str:
 
 
 def run(path: Path, *thresholds: Any, **options: Any) -> evo.Log:
-    how = {"model": llm, "generations": 4, "children": 5, "seed": 3, "log": path, **QUIET}
+    how = {"model": llm, "generations": 3, "children": 5, "seed": 3, "log": path, **QUIET}
     return evo.run(task(*thresholds), **how | options)
 
 
@@ -91,9 +91,9 @@ def test_a_run_that_was_stopped_anywhere_comes_out_the_same(
     for kept in range(4, len(lines) - 1, 11):  # a generation has twelve
         path = tmp_path / f"{kept}.jsonl"
         path.write_bytes(b"".join(lines[:kept]))
-        again = evo.resume(path, model=llm, generations=4, **QUIET)
+        again = evo.resume(path, model=llm, generations=3, **QUIET)
         assert same_run(again, whole)
-    (fork,) = evo.fork(whole.path, at=2, model=llm, generations=4, log_dir=tmp_path / "f", **QUIET)
+    (fork,) = evo.fork(whole.path, at=2, model=llm, generations=3, log_dir=tmp_path / "f", **QUIET)
     assert same_run(fork, whole)
 
 

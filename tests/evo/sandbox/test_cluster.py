@@ -1,5 +1,7 @@
 """Evaluations on a real Dask scheduler and two worker processes, started here."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal
@@ -8,13 +10,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import distributed
 import joblib
 import psutil
 import pytest
-from distributed.deploy.subprocess import SubprocessCluster
 from evo_runs import QUIET, timeless
 from killing import seen_by, serve_as_model
 from toy import LIMITS, make_task
@@ -24,6 +24,9 @@ from evo.cli.entry import main
 from evo.gate.server import OfflineServer
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.sandbox.cluster import ClusterEvaluator, open_evaluator
+
+if TYPE_CHECKING:
+    import distributed
 
 pytestmark = pytest.mark.slow
 
@@ -37,12 +40,21 @@ def construct():
 
 def dask(workers: int) -> Any:
     """A scheduler and its workers, of one thread each, all of them processes."""
+    from distributed.deploy.subprocess import SubprocessCluster
+
     return SubprocessCluster(
         n_workers=workers,
         threads_per_worker=1,
         worker_class="distributed.Worker",
         dashboard_address=None,
     )
+
+
+def client_of(cluster: Any) -> distributed.Client:
+    """A client; what it needs is loaded by the worker that runs these tests alone."""
+    from distributed import Client
+
+    return Client(cluster, set_as_default=False)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,7 +80,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def client(cluster: Any) -> Iterator[distributed.Client]:
-    with distributed.Client(cluster, set_as_default=False) as made:
+    with client_of(cluster) as made:
         yield made
 
 
@@ -127,7 +139,7 @@ def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) 
         local.LocalCluster(
             cores=1, memory="2GB", scheduler_options={"dashboard_address": "127.0.0.1:0"}
         ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        client_of(cluster) as client,
     ):
         cluster.scale(jobs=1)
         client.wait_for_workers(1, timeout=60)
@@ -222,7 +234,7 @@ def test_workers_without_this_package_or_none_at_all_are_said(
     monkeypatch.setattr("evo.sandbox.cluster._WORKER_SECONDS", 0.2)
     with (
         dask(0) as empty,
-        distributed.Client(empty, set_as_default=False) as lonely,
+        client_of(empty) as lonely,
         pytest.raises(SandboxError, match="has no workers: start one with `dask worker tcp"),
     ):
         _ = ClusterEvaluator(lonely).protections
