@@ -36,7 +36,7 @@ from replay.simulation.earlier import Earlier
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import label_of
 from replay.simulation.widths import deciding_limits
-from replay.statistics.groups import Groups, compare_groups, unlike
+from replay.statistics.groups import LEAST_PAIRS, Groups, compare_groups, unlike
 from replay.statistics.intervals import (
     LEAST,
     FloatArray,
@@ -51,9 +51,6 @@ from replay.statistics.sequential import e_process, sequence
 
 Side = str | PolicyClass | Fields
 """A policy, or the values of columns that single out runs, such as {"children": 8}."""
-
-LEAST_PAIRS = 6
-"""Pairs below which flipping signs can reject nothing at 5 %: 2 / 2^5 is above .05."""
 
 PER_PULL = (
     "pools of K = {K} of the logged runs, drawn without replacement, {rounds} pulls, {reward}"

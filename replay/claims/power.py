@@ -23,7 +23,7 @@ import pandas as pd
 from evo.logs.inputs import at_least
 from evo.policies import PolicyClass
 from replay.claims.decision import VERDICTS, checked_margin, kurtosis_of, open_to, shrunk
-from replay.claims.judging import LEAST_PAIRS, Side, is_policy, not_sides, shares_apart
+from replay.claims.judging import Side, is_policy, not_sides, shares_apart
 from replay.claims.several import TaskPools, policies_on_tasks, shared_tasks, strata_of
 from replay.claims.sides import Sides, sides_of
 from replay.logs.frames import distinct_runs
@@ -35,10 +35,10 @@ from replay.simulation.studies import drawn_effects
 from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import deciding_limits
 from replay.statistics.exchange import Exchanges, Inverted
-from replay.statistics.groups import freedom_of
+from replay.statistics.groups import LEAST_PAIRS, freedom_of
 from replay.statistics.intervals import LEAST, FloatArray, student
 from replay.statistics.levels import check_level
-from replay.statistics.strata import Stratified, Stratum, compare_strata
+from replay.statistics.strata import Stratified, Stratum, compare_strata, needed_for
 
 LAWS = 2000
 """Effects and spreads that the pilot leaves open, drawn for the bands."""
@@ -306,7 +306,7 @@ def _of_strata(strata: Sequence[Stratum], level: float, seed: int) -> _Pilot:
     return _Pilot(
         effect=pilot.value, error=pilot.error, freedom=pilot.freedom, studies=_one_by_one(study),
         unit="pairs" if paired else "runs", kurtosis=kurtosis_of(*sides),
-        inflation=math.sqrt(n / (n - 1)), least=max(2, math.ceil(LEAST / len(strata))),
+        inflation=math.sqrt(n / (n - 1)), least=max(2, math.ceil(needed_for(strata) / len(strata))),
     )  # fmt: skip
 
 

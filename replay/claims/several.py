@@ -31,9 +31,9 @@ from replay.simulation.effects import spread_of
 from replay.simulation.pools import ENOUGH, MOST, WORLDS, Pools
 from replay.simulation.simulate import label_of
 from replay.simulation.together import Scaled, effects_together
-from replay.statistics.intervals import LEAST, FloatArray, Interval, too_few
+from replay.statistics.intervals import FloatArray, Interval, too_few
 from replay.statistics.resampling import tail_p
-from replay.statistics.strata import Stratum, compare_strata, further_tasks
+from replay.statistics.strata import Stratum, compare_strata, further_tasks, needed_for
 
 SCALE = "standard deviations within tasks"
 
@@ -108,7 +108,8 @@ def groups_on_tasks(
     paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in parts)
     runs = sum(len(each.left) + len(each.right) for each in parts)
     n, least = (runs // 2 if paired else runs), sum(min(len(s.left), len(s.right)) for s in parts)
-    note = too_few(least, LEAST) if least < LEAST else ""
+    few = least < (needed := needed_for(parts))
+    note = too_few(least, needed) if few else ""
     if not note and np.isinf([found.low, found.high]).any():
         note = "so few exchanges are possible that they exclude no effect"
     limits = (math.nan, math.nan) if note else (found.low, found.high)
@@ -125,7 +126,6 @@ def groups_on_tasks(
     )  # fmt: skip
     depths = np.array([each.depths for each in sides.values()])
     after = [_range(column) for column in depths.T]
-    few = least < LEAST
     about: JsonObject = {
         "a": names[0], "b": names[1], "interval": interval, "null": null, "n": n,
         "p": math.nan if few else min(1.0, 2 * min(found.p_greater, found.p_less)),

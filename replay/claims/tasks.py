@@ -29,12 +29,13 @@ from replay.logs.frames import (
     run_lengths,
     tasks_apart,
 )
-from replay.statistics.intervals import LEAST, FloatArray
+from replay.statistics.intervals import FloatArray
 from replay.statistics.resampling import holm
 from replay.statistics.strata import (
     Stratum,
     compare_strata,
     further_tasks,
+    needed_for,
     stratified,
 )
 
@@ -347,7 +348,7 @@ def _decided(
     They share the error with the pairs of a larger family, if there is one.
     """
     first = [compare_strata(each, level=level, seed=seed) for each in strata]
-    few = [sum(min(len(s.left), len(s.right)) for s in each) < LEAST for each in strata]
+    few = [sum(min(len(s.left), len(s.right)) for s in each) < needed_for(each) for each in strata]
     p = np.array([
         math.nan if small else min(1.0, 2 * min(found.p_greater, found.p_less))
         for found, small in zip(first, few, strict=True)

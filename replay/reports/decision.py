@@ -11,7 +11,6 @@ import pandas as pd
 
 from evo.logs.log import read_log
 from replay.claims.advice import ALONE, advise
-from replay.claims.judging import LEAST_PAIRS
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
 from replay.logs.frames import models_apart, originals
@@ -20,6 +19,7 @@ from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack
 from replay.simulation.contest import Contest
+from replay.statistics.groups import LEAST_PAIRS
 from replay.statistics.numbers import number
 
 TITLE = "Decision"

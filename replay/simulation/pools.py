@@ -25,7 +25,7 @@ from replay.simulation.arms import IDENTICAL, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, final_fitness, label_of, simulate
-from replay.simulation.sizes import FEWEST, POOL_RULE, default_arms, more_runs, needed_runs
+from replay.simulation.sizes import POOL_RULE, default_arms, more_runs, needed_runs
 from replay.statistics.intervals import (
     NOTHING,
     UNBOUNDED,
@@ -238,8 +238,8 @@ class Pools:
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
         rounds = int(lengths.min()) if rounds is None else rounds
-        if (n := len(fitness)) < FEWEST * K:
-            lack = more_runs(n, needed_runs(K))
+        if (n := len(fitness)) < (needed := needed_runs(K)):
+            lack = more_runs(n, needed)
             raise ValueError(f"{POOL_RULE}; for pools of {K} arms {lack}")
         if rounds < 1:
             raise ValueError(f"expected runs of a generation or more, got rounds={rounds}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.statistics.groups import compare_groups
+from replay.statistics.groups import LEAST_PAIRS, compare_groups
 from replay.statistics.intervals import (
     EQUAL,
     LEAST,
@@ -49,7 +50,7 @@ def compare(
         The difference as `judge` has it, by the exchange of runs and Welch's t, or by the interval
         of the paired differences; the probability by its t over runs (DeLong et al. 1988), or by
         Clopper and Pearson over pairs and where every run of one side beats every run of the other.
-        Below five runs a side only Clopper and Pearson's interval exists.
+        Below five runs a side, or six pairs, only Clopper and Pearson's interval exists.
     """
     left, right = as_numbers("a", a), as_numbers("b", b)
     if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
@@ -64,6 +65,9 @@ def compare(
     if paired:
         difference = interval(right - left, level=level)
         won, n = float(np.diag(wins).sum()), len(left)
+        if n < LEAST_PAIRS:  # the rule of `judge`, too
+            none, note = math.nan, too_few(n, LEAST_PAIRS)
+            difference = replace(difference, low=none, high=none, coverage=none, note=note)
         low, high = (float(limit) for limit in clopper_pearson(np.array(won), n, level))
         probability = Interval(
             value=won / n, low=low, high=high, n=n, coverage=measured("share", n, level),

@@ -22,6 +22,9 @@ from replay.statistics.welch import welch_freedom
 SPREADS, SKEWNESSES = 2.0, 1.0
 """Ratio of standard deviations, and difference of skewnesses, beyond which groups are unlike."""
 
+LEAST_PAIRS = 6
+"""Pairs below which flipping signs can reject nothing at 5 %: 2 / 2^5 is above .05."""
+
 
 class Groups(NamedTuple):
     """A comparison of two groups; an infinite limit means that no effect there is rejected.

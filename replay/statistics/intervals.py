@@ -41,7 +41,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replay.statistics.levels import check_level
-from replay.statistics.numbers import as_numbers
+from replay.statistics.numbers import as_numbers, check_sizes
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -445,8 +445,7 @@ def check_columns(columns: FloatArray, level: float, missing: str, *, ordered: b
         raise ValueError(f"expected missing='raise' or 'omit', got {missing!r}")
     if not len(columns):
         raise ValueError("expected at least one run, got none")
-    if np.isposinf(columns).any():
-        raise ValueError("expected finite values, got an infinite one")
+    check_sizes(columns)
     if np.isneginf(columns).any() and not ordered:
         raise ValueError(NOTHING)
     if missing == "raise" and np.isnan(columns).any():

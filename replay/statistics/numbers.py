@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evo.plugins import MistakenType
+
+MOST = 1e300
+"""The largest size of a value; sums of larger ones may be infinite. Logs hold up to 1e100."""
 
 
 def number(value: float, _: object = None) -> str:
@@ -64,7 +69,24 @@ def as_numbers(name: str, values: object) -> npt.NDArray[np.float64]:
         values: Numbers, lists of them, an array or a column of a frame.
     """
     try:
+        given = np.asarray(values)
+        if given.dtype.kind in "SU" or any(isinstance(v, str | bytes) for v in _objects(given)):
+            raise TypeError  # which numpy reads as numbers if it can
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         what = f"{name}: expected numbers, in lists of equal length or an array"
         raise MistakenType(f"{what}, got {reprlib.repr(values)}") from None
+
+
+def _objects(values: npt.NDArray[Any]) -> Iterable[object]:
+    """The elements of an array that may be anything."""
+    return values.flat if values.dtype.kind == "O" else ()
+
+
+def check_sizes(values: npt.NDArray[np.float64]) -> None:
+    """Raises a ValueError if a value is infinite, but for minus infinity, or sums may be."""
+    if np.isposinf(values).any():
+        raise ValueError("expected finite values, got an infinite one")
+    large = np.isfinite(values) & (np.abs(values) > MOST)
+    if large.any():
+        raise ValueError(f"expected values from -{MOST:g} to {MOST:g}, got {values[large][0]:g}")

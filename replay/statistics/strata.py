@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from replay.statistics.exchange import Exchanges, Inverted
-from replay.statistics.groups import freedom_of
-from replay.statistics.intervals import FloatArray, student
+from replay.statistics.groups import LEAST_PAIRS, freedom_of
+from replay.statistics.intervals import LEAST, FloatArray, student
 
 DRAWN = 4000
 """Exchanges of several tasks together."""
@@ -57,6 +57,12 @@ class Stratum:
     def over(self, scale: float) -> Stratum:
         """The same in units of a scale."""
         return Stratum(self.left / scale, self.right / scale, self.pairs)
+
+
+def needed_for(strata: Sequence[Stratum]) -> int:
+    """Runs a side, of all tasks together, that an interval needs; more where all are pairs."""
+    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
+    return LEAST_PAIRS if paired else LEAST
 
 
 class Together(NamedTuple):

@@ -503,3 +503,12 @@ def test_a_side_without_a_generation_is_refused_and_unequal_calls_are_said():
     with pytest.warns(ReplayWarning, match="within 20 calls are 20 and 16 calls"):
         replay.judge(frame, one, sixteen, calls=20)
     assert replay.judge(frame, one, sixteen, calls=16).effect == pytest.approx(16 / 24 - 1 / 2)
+
+
+@pytest.mark.parametrize(("runs", "lack"), [(3, "2 more are needed"), (4, "1 more is needed")])
+def test_policies_are_judged_from_five_runs_on(runs, lack):
+    with pytest.raises(ValueError, match=f"at least five runs.*there are {runs}: {lack}"):
+        replay.judge(arms(runs), "ucb1", "single")
+    with pytest.raises(ValueError, match=lack):
+        replay.power(arms(runs), "ucb1", "single", runs=[6], studies=2)
+    assert np.isfinite(replay.judge(arms(5), "ucb1", "single").interval.low)

@@ -1,10 +1,13 @@
 """Two groups of runs: difference of means, and probability of improvement."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from scipy import stats
+from synthetic_runs import as_frame
 
+import replay
 from replay.statistics.comparison import compare
 from replay.statistics.exchange import exchange
 
@@ -150,3 +153,21 @@ def test_sides_that_cannot_be_compared_are_refused(a, b, paired, message):
 def test_a_level_that_is_no_share_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1"):
         compare([1.0], [2.0], level=1.0)
+
+
+def test_pairs_have_limits_where_a_judge_of_pairs_gives_some() -> None:
+    a, b = np.random.default_rng(3).random((2, 9))
+    for n in range(2, 9):
+        found = compare(a[:n], b[:n], paired=True).difference
+        sides = {"x": a[:n], "y": b[:n]}
+        parts = [
+            as_frame(np.column_stack([0 * ends, ends]), children=4, seeds=range(n)).assign(
+                search=name, run=lambda part, name=name: name + part["run"]
+            )
+            for name, ends in sides.items()
+        ]
+        frame = pd.concat(parts, ignore_index=True)
+        judged = replay.judge(frame, {"search": "y"}, {"search": "x"})
+        assert judged.interval.value == pytest.approx(found.value)
+        assert np.isnan(found.low) == np.isnan(judged.interval.low) == (n < 6)
+        assert ("needs 6" in found.note) == ("needs 6" in judged.interval.note) == (n < 6)

@@ -344,3 +344,11 @@ def test_no_verb_takes_a_level_that_is_no_share(level) -> None:
     for verb in verbs.values():
         with pytest.raises(ValueError, match="level: expected a number between 0 and 1"):
             verb()
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_values_whose_sums_may_be_infinite_are_refused(statistic: str) -> None:
+    values = np.array([0.1, 0.5, -0.3, 0.4, 0.2, 0.6, 0.7])
+    with pytest.raises(ValueError, match=r"expected values from -1e\+300 to 1e\+300, got 1e\+307"):
+        replay.interval(values * 1e308, statistic)
+    assert np.isfinite(replay.interval(values * 1e300, statistic).high)

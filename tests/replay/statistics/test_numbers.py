@@ -32,3 +32,12 @@ def test_numbers_are_taken_in_every_form(given):
 )  # fmt: skip
 def test_numbers_have_three_digits(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    "given", [["1", "2"], [1, "2"], np.array(["1"]), np.array([1.0, "2"], object), [b"1"]]
+)
+def test_texts_are_no_numbers_even_where_numpy_reads_them_as_such(given: object) -> None:
+    with pytest.raises(MistakenType, match=r"values: expected numbers, .* got "):
+        as_numbers("values", given)
+    np.testing.assert_array_equal(as_numbers("values", [1, None]), [1.0, np.nan])
