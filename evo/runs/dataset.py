@@ -12,7 +12,7 @@ that is not legal; the fitness is the mean over all instances, one without a sco
   other fields. A harness, a file of the task, is run after the program and may define the entry.
 - Instances with `"check": true` are held out: they count in no fitness. A program's mean on them is
   the private metric `check_fitness`; a text is asked them in one test at the end, see `batches`.
-- With `batches`, the children of a generation are tried on growing batches of instances in
+- With `batches`, the texts of a generation are tried on growing batches of instances in
   lockstep, with luck keyed by run and generation; one that cannot catch up is dropped, `partial`.
 - `score = "critic"` in task.toml has a critic score the replies, by its `rubric`; there is no
   evaluator then.

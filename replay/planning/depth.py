@@ -124,7 +124,7 @@ def depth_breadth(
     check_level(level)
     found = []
     for sweep in sweeps(frame):
-        made = _tables(cells(sweep), level, resamples, seed)
+        made = _tables(cells(sweep, every=True), level, resamples, seed)
         for table in made:
             table.insert(0, "task", sweep.task)
             table.insert(1, "model", sweep.model)

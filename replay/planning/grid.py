@@ -43,7 +43,7 @@ FAR = 3
 
 
 MOST_CELLS = 400
-"""Cells of a sweep beyond which fewer T are taken, see `SplitCells`."""
+"""Cells of a sweep beyond which there are no further ones, see `cells`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +79,8 @@ class GridSweep:
 class SplitCells:
     """The cells (T, N) of a sweep in ascending order of N, then T.
 
-    T are the powers of two, those at which the runs of some N end, and those at which some N has
-    spent exactly what another has at one of these; each N has a cell at all of them that its runs
-    reach. Where that were more than `MOST_CELLS` cells, T are the powers of two and those at which
-    N has spent a budget that the runs of some N end with.
+    T are the powers of two, and those at which N spends a budget that runs of some N end with; see
+    `cells` for further ones.
 
     Attributes:
         sweep: The runs they are made of.
@@ -205,13 +203,21 @@ def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
     return found[0]
 
 
-def cells(sweep: GridSweep) -> SplitCells:
+def cells(sweep: GridSweep, *, every: bool = False) -> SplitCells:
     """The cells of a sweep.
+
+    Args:
+        sweep: The runs.
+        every: Whether cells are also at the T at which the runs of another N end, at those at which
+            some N has spent exactly what another has at its own T, and, of all of these, wherever
+            runs reach them, so that a map has no hole; not where that were more than `MOST_CELLS`.
+            Fits do without, as these cells add no runs.
 
     Raises:
         ValueError: If no run has a generation beyond the initial program.
     """
-    depths = _depths({N: int(sweep.depth[part].max()) for N, part in sweep.strata()})
+    deepest = {N: int(sweep.depth[part].max()) for N, part in sweep.strata()}
+    depths = _every_depth(deepest) if every else _depths(deepest)
     columns = [(N, T, part) for N, part in sweep.strata() for T in sorted(depths[N])]
     if not columns:
         raise ValueError("expected runs with at least one generation, got initial programs only")
@@ -230,20 +236,27 @@ def cells(sweep: GridSweep) -> SplitCells:
 
 def _depths(deepest: Mapping[int, int]) -> dict[int, set[int]]:
     """Returns the T at which each N has a cell, see `SplitCells`, by the last T of each N."""
-
-    def spent(N: int, budgets: Iterable[int]) -> set[int]:
-        """The T at which N spends one of some budgets exactly."""
-        return {C // N for C in budgets if C % N == 0 and 0 < C // N <= deepest[N]}
-
-    powers = {2**k for k in range(max(deepest.values()).bit_length())}
-    shown = powers | set(deepest.values())
-    budgets = {N * T for N in deepest for T in shown if deepest[N] >= T}
-    shown = shown.union(*(spent(N, budgets) for N in deepest))
-    every = {N: {T for T in shown if 0 < T <= deepest[N]} for N in deepest}
-    if sum(map(len, every.values())) <= MOST_CELLS:
-        return every
     ends = {N * T for N, T in deepest.items()}
-    return {N: {T for T in powers if deepest[N] >= T} | spent(N, ends) for N in deepest}
+    return {N: _powers(T) | _spent(N, ends, T) for N, T in deepest.items()}
+
+
+def _every_depth(deepest: Mapping[int, int]) -> dict[int, set[int]]:
+    """Returns all T at which each N has a cell, see `cells`, by the last T of each N."""
+    shown = _powers(max(deepest.values())) | set(deepest.values())
+    budgets = {N * T for N in deepest for T in shown if deepest[N] >= T}
+    shown = shown.union(*(_spent(N, budgets, most) for N, most in deepest.items()))
+    found = {N: {T for T in shown if 0 < T <= most} for N, most in deepest.items()}
+    return found if sum(map(len, found.values())) <= MOST_CELLS else _depths(deepest)
+
+
+def _powers(most: int) -> set[int]:
+    """The powers of two up to a T."""
+    return {2**k for k in range(most.bit_length())}
+
+
+def _spent(N: int, budgets: Iterable[int], most: int) -> set[int]:
+    """The T, up to one, at which N has spent one of some budgets exactly."""
+    return {C // N for C in budgets if C % N == 0 and 0 < C // N <= most}
 
 
 def best_known(best: float | None, lowest: float, highest: float) -> float:

@@ -35,7 +35,6 @@ def test_cells_hold_the_runs_that_are_deep_enough():
         (3, 1): (0.9, 1),
         (1, 2): (0.3, 2),
         (2, 2): (0.4, 2),
-        (3, 2): (0.3, 1),
         (4, 2): (0.4, 1),
     }
 
@@ -136,7 +135,7 @@ ENDS = {1: 24, 4: 6, 12: 2}
 
 
 def test_equal_budgets_and_ends_of_other_n_have_cells_at_every_n_that_was_logged_so_far():
-    grid = cells(one_sweep(of_depths(ENDS)))
+    grid = cells(one_sweep(of_depths(ENDS)), every=True)
     found = {(T, N) for T, N in zip(grid.generations, grid.children, strict=True)}
     assert (
         {N for T, N in found if T * N == 12} == {N for T, N in found if T * N == 24} == {1, 4, 12}
@@ -145,20 +144,38 @@ def test_equal_budgets_and_ends_of_other_n_have_cells_at_every_n_that_was_logged
         assert {N for at, N in found if at == T} == {N for N, end in ENDS.items() if end >= T}
 
 
+def test_further_cells_leave_the_others_as_they_are():
+    rng = np.random.default_rng(0)
+    parts = [
+        as_frame(np.sort(rng.uniform(size=(5, T + 1))), children=N, seeds=range(5))
+        for N, T in ENDS.items()
+    ]
+    sweep = one_sweep(pd.concat(parts, ignore_index=True))
+    few, every = cells(sweep), cells(sweep, every=True)
+    drawn = [grid.resampled(20, 0) for grid in (few, every)]
+    known = list(zip(every.generations, every.children, strict=True))
+    at = [known.index(split) for split in zip(few.generations, few.children, strict=True)]
+    assert len(at) < len(known)
+    np.testing.assert_array_equal(every.values[:, at], few.values)
+    np.testing.assert_array_equal(drawn[1][:, at], drawn[0])
+
+
 def test_powers_of_two_need_no_further_cells_and_there_are_never_very_many():
-    even = cells(one_sweep(of_depths({2**k: 64 >> k for k in range(7)})))
+    even = cells(one_sweep(of_depths({2**k: 64 >> k for k in range(7)})), every=True)
     assert {int(T).bit_count() for T in even.generations} == {1}
     odd = {N: 997 // N + N % 5 for N in range(1, 40)}
-    grid = cells(one_sweep(of_depths(odd, runs=1)))
+    grid = cells(one_sweep(of_depths(odd, runs=1)), every=True)
     assert len(grid.calls) <= MOST_CELLS
     for N, T in odd.items():
         assert grid.generations[grid.children == N].max() == T
 
 
 def test_a_budget_that_n_does_not_divide_makes_no_cell():
-    grid = cells(one_sweep(of_depths({1: 16, 3: 7})))
-    assert grid.generations[grid.children == 3].tolist() == [1, 2, 3, 4, 6, 7]
-    assert {3, 6, 12} <= set(grid.generations[grid.children == 1].tolist())  # as 3 x 1, 2 and 4
+    sweep = one_sweep(of_depths({1: 16, 3: 7}))
+    few, every = cells(sweep), cells(sweep, every=True)
+    assert few.generations[few.children == 3].tolist() == [1, 2, 4, 7]
+    assert every.generations[every.children == 3].tolist() == [1, 2, 3, 4, 6, 7]
+    assert {3, 6, 12} <= set(every.generations[every.children == 1].tolist())  # as 3 x 1, 2 and 4
 
 
 def test_runs_that_are_all_alike_do_not_say_what_the_best_might_be():
