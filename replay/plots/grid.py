@@ -41,7 +41,7 @@ def heatmap(
     model: str | None = None,
     fit: BilinearFit | None = None,
 ) -> Chart:
-    """Draws fitness by depth and breadth; the splits of a budget lie on a diagonal.
+    """Draws fitness by depth and breadth; the splits of a budget run from top left to bottom right.
 
     Columns are the T that `replay.depth_breadth` has cells at, whatever lies between them.
 
@@ -76,9 +76,12 @@ def heatmap(
         )
     label = f"mean {style.fitness_name([task])}"
     drawn = heat(values, ticks=(N, T), label=label, texts=texts, written=fit is None)
-    text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
+    text = f"Mean of best fitness, {counted(table['n'])} per cell; "
     if any(at.bit_count() > 1 for at in T):
+        text += "a budget is C = T N. "
         text += "Columns: T that are powers of two, ends of runs, or make equal budgets. "
+    else:
+        text += "a budget C = T N is a diagonal. "
     more: list[Mark]
     if fit is None:
         likely = (table["p_best"] >= LIKELY).to_numpy()
@@ -146,8 +149,8 @@ def slices(
 
     Args:
         grid: The grid, from `replay.depth_breadth`.
-        budgets: Budgets in calls (default: the largest, and up to three smaller ones, each a
-            quarter of the next).
+        budgets: Budgets in calls (default: the largest, and up to three smaller ones, each at most
+            a quarter of the next).
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
 
@@ -160,7 +163,7 @@ def slices(
     check_result("slices", grid, "DepthBreadth", "replay.depth_breadth")
     table, task, model = _one(grid.cells, task, model)
     known = sorted(table.loc[table["p_best"].notna(), "calls"].unique().tolist())
-    chosen = sorted(budgets) if budgets is not None else known[::-2][:4][::-1]
+    chosen = sorted(budgets) if budgets is not None else _quarters(known)
     if missing := sorted(set(chosen) - set(known)):
         raise ValueError(f"expected budgets among {known!r}, got {missing!r}")
     if not chosen:
@@ -176,6 +179,15 @@ def slices(
         x="children per generation N (T = C / N)", y=FITNESS, by="C", at="children", limits="bars",
         scale="doublings", apart=0.06,
     )  # fmt: skip
+
+
+def _quarters(budgets: Sequence[int]) -> list[int]:
+    """The largest of ascending budgets, and up to three, each at most a quarter of the next."""
+    found = list(budgets[-1:])
+    for C in reversed(budgets):
+        if found[0] >= 4 * C and len(found) < 4:
+            found.insert(0, C)
+    return found
 
 
 def value_of_knowing(

@@ -16,6 +16,7 @@ import replay
 from replay import plots
 from replay.planning.bilinear import fit_bilinear
 from replay.plots import charts
+from replay.plots.grid import _quarters
 
 
 def test_odds_are_those_of_the_kernels_of_resampled_runs():
@@ -52,8 +53,16 @@ def test_a_map_of_other_depths_than_powers_of_two_says_which_it_has(grid):
     said = "Columns: T that are powers of two, ends of runs, or make equal budgets."
     design = replay.depth_breadth(runs, resamples=10)
     assert said in words(plots.heatmap(design))
+    assert "is a diagonal" not in words(plots.heatmap(design))
     assert said not in words(plots.heatmap(grid))
+    assert "is a diagonal" in words(plots.heatmap(grid))
     assert [len(each.y_low) for each in marks(charts.slices(design, budgets=[12]), "points")] == [3]
+    shown = words(plots.slices(design))
+    assert [C for C in (4, 8, 12, 16, 24) if f"C = {C}" in shown] == [4, 24]
+    for budget in (1, 7, 512):
+        powers = [2**k for k in range(budget.bit_length())]
+        assert _quarters(powers) == powers[::-2][:4][::-1]
+    assert _quarters([]) == []
 
 
 def test_slices_show_the_asked_budgets_with_intervals(grid):
