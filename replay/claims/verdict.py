@@ -10,7 +10,7 @@ from replay.claims.decision import BETTER, POWER, Outcome
 from replay.claims.further import further_runs, further_tasks, new_runs, sentence
 from replay.markup import card
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
-from replay.statistics.numbers import number
+from replay.statistics.numbers import brackets, number
 from replay.statistics.strata import Further
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Verdict:
         if math.isnan(found.low):
             return found.note
         what = f"confidence sequence at {100 * found.level:g} %" if self.sequential else found.label
-        return f"{what} [{found.low:.4g}, {found.high:.4g}]"
+        return f"{what} {brackets(found.low, found.high)}"
 
     @property
     def _evidence(self) -> str:

@@ -23,6 +23,7 @@ from evo.plugins import MistakenType
 from replay.plots.medium import DASHES, captions, dashes_of, looks, palette
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
 from replay.statistics.intervals import name_of
+from replay.statistics.numbers import with_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -339,7 +340,7 @@ def whole_numbers(ax: Axes) -> None:
 def ranged(value: float, low: float, high: float) -> str:
     """A value with its interval, where there is one, in four digits."""
     known = math.isfinite(low) or math.isfinite(high)
-    return f"{value:.4g} [{low:.4g}, {high:.4g}]" if known else f"{value:.4g}"
+    return with_limits(value, low, high) if known else f"{value:.4g}"
 
 
 def intervals(

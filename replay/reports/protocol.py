@@ -28,6 +28,7 @@ from replay.plots.scripts import charts_script
 from replay.reports.pictures import figure_of_group, live
 from replay.reports.report import OFFLINE_NOTE, groups, sections
 from replay.reports.tables import FORMATS, LEVEL, Cell, Section, exact, html_table, stack
+from replay.statistics.numbers import brackets
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
@@ -155,7 +156,7 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
     yield "runs", "; ".join(complete)
     effect = "unknown" if math.isnan(row["effect"]) else f"{row['effect']:+.4g}"
     if not math.isnan(row["low"]):
-        effect += f", {row['interval']} [{row['low']:+.4g}, {row['high']:+.4g}]"
+        effect += f", {row['interval']} {brackets(row['low'], row['high'], '{:+.4g}'.format)}"
     yield f"{row['a']} less {row['b']}", effect
     if row["why"]:
         yield "no interval" if math.isnan(row["low"]) else "note", str(row["why"])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from replay.statistics.intervals import Interval
-from replay.statistics.numbers import number
+from replay.statistics.numbers import number, with_limits
 
 
 class MarkedText(str):
@@ -123,8 +123,8 @@ def in_words(value: object) -> str:
         if math.isnan(value.low):
             counted = "" if value.note.startswith(f"n = {value.n} ") else f"n = {value.n}, "
             return f"{number(value.value)} ({counted}{value.note or 'no interval'})"
-        limits = f"[{number(value.low)}, {number(value.high)}]"
-        return f"{number(value.value)} {limits} ({value.label}, n = {value.n})"
+        found = with_limits(value.value, value.low, value.high, number)
+        return f"{found} ({value.label}, n = {value.n})"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "unknown"
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):

@@ -22,6 +22,7 @@ import pandas as pd
 from replay.markup import clean
 from replay.reports.sentences import escaped
 from replay.statistics.intervals import Interval, name_of
+from replay.statistics.numbers import with_limits
 
 LEVEL = 0.95
 """Nominal level of the intervals of a report."""
@@ -308,7 +309,7 @@ def cell_text(cell: pd.Series[Any]) -> str:
     text = write(cell["value"])
     if pd.isna(cell["low"]) or cell["low"] == math.inf:
         return f"undetermined ({text})" if cell["unit"] == "effect" else text
-    return f"{text} [{write(cell['low'])}, {write(cell['high'])}]"
+    return with_limits(cell["value"], cell["low"], cell["high"], write)
 
 
 def _render(

@@ -23,7 +23,7 @@ from replay.simulation.pools import REPLICATES, Played, PoolEnds, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
 from replay.simulation.sizes import default_arms
 from replay.statistics.intervals import NOTHING, Interval
-from replay.statistics.numbers import floored, unit_of
+from replay.statistics.numbers import floored, four_digits, unit_of, with_limits
 
 BASELINES = ("single", "random")
 """Always there: a policy is compared with `single`, one run that gets the whole budget.
@@ -114,7 +114,7 @@ class Contest(Brief):
 def _written(rows: pd.DataFrame) -> pd.Series[str]:
     """Values with their intervals, where there are some, by policy."""
     texts = [
-        f"{value:.4g}" + ("" if math.isnan(low) else f" [{low:.4g}, {high:.4g}]")
+        four_digits(value) if math.isnan(low) else with_limits(value, low, high)
         for value, low, high in zip(rows["value"], rows["low"], rows["high"], strict=True)
     ]
     return pd.Series(texts, index=rows["policy"], dtype=object)

@@ -41,7 +41,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replay.statistics.levels import check_level
-from replay.statistics.numbers import as_numbers, check_sizes
+from replay.statistics.numbers import as_numbers, check_sizes, with_limits
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,9 +116,9 @@ class Interval:
         if self.note:
             counted = "" if self.note.startswith(f"n = {self.n} ") else f", n = {self.n}"
             return f"{self.value:.4g} ({self.statistic}{counted}; {self.note})"
-        limits = f"[{self.low:.4g}, {self.high:.4g}]"
+        estimate = with_limits(self.value, self.low, self.high)
         rare = f"; rarer than 1 run in {_rare(self.n)}: not covered" if self.caveat else ""
-        return f"{self.value:.4g} {limits} ({self.statistic}, {self.label}, n = {self.n}{rare})"
+        return f"{estimate} ({self.statistic}, {self.label}, n = {self.n}{rare})"
 
 
 def name_of(coverage: ArrayLike, level: float, least: ArrayLike = np.nan) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,34 @@ def number(value: float, _: object = None) -> str:
         if size >= 0.9995 * unit:
             return f"{float(f'{value / unit:.3g}'):g}{letter}"
     return f"{float(f'{value:.3g}'):g}"
+
+
+def four_digits(value: float) -> str:
+    """A number in four digits."""
+    return f"{value:.4g}"
+
+
+def brackets(low: float, high: float, write: Callable[[float], str] = four_digits) -> str:
+    """The limits of an interval; one that is zero up to rounding is written as 0.
+
+    Example:
+        >>> from replay.statistics.numbers import brackets
+        >>> brackets(-4.5e-11, 0.05)
+        '[0, 0.05]'
+    """
+    return f"[{write(_rounded(low, high - low))}, {write(_rounded(high, high - low))}]"
+
+
+def with_limits(
+    value: float, low: float, high: float, write: Callable[[float], str] = four_digits
+) -> str:
+    """A number with the limits of its interval, as `brackets`."""
+    return f"{write(_rounded(value, high - low))} {brackets(low, high, write)}"
+
+
+def _rounded(value: float, width: float) -> float:
+    """Returns 0 for a number that is tiny beside the width of its interval, which rounding left."""
+    return 0.0 if abs(value) < 1e-9 * width < math.inf else value
 
 
 def amount(count: int, noun: str, plural: str = "") -> str:

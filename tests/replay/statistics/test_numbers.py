@@ -1,9 +1,14 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import replay
 from evo.plugins import MistakenType
-from replay.statistics.numbers import as_numbers, number
+from replay.plots.style import ranged
+from replay.reports.sentences import in_words
+from replay.reports.tables import UNITS, cell_text
+from replay.statistics.intervals import Interval
+from replay.statistics.numbers import as_numbers, brackets, number, with_limits
 
 
 @pytest.mark.parametrize("given", [["a"], {}, [[1, 2], [3]], [1, object()], "0.5 or so"])
@@ -41,3 +46,20 @@ def test_texts_are_no_numbers_even_where_numpy_reads_them_as_such(given: object)
     with pytest.raises(MistakenType, match=r"values: expected numbers, .* got "):
         as_numbers("values", given)
     np.testing.assert_array_equal(as_numbers("values", [1, None]), [1.0, np.nan])
+
+
+def test_what_is_zero_up_to_rounding_is_written_as_zero_beside_the_width() -> None:
+    assert brackets(-4.484e-11, 0.05123) == "[0, 0.05123]"
+    assert with_limits(2.2e-17, -0.5, 1e-11) == "0 [-0.5, 0]"
+    assert with_limits(2e-12, 1e-12, 3e-12) == "2e-12 [1e-12, 3e-12]"
+    assert brackets(-np.inf, 0.5) == "[-inf, 0.5]"
+    assert brackets(-4.5e-11, 0.05, number) == "[0, 0.05]"
+
+
+def test_words_and_tables_have_no_limits_that_are_rounding() -> None:
+    found = Interval(value=0.02, low=-4.484e-11, high=0.05123, n=9)
+    cell = pd.Series({"value": 1.1, "low": -2.1e-9, "high": 2.4, "unit": "difference"})
+    assert "[0, 0.05123]" in str(found)
+    assert "[0, 0.0512]" in in_words(found)
+    assert f"[{UNITS['difference'](0.0)}, " in cell_text(cell)
+    assert ranged(0.02, -4.484e-11, 0.05123) == "0.02 [0, 0.05123]"
