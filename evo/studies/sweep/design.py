@@ -72,6 +72,16 @@ class Design(Record, frozen=True, kw_only=True, dict=True, gc=True):
         """Returns the space."""
         return parse_space(self.space)
 
+    def extends(self, other: Design) -> bool:
+        """Whether both are grids, and this one has every combination and seed of the other."""
+        if {self.strategy, other.strategy} != {"grid"} or not {*other.seeds} <= {*self.seeds}:
+            return False
+        one, another = (
+            {msgspec.json.encode(values) for values in each.parsed_space().grid()}
+            for each in (self, other)
+        )
+        return another <= one
+
     def build_strategy(self) -> RandomTrials:
         """Returns the strategy before its first trial."""
         return build_strategy(
@@ -215,10 +225,11 @@ def read_design(folder: Path) -> Design:
         raise LogError(f"{path}: not the design of a sweep: {error}") from None
 
 
-def keep_design(folder: Path, design: Design) -> Design:
+def keep_design(folder: Path, design: Design, *, same: bool = False) -> Design:
     """Writes sweep.json, whole or not at all; one that exists must agree.
 
-    The number of trials is a goal and may differ. Returns the design with the number that holds
+    The number of trials is a goal and may differ, and a grid may have further combinations and
+    seeds, unless it is to be the very same. Returns the design with the number of trials that holds
     now: the given one, else the one in the folder.
     """
     check_folder(folder / RUNS)
@@ -226,6 +237,8 @@ def keep_design(folder: Path, design: Design) -> Design:
         raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
     identity = msgspec.structs.asdict(design)
     del identity["trials"], identity["tasks"]
+    if not same and is_sweep(folder) and design.extends(read_design(folder)):
+        del identity["space"], identity["seeds"]
     encoded = msgspec.json.encode(design)
     keep_identity(
         folder / DESIGN, "a sweep", identity, encoded,
@@ -236,7 +249,7 @@ def keep_design(folder: Path, design: Design) -> Design:
 
 
 def keep_trials(folder: Path, design: Design) -> None:
-    """Writes the number of trials into sweep.json if it differs, whole or not at all."""
+    """Writes trials, or what extends a grid, into sweep.json, whole or not at all."""
     if read_design(folder) == design:
         return
     hidden = folder / f".{DESIGN}.new"

@@ -45,7 +45,7 @@ def _holds(folder: Path, design: Design) -> bool:
     """Whether a folder holds this very sweep, whose models are as they were."""
     if not is_sweep(folder):
         return False
-    design = keep_design(folder, design)
+    design = keep_design(folder, design, same=True)
     for hash_, values in EventLog(folder).state.configurations.items():
         configured(folder, design, values, hash_)
     return True
@@ -100,7 +100,8 @@ def prepare_sweep(
         strategy: A name of `strategies.STRATEGIES`, or {"name": ...} with its options (default: the
             file's, else grid).
         trials: Number of trials (default: as before, or 100). An existing sweep can be given more.
-            A grid has as many as there are combinations.
+            A grid has as many as there are combinations; in the folder that `log_dir` names it can
+            be given further values and seeds, all earlier ones among them.
         seeds: Seeds of the runs of each configuration (default: 40 ... 44).
         seed: Key of the strategy's draws (default: 0).
         budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall

@@ -66,8 +66,9 @@ class GridTrials(RandomTrials):
         self.planned = len(self._all)
 
     def propose(self, history: Sequence[Trial]) -> Batch:
-        """Returns what is left of the grid."""
-        return self._all[len(history) :]
+        """Returns what is left of the grid, which may have been a smaller one before."""
+        tried = {msgspec.json.encode(trial.values) for trial in history}
+        return [values for values in self._all if msgspec.json.encode(values) not in tried]
 
 
 class GuidedTrials(RandomTrials):

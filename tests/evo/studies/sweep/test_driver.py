@@ -87,6 +87,43 @@ def test_a_run_of_a_sweep_is_the_run_that_evo_run_makes(finished, tmp_path: Path
     assert [child.reply for child in mine.children] == [child.reply for child in alone.children]
 
 
+def test_a_grid_is_extended_by_further_values_and_seeds(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    small: dict[str, Any] = {"children": [1, 3], "temperature": [0.4]}
+    large: dict[str, Any] = {"children": [1, 2, 3], "temperature": [0.4, 0.9]}
+    evo.sweep(small, log_dir=folder, **ONE)
+    before = {path: path.read_bytes() for path in folder.glob("runs/*.jsonl")}
+    for space, seeds in (({"children": [2, 3], "temperature": [0.4]}, [1]), (small, [2])):
+        with pytest.raises(ValueError, match="holds a sweep with"):
+            evo.sweep(space, log_dir=folder, **{**COMMON, "seeds": seeds})
+    with pytest.raises(ValueError, match="holds a sweep with"):
+        evo.sweep(large, log_dir=folder, strategy="random", **ONE)
+    made = evo.sweep(large, log_dir=folder, **{**COMMON, "seeds": [1, 2]})
+    assert (made.completed_runs, made.failed_runs) == (12, 0)
+    assert (
+        before.items() <= {path: path.read_bytes() for path in folder.glob("runs/*.jsonl")}.items()
+    )
+    with pytest.raises(ValueError, match="holds a sweep with"):
+        evo.sweep(small, log_dir=folder, **ONE)  # it would have fewer
+    whole = evo.sweep(large, log_dir=tmp_path / "w", **{**COMMON, "seeds": [1, 2]})
+    columns = ["children", "temperature", "seed", "fitness"]
+    one, other = (
+        replay.load_sweep(each)[columns].sort_values(columns[:3], ignore_index=True)
+        for each in (made, whole)
+    )
+    assert one.equals(other)
+    assert evo.sweep(folder, progress=False).summary.ended == "completed"
+
+
+def test_without_a_folder_a_larger_grid_is_another_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = evo.sweep({"children": [1]}, **ONE)
+    assert evo.sweep({"children": [1, 2]}, **ONE).folder != one.folder
+    assert evo.sweep({"children": [1]}, **ONE).folder == one.folder
+
+
 def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
     sweep, _ = finished
     before = {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
@@ -94,7 +131,7 @@ def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
     assert evo.sweep(sweep.folder, progress=False).summary.ended == "completed"
     assert before == {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
     with pytest.raises(ValueError, match="holds a sweep with seeds"):
-        evo.sweep(SPACE, log_dir=sweep.folder, **{**COMMON, "seeds": [1, 2, 3]})
+        evo.sweep(SPACE, log_dir=sweep.folder, **{**COMMON, "seeds": [2, 3]})
     for more in ({"children": 3}, {"seeds": [1]}, {"strategy": "random"}):
         with pytest.raises(TypeError, match=f"trials alone, got {next(iter(more))}"):
             evo.sweep(sweep.folder, **more)
