@@ -11,7 +11,6 @@ import numpy as np
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
 from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Bars, Cells, Line, Mark, Points, Rule
-from replay.plots.medium import DASHES as LONG
 from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.style import PALETTE, ranged
@@ -22,7 +21,7 @@ MOST_PLACES = 240
 ROW = 34
 """Height of a policy's row in pixels."""
 
-DASHES = {"single": LONG[2], "random": LONG[1]}
+DASHES = {"single": "12 3 5 3", "random": "6 3"}
 """Dash patterns of the baselines, which are both grey."""
 
 GREY = "#8C8C8C"
