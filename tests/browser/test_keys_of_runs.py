@@ -95,6 +95,7 @@ def _browser(page, room, log) -> None:
     says(page, room, named(before), "ArrowLeft")
     ok = {(0, 0): program_of(log, (0, 0))}
     ok |= {(c.generation, c.index): c.program for c in log.children if c.evaluation.status == "ok"}
+    lab.rest(page)  # a list that is drawn anew as it is typed at loses what was typed
     go(page, room.get_by_label("List", exact=True))
     says(page, room, f"The list shows {len(ok)} programs", "o")
     go(page, room.get_by_label("Search", exact=True))
