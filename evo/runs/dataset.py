@@ -107,7 +107,7 @@ class InstanceEvaluator:
         scored = header.task.score == "critic"
         self._scorer = resources.scorer(header, on_call, self._known) if scored else None
         self._scoring = header.task if self._scorer else scoring_task(header.task, self._instances)
-        self._outside = False  # whether a score has been, of which is warned once
+        self._outside = False  # whether a warning of a score outside 0 to 1 was given
         self._here: Here | None = None
         if header.task.isolation == "here":
             self._here = Here(header.task, resources.settings.workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evo.logs.records import Child, Header
 
 ENOUGH = 8
-"""Children with a fitness, none of which differs by enough, after which a warning says so."""
+"""So many children with a fitness may all differ too little before a warning says so."""
 
 SMALL = 1000
 """A fitness below so many times `min_improvement` can hardly improve by more than that."""

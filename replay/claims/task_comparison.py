@@ -50,7 +50,7 @@ class TaskComparison:
             reaches the level, mean over tasks.
         margin: Largest difference that counts as none, in the same units; 0: there is none.
         notes: How to read the numbers, and what was left out.
-        of: How many configurations there are, of which these have the highest values; 0: these.
+        of: How many configurations there are, where only those of the highest values are compared.
     """
 
     by: str

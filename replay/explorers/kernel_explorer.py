@@ -312,7 +312,7 @@ class KernelExplorer(Explorer):
         for name, control in self.controls.items():
             (control.add_class if name == moved else control.remove_class)("replay-refused")
         if why and self._view is not None:
-            why = f"{why.rstrip('.')}. Below is still what was shown before."
+            why = f"{why.rstrip('.')}. What is shown below is as it was before."
         self._refusal.value = spoken(why, role="alert") if why else ""
         self._refusal.layout.display = None if why else "none"
 

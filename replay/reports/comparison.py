@@ -19,7 +19,7 @@ from replay.reports.configurations import configuration_labels
 from replay.reports.tables import Cell, Section, exact, stack
 
 MOST_COMPARED = 6
-"""Configurations, those of the highest values, of which each pair is compared in a report."""
+"""A report compares each pair of at most so many configurations, those that reached most."""
 
 VERSIONS = (
     "there are runs of several versions of {tasks} (column task_version), which are compared "

@@ -65,9 +65,9 @@ def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArra
 _LONG_TAIL = 1.25
 """By how much the logarithm of a shortfall's limit is stretched; see `_lower_of_shortfall`.
 
-The least of 1, 1.25 and 1.5 with which intervals of pools hold in 95 % of worlds in which a third
-of the runs get stuck (20 and 40 runs, K = 4); with fewer than 20 runs none does, since one sample
-in ten shows at most one run that is stuck. See tests/benchmarks/effect_coverage.py.
+The least of 1, 1.25 and 1.5 with which intervals of pools of 20 and 40 runs hold in 95 % of worlds
+in which a third of the runs get stuck. With 10 runs none does: one sample in ten has at most one
+stuck run, and says nothing of pools of them. See tests/benchmarks/effect_coverage.py.
 """
 
 

@@ -47,7 +47,7 @@ class Losses:
     def note(
         self, lost: Bools, rule: Ints, rival: Ints, shared: Ints, p: Floats | float = np.nan
     ) -> None:
-        """Notes what was lost now; the other arguments have a value for each of them."""
+        """Notes those that are retired now; the other arguments hold a value for each of them."""
         for own, values in zip(vars(self).values(), (rule, rival, shared, p), strict=True):
             own[lost] = values
 

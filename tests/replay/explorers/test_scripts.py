@@ -10,6 +10,7 @@ import traitlets
 
 from replay.explorers import scripts
 from replay.explorers.scripts import run_page, screen_class, script
+from replay.plots.medium import DASHES
 from replay.plots.scripts import CHART, FOLDER
 
 VIEWS = {"view": "view.js", "run_view": "run_view.js", "chart": None}
@@ -21,6 +22,11 @@ def test_the_script_of_a_view_follows_what_all_of_them_share(name):
     own = CHART if VIEWS[name] is None else folder / VIEWS[name]
     assert script(name) == f"{(FOLDER / 'drawing.js').read_text()}\n{own.read_text()}"
     assert script(name) is script(name)  # read once
+
+
+def test_runs_are_told_apart_by_the_dashes_of_all_other_figures():
+    [written] = re.findall(r"const RUN_DASHES = (\[.*?\])", script("view"))
+    assert json.loads(written) == ["none", *DASHES[1:]]
 
 
 def test_a_screen_runs_the_script_of_its_view_and_shares_its_traits_with_the_page():
