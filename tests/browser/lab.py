@@ -323,6 +323,17 @@ def until(page, condition: str, arg: object = None):
     return page.wait_for_function(condition, arg=arg, polling=50)
 
 
+def resize(page, width: int, height: int = 900) -> None:
+    """Give the window a size, and wait until pictures that watch their width are drawn anew.
+
+    They learn of it after the next frame is laid out, and stick out until the one after it.
+    """
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate("""async () => {
+      for (let k = 0; k < 3; k++) await new Promise(requestAnimationFrame);
+    }""")
+
+
 def shown(page) -> dict[str, str]:
     """What the visible picture says it shows."""
     from playwright.sync_api import Error

@@ -39,7 +39,7 @@ def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_
     lab.rest(page)
     for dark, width in ((False, 1280), (True, 900)):
         lab.wear(page, dark=dark)
-        page.set_viewport_size({"width": width, "height": 1100})
+        lab.resize(page, width, 1100)
         lab.rest(page)
         assert lab.faults(page, ".jp-OutputArea-output") == []
         lab.fits(page)

@@ -200,11 +200,11 @@ def test_a_place_that_is_held_does_not_outlive_its_chart(page: Any) -> None:
 def test_narrow_pages_have_one_column_and_text_of_the_same_size(page: Any) -> None:
     columns = "getComputedStyle(document.querySelector('.panels')).gridTemplateColumns"
     assert len(page.evaluate(columns).split()) == 2
-    page.set_viewport_size({"width": 500, "height": 900})
-    page.wait_for_function(f"() => {columns}.split(' ').length === 1")
+    lab.resize(page, 500)
+    assert len(page.evaluate(columns).split()) == 1
     assert lab.small(page, 10.0) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 500
-    page.set_viewport_size({"width": 900, "height": 900})
+    lab.resize(page, 900)
 
 
 def test_a_sentence_stands_where_there_is_no_chart(page: Any) -> None:

@@ -112,7 +112,7 @@ def test_allocation_which_follows_its_page(opened, screenshots, request):
     for dark in (True, False):
         lab.wear(page, dark=dark)
         for width in (900, 1400):
-            page.set_viewport_size({"width": width, "height": 1000})
+            lab.resize(page, width, 1000)
             lab.until(page, FOLLOWS, arg=dark)
             assert lab.small(page, 10.0) == []
 

@@ -89,7 +89,7 @@ def test_a_run_that_cannot_go_on_says_why_within_its_row(
 ) -> None:
     lines = write_sample(view.folder.path / "cut.jsonl").read_bytes().splitlines(keepends=True)
     (view.folder.path / "cut.jsonl").write_bytes(b"".join(lines[:-3]))
-    page.set_viewport_size({"width": 1280, "height": 900})
+    lab.resize(page, 1280)
     row = page.locator("#runs tbody tr", has_text="cut")
     again = row.get_by_role("button", name="go on")
     again.wait_for()
@@ -195,7 +195,7 @@ def test_names_of_a_sweep_keep_their_ends(page: Any, view: LivePage) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_and_use_the_page(page: Any, theme: str, width: int) -> None:
     page.emulate_media(color_scheme=theme)
-    page.set_viewport_size({"width": width, "height": 900})
+    lab.resize(page, width)
     page.locator("#drawn figure svg").first.wait_for()
     assert lab.faults(page) == []
     assert lab.small(page) == []

@@ -139,12 +139,12 @@ CUT = """all => all.filter((list) => list.offsetParent).flatMap((list) => {
 
 @pytest.mark.parametrize("width", [420, 860, 1240])
 def test_no_choice_of_a_list_is_cut(page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
+    lab.resize(page, width, 800)
     lists = page.locator(".replay-view select")
     assert "tokens (prompt and completion)" in lists.first.inner_text()
     assert lists.evaluate_all(CUT) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.set_viewport_size({"width": 900, "height": 800})
+    lab.resize(page, 900, 800)
 
 
 def test_a_curve_is_thin_where_only_some_runs_go_on(chromium, tmp_path) -> None:
@@ -382,11 +382,9 @@ def test_code_is_copied_where_the_clipboard_is_denied(page) -> None:
 
 def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> None:
     for width in (420, 900, 1400):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(
-            "(w) => Math.abs(document.querySelector('.replay-view svg').clientWidth - w) < 40",
-            arg=width,
-        )
+        lab.resize(page, width)
+        drawn = page.locator(".replay-view svg").first.evaluate("(svg) => svg.clientWidth")
+        assert abs(drawn - width) < 40
         small = page.evaluate(
             """() => [...document.querySelectorAll('.replay-view svg text')].filter((each) => {
               const box = each.getBoundingClientRect();

@@ -127,7 +127,7 @@ def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -> None:
     page.emulate_media(color_scheme=theme)
-    page.set_viewport_size({"width": width, "height": 900})
+    lab.resize(page, width)
     assert lab.faults(page) == []
     assert lab.small(page) == []
     page.locator("#runs tbody tr", has_text="run-10").click()
