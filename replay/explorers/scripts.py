@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from replay.plots.scripts import CHART, live_page, module
+from replay.plots.scripts import CHART, WIDGET, live_page, module
 
 if TYPE_CHECKING:
     from traitlets import TraitType
@@ -19,7 +19,8 @@ View = Literal["view", "run_view", "chart"]
 @functools.cache
 def script(name: View) -> str:
     """The module of a view, with what all views share before it."""
-    return module(CHART if name == "chart" else Path(__file__).with_name(f"{name}.js"))
+    own = (CHART, WIDGET) if name == "chart" else (Path(__file__).with_name(f"{name}.js"),)
+    return module(*own)
 
 
 def screen_class(name: View, **traits: TraitType[Any, Any]) -> Any:

@@ -1,11 +1,12 @@
 // The pen for the browser: charts are drawn from numbers; nothing here computes one of them.
 //
-// `mount(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved pages use
-// this same file. `chart` is what `chart.pack` makes, read as JSON, with `label` (what it shows, in
-// words), `source` (the call that gives it), `theme`, `serial` (a number that messages carry) and
-// `coarse` (whether a fuller one follows). tell({kind: "click", serial, panel, mark, place}) says
-// that somebody chose a place of a mark. It returns `load(chart)` and `close()`.
-// `book(el, made)` shows one of many charts, with the controls that choose it.
+// `mountChart(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved
+// pages use this same file; a view of its own draws with it where it stands before that. `chart` is
+// what `chart.pack` makes, read as JSON, with `label` (what it shows, in words), `source` (the call
+// that gives it), `theme`, `serial` (a number that messages carry) and `coarse` (whether a fuller
+// one follows). tell({kind: "click", serial, panel, mark, place}) says that somebody chose a place
+// of a mark. It returns `load(chart)` and `close()`. `mountBook(el, made)` shows one of many
+// charts, with the controls that choose it.
 
 const NARROW = 700; // pixels below which panels stand in one column
 const NEAR = 12,
@@ -731,12 +732,7 @@ function drawBar(bar, plan, picture) {
       bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
   const texts = tickTexts(ticks);
   for (const [k, value] of ticks.entries())
-    svg(
-      "text",
-      { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" },
-      picture,
-      texts[k],
-    );
+    svg("text", { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" }, picture, texts[k]);
   const at = [x0 + 62, (top + bottom) / 2];
   if (bar.label)
     svg(
@@ -914,7 +910,7 @@ function furnish(box, chart, plans) {
     html("button", { type: "button" }, buttons, text).onclick = act;
 }
 
-export function mount(el, given, tell = () => {}) {
+function mountChart(el, given, tell = () => {}) {
   let chart = given,
     plans = [],
     zoom = {},
@@ -1653,7 +1649,7 @@ export function mount(el, given, tell = () => {}) {
 
 // Charts that a page holds for every setting of some controls: `pages` has each chart once, with
 // its label, and `which` the number of the page for each choice, the last control moving fastest.
-export function book(el, { controls, pages, which, note, state }) {
+function mountBook(el, { controls, pages, which, note, state }) {
   const now = controls.map((each) => each.at);
   const page = () => {
     const at = now.reduce((sum, place, k) => sum * controls[k].texts.length + place, 0);
@@ -1662,7 +1658,7 @@ export function book(el, { controls, pages, which, note, state }) {
   const bar = html("div", { class: "replay-view replay-book" }, el);
   html("style", {}, bar, LOOK + BOOK_STYLE);
   const words = el.parentElement?.querySelector("[role=status]"),
-    view = mount(el, page());
+    view = mountChart(el, page());
   const turn = (k, at) => {
     now[k] = at;
     view.load(page());
@@ -1698,47 +1694,3 @@ export function book(el, { controls, pages, which, note, state }) {
   if (note) html("p", {}, bar, note);
   return view;
 }
-
-export default {
-  render({ model, el }) {
-    el.style.cssText += ";width:100%;min-width:0";
-    const unwatch = watchKernel(model, el);
-    // Nothing is there yet where what makes the first chart has failed.
-    const parsed = (bytes) =>
-      bytes.byteLength ? JSON.parse(new TextDecoder().decode(bytes)) : { panels: [], message: "" };
-    const read = () => {
-      const pages = model.get("pages"),
-        at = model.get("at");
-      const [bytes, label] = pages.length
-        ? [pages[at], model.get("texts")[at]]
-        : [model.get("chart"), model.get("label")];
-      const own = Object.fromEntries(
-        ["source", "theme", "serial", "coarse"].map((name) => [name, model.get(name)]),
-      );
-      return { ...parsed(bytes), ...own, label };
-    };
-    const view = mount(el, read(), (message) => model.send(message));
-    const words = model.get("pages").length
-      ? html("div", { class: "words", role: "status" }, el.lastChild, read().label)
-      : null;
-    let asked = false;
-    const changed = () => {
-      // changes that arrive together are drawn once
-      if (asked) return;
-      asked = true;
-      queueMicrotask(() => {
-        asked = false;
-        view.load(read());
-        if (words) words.textContent = read().label;
-      });
-    };
-    const changes = "change:chart change:label change:serial change:coarse change:at";
-    model.on(changes, changed);
-    model.send({ kind: "mounted" });
-    return () => {
-      model.off(changes, changed);
-      unwatch();
-      view.close();
-    };
-  },
-};

@@ -108,11 +108,10 @@ function tickTexts(values) {
       return value ? `${+digits}e${+power}` : "0";
     });
   return shown.map((value) => {
-    const [unit, letter] =
-      [
-        [1e6, "M"],
-        [1e3, "k"],
-      ].find(([size]) => most >= 1e4 && Math.abs(value) >= size) || [1, ""];
+    const [unit, letter] = [
+      [1e6, "M"],
+      [1e3, "k"],
+    ].find(([size]) => most >= 1e4 && Math.abs(value) >= size) || [1, ""];
     return `${+(value / unit).toPrecision(10)}${letter}`;
   });
 }

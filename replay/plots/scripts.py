@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 CHART = FOLDER / "chart.js"
+"""The pen."""
+
+WIDGET = FOLDER / "chart_widget.js"
+"""What mounts charts alone; the pen stands before it."""
+
 CHARTS = """
 window.replayCharts = (root) => {
   for (const figure of root.querySelectorAll("[data-chart]")) {
     const bytes = Uint8Array.from(atob(figure.dataset.chart), (c) => c.charCodeAt(0));
     const place = document.createElement("div");
     figure.prepend(place);
-    mount(place, JSON.parse(new TextDecoder().decode(bytes)));
+    mountChart(place, JSON.parse(new TextDecoder().decode(bytes)));
   }
 };
 window.replayCharts(document);
@@ -87,14 +92,14 @@ def chart_page(
     picture: bytes, words: str, chart: bytes, state: Mapping[str, object], *, drawn: bool = False
 ) -> str:
     """A packed chart as such HTML; `state` has the other values that `chart.js` reads."""
-    return live_page(module(CHART), picture, words, [{**json.loads(chart), **state}], drawn=drawn)
+    return live_page(module(CHART, WIDGET), picture, words, [{**json.loads(chart), **state}], drawn=drawn)
 
 
 def book_page(picture: bytes, words: str, book: Mapping[str, object], theme: str) -> str:
     """Charts with the controls that choose among them, as such HTML; see `book` in `chart.js`."""
     given = {**book, "state": {"theme": theme, "source": "", "serial": 0}}
     drawn = bool(book["drawn"])
-    return live_page(module(CHART), picture, words, [given], entry="book", drawn=drawn)
+    return live_page(module(CHART, WIDGET), picture, words, [given], entry="book", drawn=drawn)
 
 
 def live_page(

@@ -11,16 +11,20 @@ import traitlets
 from replay.explorers import scripts
 from replay.explorers.scripts import run_page, screen_class, script
 from replay.plots.medium import DASHES
-from replay.plots.scripts import CHART, FOLDER
+from replay.plots.scripts import CHART, FOLDER, WIDGET
 
-VIEWS = {"view": "view.js", "run_view": "run_view.js", "chart": None}
+EXPLORERS = FOLDER.parent / "explorers"
+VIEWS = {
+    "view": [EXPLORERS / "view.js"],
+    "run_view": [EXPLORERS / "run_view.js"],
+    "chart": [CHART, WIDGET],
+}
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_script_of_a_view_follows_what_all_of_them_share(name):
-    folder = FOLDER.parent / "explorers"
-    own = CHART if VIEWS[name] is None else folder / VIEWS[name]
-    assert script(name) == f"{(FOLDER / 'drawing.js').read_text()}\n{own.read_text()}"
+    parts = [FOLDER / "drawing.js", *VIEWS[name]]
+    assert script(name) == "\n".join(each.read_text() for each in parts)
     assert script(name) is script(name)  # read once
 
 
