@@ -49,6 +49,7 @@ from evo.logs.records import (
 from evo.logs.types import JsonObject
 from evo.models.client import CallCancelled
 from evo.models.critics import Known, Scorer, Triple, known_of
+from evo.prompt import last_line
 from evo.runs.batches import batch_order, batch_sizes, certify, dropped
 from evo.runs.here import Here, scores_here, value_of
 from evo.runs.resources import Resources
@@ -195,15 +196,17 @@ class InstanceEvaluator:
         header, began = self._header, time.monotonic()
         order = batch_order(header.seed, self.generation, self._search)
         found: dict[str, dict[int, Instance]] = {text: {} for text in rivals}
+        reasons = dict.fromkeys(rivals, "")
         done: dict[str, Evaluation] = {}
         before = 0
         for size in batch_sizes(header.batches, len(order)):
             left = [text for text in rivals if text not in done]
             batch = order[before:size]
-            ask = functools.partial(self.attempt, places=batch, limits=limits)
-            tried = parallel.map(ask, left, max_workers=1 if self._workers == 1 else None)
-            for text, results in zip(left, tried, strict=True):
-                found[text] |= zip(batch, (each.instance for each in results), strict=True)
+            ask = functools.partial(self._try, places=batch, limits=limits)
+            results = parallel.map(ask, left, max_workers=1 if self._workers == 1 else None)
+            for text, (tried, scored) in zip(left, results, strict=True):
+                found[text] |= {place: tried[place].instance for place in batch}
+                reasons[text] = reasons[text] or self._why_none(tried, scored)
             if size < len(order):
                 scores = {
                     text: [found[text][i].score or 0.0 for i in order[:size]] for text in left
@@ -222,8 +225,23 @@ class InstanceEvaluator:
                     )
             before = size
         done |= {text: self._sum(found[text]) for text in rivals if text not in done}
+        for text, reason in reasons.items():
+            if reason and not any(each.status == "ok" for each in found[text].values()):
+                words = f"{done[text].error}; {reason}"
+                done[text] = msgspec.structs.replace(done[text], error=words)
         seconds = (time.monotonic() - began) / max(1, len(rivals))
         return {t: msgspec.structs.replace(each, seconds=seconds) for t, each in done.items()}
+
+    def _why_none(self, tried: Mapping[int, TriedInstance], scored: Evaluation) -> str:
+        """Says why none of the instances that were tried together has a score; empty: one may."""
+        calls = {place: each.calls[0] for place, each in tried.items()}
+        if all(call.reply is None for call in calls.values()):
+            return last_error(calls.values())
+        if scored.status == "ok":
+            return ""
+        first = min(place for place, call in calls.items() if call.reply is not None)
+        name = self._instances[first]["id"]
+        return f"none has a score; on instance {name}: {last_line(scored.error)}"
 
     def _try(
         self, text: str, places: Sequence[int], limits: Limits
@@ -233,6 +251,7 @@ class InstanceEvaluator:
 
         asked = self._at_once(functools.partial(self._ask, text, key), places)
         answered = [call for call in asked if call.reply is not None]
+        answered.sort(key=lambda call: call.index)  # the first that fails is the one that is quoted
         self._known.update(known_of(answered))
         calls: dict[int, tuple[InstanceCall, ...]] = {call.index: (call,) for call in asked}
         if self._scorer is None:
@@ -379,5 +398,6 @@ def _scores_of(
 
 def last_error(calls: Iterable[InstanceCall]) -> str:
     """Returns why none of the calls got a reply, in words."""
-    errors = (call.attempts[-1].error for call in calls if call.attempts)
-    return f"no instance got a reply: {next(filter(None, errors), 'no attempt was made')}"
+    errors = [call.attempts[-1].error for call in calls if call.attempts]
+    silent = "the model returned none" if errors else "no attempt was made"
+    return f"no instance got a reply: {next(filter(None, errors), silent)}"

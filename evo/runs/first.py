@@ -9,7 +9,7 @@ import msgspec
 
 from evo.logs.records import Header, Initial, InstanceCall
 from evo.runs.evaluate import DrawEvaluator, plain
-from evo.runs.judge import draw_of, needs_no_session
+from evo.runs.judge import draw_of, evaluate_alone, needs_no_session
 from evo.runs.planning import Planner
 from evo.runs.resources import open_resources
 from evo.runs.state import State
@@ -66,9 +66,7 @@ def _evaluated(
     """Returns the mean over the run's draws, and the calls that were made for it."""
     calls: list[InstanceCall] = []
     if needs_no_session(header.task) and header.draws == 1:
-        from evo import sandbox
-
-        return sandbox.evaluate(header.task, program, header.limits), calls
+        return evaluate_alone(header.task, program, header.limits), calls
     with open_resources(replace(settings, progress=False)) as resources:
         draw, _ = draw_of(header, resources, calls.append)
         return DrawEvaluator(header, draw).mean(program), calls

@@ -15,6 +15,7 @@ from evo.logs.inputs import limits_of, one_of
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
 from evo.plugins import MistakenType
+from evo.policies.rewards import has_unit_scale
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import DrawFunction
@@ -24,6 +25,7 @@ from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
 from evo.runs.signatures import check_options, lists_options
 from evo.runs.stages import Staged
+from evo.sandbox import EVALUATOR_FAILED
 from evo.tasks.several import program_text
 from evo.tasks.stages import stage_task
 from evo.tasks.task import Task, load_task
@@ -44,11 +46,17 @@ def draw_of(
         known: Calls that were made before.
     """
     task = header.task
+    draw: DrawFunction
+    instances: InstanceEvaluator | None = None
     if task.stages:
         tasks = [stage_task(task, place) for place in range(len(task.stages))]
         alone = (msgspec.structs.replace(header, task=each) for each in tasks)
-        return Staged(tasks, [_draw_of(each, resources, on_call, known)[0] for each in alone]), None
-    return _draw_of(header, resources, on_call, known)
+        draw = Staged(tasks, [_draw_of(each, resources, on_call, known)[0] for each in alone])
+    else:
+        draw, instances = _draw_of(header, resources, on_call, known)
+    if has_unit_scale(task) and not task.instances_file:  # else the score of each row is checked
+        draw = functools.partial(_on_unit_scale, draw)
+    return draw, instances
 
 
 def _draw_of(
@@ -82,6 +90,28 @@ def _by_harness(
     """Evaluates a program whose function a harness calls, or that is in another language."""
     source = program_source(task, program, (), draw=draw, seed=seed)
     return run(alone_task(task), source, limits, draw=draw, seed=seed)
+
+
+def _on_unit_scale(
+    draw: DrawFunction, task: TaskRecord, program: str, limits: Limits, /, **how: object
+) -> Evaluation:
+    """Evaluates a draw; a fitness outside of 0 to 1 is a mistake of the evaluator."""
+    found = draw(task, program, limits, **how)
+    if found.fitness is None or 0 <= found.fitness <= 1:
+        return found
+    words = (
+        f"{EVALUATOR_FAILED}: expected 0 to 1, got {found.fitness!r}; return a fitness from 0 to "
+        "1, or make the task without scale='unit' (in a folder without scale in task.toml)"
+    )
+    return Evaluation(status="error", error=words, seconds=found.seconds, stages=found.stages)
+
+
+def evaluate_alone(record: TaskRecord, program: str, limits: Limits) -> Evaluation:
+    """Evaluates a program of a task that needs no session in this process's own sandbox."""
+    from evo import sandbox
+
+    draw = functools.partial(_on_unit_scale, sandbox.evaluate)
+    return (draw if has_unit_scale(record) else sandbox.evaluate)(record, program, limits)
 
 
 def needs_no_session(record: TaskRecord) -> bool:
@@ -134,9 +164,7 @@ def evaluate(
     limits = with_seconds(limits, evaluation_timeout)
     record, program = loaded.record, program_text(loaded.record, program)
     if needs_no_session(record):
-        from evo import sandbox
-
-        return sandbox.evaluate(record, program, limits)
+        return evaluate_alone(record, program, limits)
     header = make_header(loaded, model=model, critic=critic, limits=limits)
     with open_resources(settings) as resources:
         draw, _ = draw_of(header, resources)

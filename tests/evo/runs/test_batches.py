@@ -119,6 +119,34 @@ def test_rows_given_in_a_notebook_are_raced_where_their_scores_lie_between_0_and
         evo.run(sums(where=where), log=tmp_path / "b.jsonl", **how)
 
 
+@pytest.mark.parametrize("where", ["sandbox", "here"])
+def test_why_no_row_of_a_batch_has_a_score_is_quoted_with_a_row(where: str, tmp_path: Path) -> None:
+    def strict(reply: str, row: dict[str, str]) -> bool:
+        if reply == "?":
+            raise KeyError("answer")
+        return reply.endswith("1")
+
+    def model(messages: list[dict[str, str]], seed: int) -> str | None:
+        system, question = messages[0]["content"], messages[-1]["content"]
+        if "```text" in question:
+            return f"```text\n{'Fail' if seed % 2 else 'Be silent'}.\n```"
+        return "?" if "Fail" in system else None if "silent" in system else "1"
+
+    made = evo.task("s", initial_program="Answer.", evaluate=strict, instances=SUMS[:8],
+                    statement="Sums.", scale="unit", where=where)  # fmt: skip
+    how = {"model": model, "generations": 1, "children": 4, **QUIET}
+    for batches in (2, 8):  # dropped on the way, and tried on all
+        log = evo.run(made, log=tmp_path / f"{where}-{batches}.jsonl", batches=batches, **how)
+        whys = {child.program: child.evaluation for child in log.children}
+        assert len(whys) == 2
+        for text, found in whys.items():
+            said = "; no instance got a reply: the model returned none"
+            if "Fail" in text:
+                tried = "|".join(each.id for each in found.instances)
+                said = f"; none has a score; on instance ({tried}): KeyError: 'answer'"
+            assert re.search(f"{said}$", found.error)
+
+
 def test_a_program_on_a_data_set_is_told_that_only_texts_are_raced() -> None:
     def double(x: float) -> float:
         return 2 * x

@@ -118,6 +118,42 @@ def test_scores_of_rows_on_the_unit_scale_are_checked(where: str) -> None:
         made(missing=-1)
 
 
+@pytest.mark.parametrize("where", ["sandbox", "here"])
+@pytest.mark.parametrize("staged", [False, True])
+def test_fitness_on_the_unit_scale_is_checked_without_rows_too(where: str, staged: bool) -> None:
+    def half():
+        return 0.5
+
+    def cheap(value):
+        return 7.0
+
+    def itself(value):
+        return value
+
+    made = task("m", initial_program=half, statement="x", scale="unit", where=where,
+                evaluate=[cheap, itself] if staged else itself,
+                **({"thresholds": [5.0]} if staged else {}))  # fmt: skip
+    assert made.evaluate().fitness == 0.5
+    assert made.evaluate("def half():\n    return True\n").fitness == 1
+    found = made.evaluate("def half():\n    return 1.5\n")
+    assert (found.status, found.fitness) == ("error", None)
+    assert "the evaluator failed: expected 0 to 1, got 1.5; return a fitness from" in found.error
+
+
+def test_a_run_whose_fitness_leaves_the_unit_scale_is_told_before_the_first_call(tmp_path) -> None:
+    def much():
+        return 1.5
+
+    def itself(value):
+        return value
+
+    made = task("m", initial_program=much, evaluate=itself, statement="x", scale="unit")
+    with pytest.raises(evo.TaskError, match=r"evaluator fails .*: expected 0 to 1, got 1\.5"):
+        evo.run(made, log=tmp_path / "a.jsonl", progress=False)
+    with pytest.raises(evo.TaskError, match=r"evaluator fails .*: expected 0 to 1, got 1\.5"):
+        evo.run(made.save(tmp_path / "m"), log=tmp_path / "b.jsonl", progress=False)
+
+
 def test_a_task_of_rows_on_the_unit_scale_is_saved_as_such(tmp_path) -> None:
     made = on_rows(scale="unit")
     assert evo.load_task(made.save(tmp_path / "line")).record == made.record
