@@ -92,7 +92,9 @@ def chart_page(
     picture: bytes, words: str, chart: bytes, state: Mapping[str, object], *, drawn: bool = False
 ) -> str:
     """A packed chart as such HTML; `state` has the other values that `chart.js` reads."""
-    return live_page(module(CHART, WIDGET), picture, words, [{**json.loads(chart), **state}], drawn=drawn)
+    return live_page(
+        module(CHART, WIDGET), picture, words, [{**json.loads(chart), **state}], drawn=drawn
+    )
 
 
 def book_page(picture: bytes, words: str, book: Mapping[str, object], theme: str) -> str:
