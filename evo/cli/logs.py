@@ -62,7 +62,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             continue
         log = read_log(path)
         print(f"{path}\n{summarise(log)}")
-        if log.sessions:
+        if log.sessions and log.header.task.uses_sandbox:
             print(f"sandbox: {', '.join(log.sessions[-1].protections) or 'no protection active'}")
         for end in log.ends[-1:]:
             print(f"last session: {end.reason}{': ' + end.message if end.message else ''}")

@@ -227,6 +227,12 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
         """Whether an evaluation asks the model: a text is tried on the instances of a data set."""
         return bool(self.instances_file) and self.evolves == "text" and not self.given_text
 
+    @property
+    def uses_sandbox(self) -> bool:
+        """Whether an evaluation runs anything in the sandbox: a program, or the evaluator."""
+        runs_program = self.evolves == "python" and not self.given_text
+        return runs_program or (self.isolation != "here" and self.score != "critic")
+
 
 class _Named(Record, frozen=True, kw_only=False, dict=True, gc=True):
     name: str

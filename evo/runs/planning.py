@@ -32,7 +32,7 @@ from evo.runs.items import Prompt
 from evo.runs.mixture import with_models
 from evo.runs.state import ArchiveEntry, State, state_of
 from evo.searches import base as searches
-from evo.searches.base import Place, Request, Search
+from evo.searches.base import Place, Request, Search, SearchError
 from evo.searches.registry import search_of
 from evo.tasks.instances import read_instances
 from evo.values import UnknownValue
@@ -77,7 +77,7 @@ class Planner:
             planned = line.requests
         if planned is None:
             raise LogError(f"no plan of generation {number} is logged, and its search is not known")
-        _check(planned, header, header.children)
+        _check(planned, state, header, header.children)
         texts = _Texts(state, header)
         messages = {each: texts.messages(each) for each in dict.fromkeys(planned)}
         hashes = {each: prompt_hash(messages[each]) for each in messages}
@@ -104,7 +104,7 @@ class Planner:
             planned = logged.requests
         if planned is None:
             raise LogError(f"no plan of request {number} is logged, and its search is not known")
-        _check(planned, header, 1)
+        _check(planned, state, header, 1)
         return Plan(
             generation=1 + number // width, requests=planned, request=number, after=state.complete
         )
@@ -180,11 +180,12 @@ def _plain(request: Request, header: Header) -> Planned:
     """Returns a request of a search as it is logged."""
     given = getattr(request, "temperature", None)
     if given is not None and not (isinstance(given, Real) and 0 <= as_float(given) <= 2):
-        raise ValueError(
+        raise SearchError(
             f"search {_search_name(header)!r}: expected a temperature in [0, 2] or None for each "
             f"request, got {given!r:.60}"
         )
-    parents, temperature = tuple(request.parents), None if given is None else as_float(given)
+    parents = tuple((int(generation), int(index)) for generation, index in request.parents)
+    temperature = None if given is None else as_float(given)
     return Planned(parents=parents, operator=request.operator, temperature=temperature)
 
 
@@ -221,7 +222,7 @@ def _parent(state: State, place: Place) -> ArchiveEntry:
         )
     )
     if entry is None or not able:
-        raise ValueError(
+        raise SearchError(
             f"search {_search_name(state.header)!r}: expected parents that are ok programs of "
             f"complete generations, or (0, 0), got {place!r}"
         )
@@ -232,22 +233,24 @@ def _search_name(header: Header) -> str:
     return "greedy" if header.search is None else header.search.name
 
 
-def _check(planned: Sequence[Planned], header: Header, children: int) -> None:
-    """Raises ValueError where a search does not plan what it has to."""
+def _check(planned: Sequence[Planned], state: State, header: Header, children: int) -> None:
+    """Raises SearchError where a search does not plan what it has to."""
     name = _search_name(header)
     if len(planned) != children:
-        raise ValueError(
+        raise SearchError(
             f"search {name!r}: expected a request for each of {children} children, "
             f"got {len(planned)}"
         )
     for each in planned:
-        if each.operator not in OPERATORS:
-            raise ValueError(
+        if each.operator not in (*OPERATORS,):  # it may be anything, of which there is no hash
+            raise SearchError(
                 f"search {name!r}: unknown operator {each.operator!r}, expected one of "
                 f"{', '.join(OPERATORS)}"
             )
         if not each.parents:
-            raise ValueError(f"search {name!r}: expected a parent for each request, got none")
+            raise SearchError(f"search {name!r}: expected a parent for each request, got none")
+        for place in each.parents:
+            _parent(state, place)
 
 
 class _Texts:

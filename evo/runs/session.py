@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import platform
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +11,13 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
-from evo.logs.calls import as_written
-from evo.logs.journal import LogError, Writer, check_free
+from evo.logs.journal import LogError, check_free
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import (
     EndReason,
     Header,
     InheritableLine,
     RunEnd,
-    Session,
 )
 from evo.logs.stopping import StopRequests, wishes_of
 from evo.logs.timeouts import timeouts_of
@@ -29,9 +25,9 @@ from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.bounds import kept_for_checks
 from evo.runs.budget import Ledger
-from evo.runs.configuration import software_versions
 from evo.runs.handle import read_begun
-from evo.runs.identity import as_begun, differing
+from evo.runs.identity import as_begun
+from evo.runs.opening import open_log, session_line
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.runs.settings import Goal
@@ -138,6 +134,9 @@ def run_jobs(
             raise
     if words := timeouts_of(each.log for each in work.done.values() if each.log is not None):
         resources.tell_once(words)
+    if isinstance(work.first_error, SearchError | EvaluatorFailed):
+        for run in runs:  # those beside it, which it has stopped, would fail in the same way
+            run.drop()
     if work.first_error is not None:
         raise work.first_error
     return [work.done[place] for place in range(len(jobs))]
@@ -268,6 +267,7 @@ class _Run:
     may_overlap: Callable[[Mapping[str, float]], bool] = lambda under_way: True
     end: EndReason | Literal["busy"] = "interrupted"
     reported: int = 0  # generations that were made known
+    new: State | None = None  # of a log that this session began
 
     def __post_init__(self) -> None:
         header, T = self.job.header, self.job.goal.generations
@@ -299,7 +299,7 @@ class _Run:
             self.resources.caller(job.header.asks or job.header)
         if job.header.critic is not None:
             self.resources.caller(job.header.critic)
-        session = session_line(self.resources, job.goal)
+        session = session_line(self.resources, job.header.task, job.goal)
         if job.named:
             session = msgspec.structs.replace(session, model=job.header.model)
         self.end = "busy"  # where another process writes the log
@@ -310,6 +310,7 @@ class _Run:
         self.end = "interrupted"
         with contextlib.closing(writer):
             arm = Arm(writer, as_begun(job.header, log), self.resources)
+            self.new = arm.state if log is None else None
             self.progress.skip(len(log.outcomes) if log else 0)
             try:
                 arm.begin(log)
@@ -323,12 +324,21 @@ class _Run:
             try:
                 yield from self._advance(arm)
             except SearchError as error:
-                if log is not None or arm.state.has_called:
+                if not self.drop():
                     raise
-                job.path.unlink()  # with other fields it would be another run, and refused
                 raise error.before_calls() from error.__cause__
             writer.check_in_place()
         return JobResult(job, read_log(job.path), self.end)
+
+    def drop(self) -> bool:
+        """Removes the log if this session began it and nothing was called; returns whether it did.
+
+        With a search that is corrected it would be another run, and refused.
+        """
+        if self.new is None or self.new.has_called:
+            return False
+        self.job.path.unlink(missing_ok=True)
+        return True
 
     def _advance(self, arm: Arm) -> Generator[None, bool, None]:
         """Advances an arm to its goal and logs how that ended."""
@@ -398,53 +408,3 @@ def _kind(header: Header) -> str:
     """Returns a key of runs whose children cost about alike."""
     asked = (header.model, header.models, header.critic, header.asks, header.drafts)
     return repr((header.task.hash, *asked))
-
-
-def session_line(resources: Resources, goal: Goal | None) -> Session:
-    """Returns the line that records which process continues a log, and to which goal, if any."""
-    settings = resources.settings
-    return Session(
-        generations=goal.generations if goal else None,
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        max_concurrent=settings.max_concurrent,
-        preset=settings.preset,
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-        protections=resources.evaluator.protections,
-        versions=software_versions(),
-        platform=f"{platform.system()} {platform.machine()}",
-        target=goal.target if goal else None,
-        patience=goal.patience if goal else None,
-    )
-
-
-def open_log(
-    path: Path, header: Header, session: Session, inherited: Sequence[InheritableLine] = ()
-) -> tuple[Writer, Log | None]:
-    """Opens a run's log for writing: a new one, or what there is of an old or an inherited one.
-
-    Raises LogBusyError where another process writes it, LogError where it is of another run.
-    """
-    if not path.exists():
-        try:
-            writer = Writer.create(path, header, *as_written(inherited, header), session)
-            return writer, read_log(path) if inherited else None
-        except LogError:
-            if not path.exists():  # else another process was quicker
-                raise
-    with contextlib.ExitStack() as stack:
-        writer = Writer.claim(path)
-        stack.callback(writer.close)
-        log = read_begun(path)
-        if log is None:  # killed before its first line was whole
-            writer.cut(0)
-            writer.append(header, session)
-            stack.pop_all()
-            return writer, None
-        free = frozenset({"model"}) if session.model else frozenset()
-        if other := differing(log.header, header, free):
-            raise LogError(f"{path}: holds another run than this one: {other}")
-        writer.cut(log.reader.length)
-        writer.append(session)
-        stack.pop_all()
-    return writer, log

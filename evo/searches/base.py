@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from evo.keyed import KeyedStream
@@ -120,10 +121,10 @@ class Search(Protocol):
 
 
 class SearchError(ValueError):
-    """A search raised an error.
+    """A search raised an error, or planned what cannot be.
 
     Attributes:
-        what: What it raised; the message also says what to do.
+        what: What it raised or planned; the message also says what to do.
     """
 
     def __init__(
@@ -138,7 +139,11 @@ class SearchError(ValueError):
     def before_calls(self) -> SearchError:
         """Returns the error of a run that has called nothing, and whose log is not kept."""
         advice = "correct it and run again: nothing was called, and no log is kept"
-        return SearchError(self.what, advice)
+        return type(self)(self.what, advice)
+
+
+class SearchTypeError(SearchError, MistakenType):
+    """A search returned a value of another type than it has to."""
 
 
 def start(search: Search, initial: Member, min_improvement: float) -> Any:
@@ -150,12 +155,11 @@ def plan(search: Search, state: Any, children: int, rng: KeyedStream) -> Sequenc
     """Returns what a search plans, one request per child; its failure names the search.
 
     Raises:
-        ValueError: It raised.
-        TypeError: It returned something other than requests.
+        SearchError: It raised, or returned something other than requests.
     """
     requests: object = _asked(search, "plan", state, children, rng)
     if not isinstance(requests, list | tuple) or not all(map(_is_request, requests)):
-        raise MistakenType(
+        raise SearchTypeError(
             f"search {search.name!r}: expected `plan` to return a list of {children} requests, one "
             "for each child, such as [evo.searches.Request(((0, 0),))] * children, got "
             f"{requests!r:.200}"
@@ -184,6 +188,7 @@ def _is_request(given: object) -> TypeGuard[Request]:
         hasattr(given, "operator")
         and isinstance(parents, list | tuple)
         and all(isinstance(each, list | tuple) and len(each) == 2 for each in parents)
+        and all(isinstance(number, Integral) for each in parents for number in each)
     )
 
 
@@ -210,13 +215,13 @@ def plan_one(
     if not hasattr(search, "plan_one"):
         requests = plan(search, state, 1, rng)
         if not requests:
-            raise ValueError(
+            raise SearchError(
                 f"search {search.name!r}: expected a request for each of 1 children, got 0"
             )
         return requests[0]
     own: object = _asked(search, "plan_one", state, number, children, waiting, rng)
     if not _is_request(own):
-        raise MistakenType(
+        raise SearchTypeError(
             f"search {search.name!r}: expected `plan_one` to return a request, such as "
             f"evo.searches.Request(((0, 0),)), got {own!r:.200}"
         )

@@ -21,8 +21,8 @@ from evo.runs.arm import Arm
 from evo.runs.bounds import cost_bound
 from evo.runs.handle import Control
 from evo.runs.identity import as_begun
+from evo.runs.opening import open_log, session_line
 from evo.runs.resources import Resources
-from evo.runs.session import open_log, session_line
 from evo.runs.state import costs_of_log
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
@@ -45,6 +45,7 @@ class LiveArm:
     begun: bool  # whether generation 0 is known: where it costs calls, not before the first pull
     most: tuple[int, int]  # calls that generation 0 and each other one cost at most
     played: int = 0  # generations that this allocation has pulled
+    new: bool = False  # whether its log was begun in this session
 
     @property
     def open(self) -> bool:
@@ -148,6 +149,18 @@ class LiveArms:
             arm=arm, before=np.array([before]), after=after, known=known, made=made, costs=paid
         )
 
+    def drop_uncalled(self) -> bool:
+        """Removes the logs that this session began and of which nothing was called.
+
+        With a search that is corrected they would be other runs, and refused. Returns whether there
+        were any.
+        """
+        runs = [arm.run for arm in self.arms if arm.new and arm.run is not None]
+        uncalled = [run for run in runs if not run.state.has_called]
+        for run in uncalled:
+            run.path.unlink(missing_ok=True)
+        return bool(uncalled)
+
     def end(self) -> None:
         """Notes in each arm's log that the session ended in an orderly way."""
         end = self.control.interruption if self.stopped else RunEnd(reason="completed")
@@ -227,7 +240,7 @@ def open_arm(
     if header.compact or (driven is None and header.source != "evo"):
         log = read_log(path)
         return LiveArm(log.trajectory.tolist(), costs_of_log(log), free, None, None, True, most)
-    writer, known = open_log(path, header, session_line(resources, None))
+    writer, known = open_log(path, header, session_line(resources, header.task, None))
     study.at_end(writer.close)
     study.heed(path)
     if driven is None:
@@ -236,7 +249,7 @@ def open_arm(
         begun = dataclasses.replace(driven, header=as_begun(header, known))
         run = _driven(writer, begun, resources)
     study.at_end(run.close)
-    arm = LiveArm([], [], free, run, known, False, most)
+    arm = LiveArm([], [], free, run, known, False, most, new=known is None and driven is None)
     if not asked:
         with contextlib.suppress(EvaluatorClosed):  # stopped: the first pull then finds that out
             arm.begin()

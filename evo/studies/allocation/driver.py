@@ -38,6 +38,7 @@ from evo.runs.options import AllocationOptions, ConfigurationOptions, EndOptions
 from evo.runs.places import Resume
 from evo.runs.resources import Resources
 from evo.runs.signatures import check_options, lists_options, options_in
+from evo.searches.base import SearchError
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.earlier import Earlier, taught
 from evo.studies.allocation.goal import AllocationEnd, AllocationGoal, goal_of
@@ -325,11 +326,17 @@ def play(
     best = max(initial, default=None)
     watcher = JournalWatcher(writer, journal, policy, best_fitness=best, bar=bar)
     flights = study.enter(open_threads(live, journal.told, header.in_flight))
-    done = allocate(
-        policy, live, rounds=header.rounds, budget=study.ledger,
-        cost_unit=next(iter(header.budget), None), reward=header.reward, goals=journal.goals,
-        in_flight=header.in_flight, flights=flights, watcher=watcher,
-    )  # fmt: skip
+    try:
+        done = allocate(
+            policy, live, rounds=header.rounds, budget=study.ledger,
+            cost_unit=next(iter(header.budget), None), reward=header.reward, goals=journal.goals,
+            in_flight=header.in_flight, flights=flights, watcher=watcher,
+        )  # fmt: skip
+    except SearchError as error:
+        if not live.drop_uncalled():
+            raise
+        advice = f"correct it, and the same call with log_dir={str(folder)!r} goes on"
+        raise SearchError(error.what, advice) from error.__cause__
     live.end()
     return Allocation(
         pulls=done.pulls[0],

@@ -27,9 +27,10 @@ from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
+from evo.runs.opening import open_log, session_line
 from evo.runs.options import EndOptions
 from evo.runs.resources import listening
-from evo.runs.session import RunJob, open_log, run_jobs, session_line
+from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, every_goal
 from evo.runs.state import costs_of_log
 from evo.runs.waves import Payer, Waves
@@ -173,7 +174,7 @@ class ProblemSamples(Choices):
         self._evaluated: set[int] = set()
         for k, each in enumerate(self.configurations):
             path, header = study.folder / f"{k:03}-{each.run}.jsonl", each.header
-            writer, log = open_log(path, header, session_line(resources, Goal(0)))
+            writer, log = open_log(path, header, session_line(resources, header.task, Goal(0)))
             study.at_end(functools.partial(self._close, writer))
             asked = [*log.instance_calls, *log.critic_calls] if log else []
             # What failed may do better now, as in a run.

@@ -25,6 +25,7 @@ from evo.searches import (
     Tree,
     find_search,
 )
+from evo.searches.base import Place
 from evo.searches.registry import search_of
 from evo.values import fields_of, source_hash
 
@@ -292,6 +293,75 @@ def test_a_search_that_fails_before_the_first_call_leaves_no_log_and_is_run_agai
     assert not path.exists()
     log = evo.run("mmd", search=type(search)(metrics=("objective",)), **how)
     assert len(log.calls) == 2
+
+
+@dataclass(frozen=True)
+class Planning(Forgetful):
+    """Plans what it is given."""
+
+    planned: tuple[object, ...] = ()
+    name = "planning"
+
+    def plan(self, state: object, children: int, rng: object) -> Any:
+        return [*self.planned] * (1 if children == 1 else 2)
+
+
+ROOT: Place = (0, 0)
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        (),
+        (Request((ROOT,)),) * 3,
+        (Request(()),),
+        (Request(((7, 7),)),),
+        (Request((("a", "b"),)),),  # type: ignore[arg-type]
+        (Request((ROOT,), operator="destroy"),),
+        (Request((ROOT,), operator=[]),),  # type: ignore[arg-type]
+        (Request((ROOT,), temperature=7.0),),
+        (ROOT,),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_search_that_plans_what_cannot_be_leaves_no_log(
+    planned: tuple[object, ...], asynchronous: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    how: dict[str, Any] = {"generations": 1, "children": 2, "log": path, "progress": False}
+    how["asynchronous"] = asynchronous
+    if asynchronous and len(planned) == 3:
+        return  # the first request is taken
+    message = "search 'planning': .*correct it and run again: nothing was called"
+    with pytest.raises((ValueError, TypeError), match=message):
+        evo.run("mmd", search=Planning(planned), **how)
+    assert not path.exists()
+    log = evo.run("mmd", search=Planning((Request(([0, 0],)),)), **how)  # type: ignore[arg-type]
+    assert len(log.calls) == 2
+
+
+def test_no_seed_of_a_search_that_fails_before_the_first_call_leaves_a_log(
+    tmp_path: Path,
+) -> None:
+    how: dict[str, Any] = {"seeds": [1, 2, 3], "generations": 1, "children": 2}
+    how |= {"log_dir": tmp_path, "progress": False}
+    with pytest.raises(ValueError, match="nothing was called, and no log is kept"):
+        evo.run_many("mmd", search=Pareto(metrics=("nothing",)), **how)
+    assert [*tmp_path.iterdir()] == []
+    logs = evo.run_many("mmd", search=Pareto(metrics=("objective",)), **how)
+    assert len(logs) == len([*tmp_path.iterdir()]) == 3
+
+
+@pytest.mark.parametrize("in_flight", [1, 2])
+def test_an_allocation_whose_search_fails_before_calls_goes_on_with_a_corrected_one(
+    in_flight: int, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"arms": 2, "rounds": 4, "children": 2, "in_flight": in_flight}
+    how |= {"log_dir": tmp_path / "a", "progress": False}
+    with pytest.raises(ValueError, match=r"metrics: expected .*correct it, and the same call with"):
+        evo.allocate_live("mmd", "ucb1", search=Pareto(metrics=("nothing",)), **how)
+    done = evo.allocate_live("mmd", "ucb1", search=Pareto(metrics=("objective",)), **how)
+    assert len(done.pulls) == 4
 
 
 def test_a_search_that_fails_after_calls_keeps_its_log(tmp_path: Path) -> None:
