@@ -3,14 +3,17 @@
 // `mountChart(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved
 // pages use this same file; a view of its own draws with it where it stands before that. `chart` is
 // what `chart.pack` makes, read as JSON, with `label` (what it shows, in words), `source` (the call
-// that gives it), `theme`, `serial` (a number that messages carry) and `coarse` (whether a fuller
-// one follows). tell({kind: "click", serial, panel, mark, place}) says that somebody chose a place
-// of a mark. It returns `load(chart)` and `close()`. `mountBook(el, made)` shows one of many
-// charts, with the controls that choose it.
+// that gives it), `theme`, `serial` (a number that messages carry), `coarse` (whether a fuller one
+// follows) and `ways` (what keys do, where that is the view's own). tell({kind: "click", serial,
+// panel, mark, place}) says that somebody chose a place of a mark. It returns `load(chart)`,
+// `change(panel, mark, values)`, which draws one mark with other numbers, `hold(hit)`, which goes
+// to a place as keys do, and `close()`. `mountBook(el, made)` shows one of many charts, with the
+// controls that choose it.
 
 const NARROW = 700; // pixels below which panels stand in one column
 const NEAR = 12,
   BESIDE = 16; // pixels within which a point, and a place of a curve, answer to the mouse
+const MANY = 200; // dots that are one path, which is drawn sooner than as many circles
 const MOST_LINES = 8,
   MOST_ROWS = 500; // that a tooltip lists, and that a table shows
 const BOOK_STYLE = `
@@ -61,6 +64,9 @@ const CHART_STYLE = `
   flex-direction: column;
   justify-content: space-between;
   min-width: 0;
+}
+.replay-chart .joined {
+  margin-bottom: -14px;
 }
 .replay-chart .one b {
   display: block;
@@ -171,6 +177,9 @@ const CHART_STYLE = `
 `;
 
 const ARROW = 4; // half the width of an arrow at the frame, in pixels
+const SPARE = 10; // pixels around a panel into which marks at its edge reach
+const WAYS =
+  "arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one";
 const NOTHING = { kind: "rule" }; // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
@@ -351,6 +360,60 @@ function nameAll(mark, { x, y }, parent) {
   });
 }
 
+// Names a level line above or below it, where the fewest points are, the right end first.
+function nameRule(mark, plan, parent) {
+  const { left, right, top, bottom, panel } = plan,
+    at = plan.y(mark.y),
+    size = wide(mark.text) + 4;
+  const points = panel.marks.flatMap((each) =>
+    each.kind === "points" ? each.x.map((_, k) => LOCATE.points(each, k, plan) || [NaN, NaN]) : [],
+  );
+  const heights = [at - 4, at + 13].filter((base) => base > top + 12 && base < bottom - 3);
+  let least = Infinity,
+    best = [right - size, at - 4];
+  for (let from = right - size; from >= left + 4 && least; from -= 20)
+    for (const base of heights) {
+      const hides = ([px, py]) =>
+        px > from - 4 && px < from + size + 4 && py > base - 15 && py < base + 6;
+      const hidden = points.filter(hides).length;
+      if (hidden < least) [least, best] = [hidden, [from, base]];
+    }
+  svg("text", { x: best[0], y: best[1] }, parent, mark.text);
+}
+
+// The outlines of points, as paths around a place; dots are wide strokes without a length.
+const SHAPES = {
+  dot: (x, y) => `M${x} ${y}h0`,
+  later: (x, y, r) => `M${x - r} ${y - r}l${2 * r} ${r}l${-2 * r} ${r}z`,
+  below: (x, y, r) => `M${x - r} ${y - r}h${2 * r}l${-r} ${2 * r}z`,
+  above: (x, y, r) => `M${x - r} ${y + r}h${2 * r}l${-r} ${-2 * r}z`,
+  diamond: (x, y, r) => `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`,
+  slim: (x, y, r) =>
+    `M${x} ${y - 1.2 * r}l${0.75 * r} ${1.2 * r}l${-0.75 * r} ${1.2 * r}l${-0.75 * r} ${-1.2 * r}z`,
+  square: (x, y, r) => `M${x - 0.9 * r} ${y - 0.9 * r}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
+  frame: (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
+  cross: (x, y, r) => `M${x - r} ${y - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`,
+  plus: (x, y, r) =>
+    `M${x - 0.35 * r} ${y - r}h${0.7 * r}v${0.65 * r}h${0.65 * r}v${0.7 * r}` +
+    `h${-0.65 * r}v${0.65 * r}h${-0.7 * r}v${-0.65 * r}h${-0.65 * r}v${-0.7 * r}` +
+    `h${0.65 * r}z`,
+  times: (x, y, r) =>
+    `M${x - r} ${y - 0.5 * r}l${0.5 * r} ${-0.5 * r}l${0.5 * r} ${0.5 * r}l${0.5 * r} ${-0.5 * r}` +
+    `l${0.5 * r} ${0.5 * r}l${-0.5 * r} ${0.5 * r}l${0.5 * r} ${0.5 * r}l${-0.5 * r} ${0.5 * r}` +
+    `l${-0.5 * r} ${-0.5 * r}l${-0.5 * r} ${0.5 * r}l${-0.5 * r} ${-0.5 * r}` +
+    `l${0.5 * r} ${-0.5 * r}z`,
+  hexagon: (x, y, r) =>
+    `M${x} ${y - r}l${0.87 * r} ${0.5 * r}v${r}l${-0.87 * r} ${0.5 * r}l${-0.87 * r} ${-0.5 * r}` +
+    `v${-r}z`,
+};
+const HOLLOW = { ring: 2.4, frame: 1.2, cross: 1.6 }; // widths of the lines that they are made of
+function lookOf(shape, color, r) {
+  if (shape === "dot")
+    return { fill: "none", stroke: color, "stroke-width": 2 * r, "stroke-linecap": "round" };
+  if (!HOLLOW[shape]) return { fill: color };
+  return { fill: "none", stroke: color, "stroke-width": HOLLOW[shape] };
+}
+
 const DRAW = {
   line(mark, { x, y }, parent) {
     const stroke = inked(mark.color),
@@ -399,6 +462,7 @@ const DRAW = {
         },
         parent,
       );
+    const looks = new Map(); // those that look alike are one path
     mark.x.forEach((value, k) => {
       const color = colorOf(mark, k),
         r = pick(mark.size, k),
@@ -424,33 +488,20 @@ const DRAW = {
         if (down.some((end) => y(end) > bottom + 0.5)) goesOn(color, px, bottom, [0, 1]);
       }
       if (!known(value) || !known(mark.y[k])) return;
-      if (mark.shape === "later")
-        svg(
-          "path",
-          { d: `M${px - r} ${py - r}l${2 * r} ${r}l${-2 * r} ${r}z`, fill: color },
-          parent,
-        );
-      else if (mark.shape === "below")
-        svg("path", { d: `M${px - r} ${py - r}h${2 * r}l${-r} ${2 * r}z`, fill: color }, parent);
-      else if (mark.shape === "diamond")
-        svg(
-          "path",
-          { d: `M${px} ${py - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`, fill: color },
-          parent,
-        );
-      else if (mark.shape === "cross")
-        svg(
-          "path",
-          {
-            d: `M${px - r} ${py - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}`,
-            stroke: color,
-            "stroke-width": 1.6,
-            fill: "none",
-          },
-          parent,
-        );
-      else svg("circle", { cx: px, cy: py, r, fill: color, ...edge }, parent);
+      const beyond = r + SPARE; // those that are out of sight take no time
+      if (px < left - beyond || px > right + beyond || py < top - beyond || py > bottom + beyond)
+        return;
+      const shape = mark.shape || "dot";
+      if (shape === "ring" || (shape === "dot" && (mark.edge || mark.x.length <= MANY))) {
+        const look = shape === "ring" ? lookOf(shape, color, r) : { fill: color, ...edge };
+        svg("circle", { cx: px, cy: py, r, ...look }, parent);
+        return;
+      }
+      const name = `${color}/${r}`;
+      if (!looks.has(name)) looks.set(name, { ...lookOf(shape, color, r), d: "" });
+      looks.get(name).d += SHAPES[shape](+px.toFixed(1), +py.toFixed(1), r);
     });
+    for (const look of looks.values()) svg("path", look, parent);
     if (mark.labels) nameAll(mark, { x, y }, parent);
   },
   bars(mark, plan, parent) {
@@ -485,7 +536,8 @@ const DRAW = {
         );
     });
   },
-  rule(mark, { x, y, left, right, top, bottom }, parent) {
+  rule(mark, plan, parent) {
+    const { x, y, left, right, top, bottom } = plan;
     const look = {
       stroke: inked(mark.color),
       "stroke-width": 1,
@@ -495,6 +547,7 @@ const DRAW = {
       svg("line", { x1: x(mark.x), x2: x(mark.x), y1: top, y2: bottom, ...look }, parent);
     if (known(mark.y))
       svg("line", { x1: left, x2: right, y1: y(mark.y), y2: y(mark.y), ...look }, parent);
+    if (mark.text && within(y(mark.y), [top, bottom])) nameRule(mark, plan, parent);
   },
   spans(mark, plan, parent) {
     for (let k = 0; k < COUNT.spans(mark); k++) {
@@ -913,6 +966,7 @@ function furnish(box, chart, plans) {
 function mountChart(el, given, tell = () => {}) {
   let chart = given,
     plans = [],
+    margins = [], // room of each panel for what stands beside it
     zoom = {},
     mouse = null,
     held = null,
@@ -948,14 +1002,16 @@ function mountChart(el, given, tell = () => {}) {
     heading.textContent = chart.title || "";
     heading.hidden = !chart.title;
     if (chart.panels.length) {
-      panels.tabIndex = 0;
-      panels.setAttribute("role", "application");
+      margins = chart.panels.map((panel, number) => sides(panel, number, width));
+      plans = chart.panels.map((panel, number) => build(remaining(panel), number, width, columns));
+      const answers = (mark) => mark.texts || mark.hover;
+      const still = !chart.panels.some((panel) => panel.legend || panel.marks.some(answers));
+      panels.tabIndex = still ? -1 : 0;
+      panels.setAttribute("role", still ? "img" : "application");
       panels.setAttribute(
         "aria-label",
-        `${chart.label}; arrow keys go from mark to mark, ` +
-          "page up and page down from group to group, Enter chooses one",
+        still ? chart.label : `${chart.label}; ${chart.ways || WAYS}`,
       );
-      plans = chart.panels.map((panel, number) => build(remaining(panel), number, width));
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
       if (chart.picture)
@@ -985,39 +1041,47 @@ function mountChart(el, given, tell = () => {}) {
   const seen = (panel, number, name) =>
     zoom[name === "x" && panel.shares ? panel.shares : number]?.[name] || panel[name].domain;
 
-  function build(panel, number, width) {
+  // Where a panel begins and ends, beside the texts of its axis and the names of its lines.
+  function sides(panel, number, width) {
+    const names = panel.marks.filter((mark) => mark.kind === "end").map((mark) => wide(mark.text)),
+      room = names.length ? Math.min(Math.max(...names), 0.3 * width) : 0,
+      most = 0.42 * width;
+    const right = width - (panel.bar ? 84 : names.length ? room + 28 : 12);
+    if (panel.bare) return { left: 6, right, room, most };
+    const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name)),
+      texts = ticksOf(panel.y, yPart, panel.height / 42).map(([, text]) => wide(text));
+    // Half of its text lies to the left of it.
+    const first = panel.x.ticks?.find(([value]) => value === xPart[0]),
+      half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
+    const beside = Math.min(most, Math.max(0, ...texts)) + 10 + (panel.y.label ? 18 : 0);
+    return { left: Math.ceil(Math.max(half, beside)), right, room, most };
+  }
+
+  function build(panel, number, width, columns) {
     const box = html("div", { class: "one" }, panels),
       head = html("div", {}, box);
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
     if (panel.legend) explain(number, html("div", { class: "legend" }, head));
-    const ends = panel.marks.filter((mark) => mark.kind === "end");
-    const room = ends.length
-      ? Math.min(Math.max(...ends.map((mark) => wide(mark.text))), 0.3 * width)
-      : 0;
+    const ends = panel.marks.filter((mark) => mark.kind === "end"),
+      { room, most } = margins[number];
+    // Those above each other that share an axis begin and end alike.
+    const alike = margins.filter(
+      (_, k) =>
+        k === number || (panel.shares && columns === 1 && chart.panels[k].shares === panel.shares),
+    );
+    const left = Math.max(...alike.map((each) => each.left)),
+      right = Math.min(...alike.map((each) => each.right));
     const heads = panel.x.above
       ? Math.max(...panel.x.ticks.map(([, text]) => text.split("\n").length))
       : 0;
-    const top = 10 + 14 * heads,
-      bottom = top + panel.height,
-      right = width - (panel.bar ? 84 : ends.length ? room + 28 : 12);
+    const tall = panel.equal ? Math.min(panel.height, right - left) : panel.height,
+      top = 10 + 14 * heads,
+      bottom = top + tall;
     let [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name));
-    const yTicks = panel.bare ? [] : ticksOf(panel.y, yPart, panel.height / 42),
-      most = 0.42 * width;
-    const named = panel.y.label ? 18 : 0;
-    // Half of its text lies to the left of it.
-    const first = panel.x.ticks?.find(([value]) => value === xPart[0]);
-    const half = first ? Math.min(wide(first[1]), 120) / 2 : 0;
-    const left = panel.bare
-      ? 6
-      : Math.ceil(
-          Math.max(
-            half,
-            Math.min(most, Math.max(0, ...yTicks.map(([, text]) => wide(text)))) + 10 + named,
-          ),
-        );
-    const spare = xPart === panel.x.domain && yPart === panel.y.domain ? 6 : 0.5;
-    if (panel.equal) [xPart, yPart] = equalised(xPart, yPart, right - left, panel.height);
+    const yTicks = panel.bare ? [] : ticksOf(panel.y, yPart, panel.height / 42);
+    const spare = xPart === panel.x.domain && yPart === panel.y.domain ? SPARE : 0.5;
+    if (panel.equal) [xPart, yPart] = equalised(xPart, yPart, right - left, tall);
     const x = scaleOf(panel.x, xPart, left, right),
       y = scaleOf(panel.y, yPart, bottom, top);
     let xTicks = panel.bare ? [] : ticksOf(panel.x, xPart, (right - left) / 75);
@@ -1038,11 +1102,14 @@ function mountChart(el, given, tell = () => {}) {
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
     const tilted = texts && widest + 6 > apart && !panel.x.above;
+    const named = panel.x.named ?? true; // else what stands below it has the same axis
+    if (!named) box.classList.add("joined");
     const foot =
-      panel.bare || panel.x.above
+      panel.bare || panel.x.above || !named
         ? bottom
         : bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
-    const height = foot + (panel.x.label ? 22 : 6);
+    const label = named ? panel.x.label : "",
+      height = foot + (label ? 22 : 6);
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);
     const plan = { panel, number, picture, x, y, left, right, top, bottom, room };
     if (panel.y.label)
@@ -1076,6 +1143,7 @@ function mountChart(el, given, tell = () => {}) {
     for (const [value, text] of xTicks) {
       if (panel.x.grid ?? !panel.x.ticks)
         svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "grid" }, picture);
+      if (!named) continue;
       if (tilted) {
         const at = [x(value) + 4, bottom + 12];
         svg(
@@ -1092,12 +1160,12 @@ function mountChart(el, given, tell = () => {}) {
         );
       }
     }
-    if (panel.x.label)
+    if (label)
       svg(
         "text",
         { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" },
         picture,
-        panel.x.label,
+        label,
       );
     if (!panel.bare && !panel.x.above)
       svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
@@ -1107,7 +1175,7 @@ function mountChart(el, given, tell = () => {}) {
         x: left - spare,
         y: top - spare,
         width: right - left + 2 * spare,
-        height: panel.height + 2 * spare,
+        height: tall + 2 * spare,
       },
       svg("clipPath", { id: `${clip}-${number}` }, picture),
     );
@@ -1123,7 +1191,7 @@ function mountChart(el, given, tell = () => {}) {
         x: left,
         y: top,
         width: right - left,
-        height: panel.height,
+        height: tall,
         class: panel.zoom ? "panel" : "panel still",
         "data-panel": number,
       },
@@ -1169,22 +1237,23 @@ function mountChart(el, given, tell = () => {}) {
       made.dataset.label = mark.label;
       const sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
       const color = colorOf(mark, 0);
+      const here = { x: () => 10, y: () => 5, left: 0, right: 20, top: 0, bottom: 10 };
       if (mark.kind === "line")
         svg(
-          "line",
+          "path",
           {
-            x1: 0,
-            x2: 20,
-            y1: 5,
-            y2: 5,
+            d: mark.step ? "M0 9H10V1H20" : "M0 5H20",
+            fill: "none",
             stroke: color,
-            "stroke-width": Math.max(mark.width, 2),
+            "stroke-width": mark.step ? mark.width : Math.max(mark.width, 2),
             "stroke-dasharray": mark.dash || "none",
           },
           sign,
         );
-      else if (mark.kind === "points") svg("circle", { cx: 10, cy: 5, r: 4.5, fill: color }, sign);
-      else
+      else if (mark.kind === "points") {
+        const one = { shape: mark.shape, edge: mark.edge, color: pick(mark.color, 0) };
+        DRAW.points({ ...one, x: [0], y: [0], size: 4.3 }, here, sign);
+      } else
         svg(
           "rect",
           { x: 3, y: 0, width: 14, height: 10, fill: color, "fill-opacity": mark.opacity || 1 },
@@ -1593,8 +1662,7 @@ function mountChart(el, given, tell = () => {}) {
     } else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
       const next = step(event.key);
       if (!next) return;
-      [held, mouse] = [next, null];
-      sayHeld();
+      hold(next);
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -1620,10 +1688,27 @@ function mountChart(el, given, tell = () => {}) {
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", restyled);
   function load(fresh) {
-    const before = chart.panels.map((panel) => panel.title).join("|");
+    const about = () => [chart.title, ...chart.panels.map((panel) => panel.title)].join("|"),
+      before = about();
     chart = fresh;
-    if (before !== chart.panels.map((panel) => panel.title).join("|")) zoom = {};
+    if (before !== about()) zoom = {};
     draw();
+  }
+  function change(panel, mark, values) {
+    const { marks } = chart.panels[panel],
+      plan = plans[panel],
+      hidden = plan.panel.marks[mark] === NOTHING;
+    marks[mark] = { ...marks[mark], ...values };
+    stops = null;
+    if (hidden) return;
+    plan.panel.marks[mark] = marks[mark];
+    const group = plan.picture.querySelector(`[data-mark="${mark}"]`);
+    group.replaceChildren();
+    DRAW[marks[mark].kind](marks[mark], plan, group);
+  }
+  function hold(hit) {
+    [held, mouse] = [hit, null];
+    sayHeld();
   }
   // For tests: what is shown, and the position of the place with a tooltip.
   const find = (text) => {
@@ -1635,16 +1720,14 @@ function mountChart(el, given, tell = () => {}) {
     const box = plans[hit.panel].picture.getBoundingClientRect();
     return [box.left + hit.at[0], box.top + hit.at[1]];
   };
-  root.view = { find, load, shown: () => ({ chart, plans, held }) };
-  return {
-    load,
-    close: () => {
-      watch.disconnect();
-      theme.disconnect();
-      scheme.removeEventListener("change", restyled);
-      root.remove();
-    },
+  root.view = { find, load, change, hold, shown: () => ({ chart, plans, held }) };
+  const close = () => {
+    watch.disconnect();
+    theme.disconnect();
+    scheme.removeEventListener("change", restyled);
+    root.remove();
   };
+  return { ...root.view, close };
 }
 
 // Charts that a page holds for every setting of some controls: `pages` has each chart once, with

@@ -25,6 +25,10 @@ RAMP = (
 """Cividis, from dark to bright: it survives greyscale and colour blindness."""
 
 Texts = Sequence[str]
+Shape = Literal[
+    "dot", "later", "below", "above", "diamond", "slim", "square", "cross", "plus", "times",
+    "hexagon", "ring", "frame",
+]  # fmt: skip
 Keys = Sequence[Hashable]
 
 
@@ -112,8 +116,9 @@ class Points(Clickable):
         y_high: Upper ends.
         color: One, or one by point.
         size: Radius in pixels: one, or one by point.
-        shape: A dot, an arrow to the right (what comes later) or down (what lies below), a diamond
-            or a cross.
+        shape: A dot, an arrow to the right (what comes later), down (what lies below) or up, a wide
+            or slim diamond, a square, a cross of lines, a thick plus or cross ("times"), a hexagon,
+            or a ring or frame around what lies there.
         edge: Colour of a thin line around dots; "": none.
         labels: Texts beside the points.
         label: Names the points in legends.
@@ -128,7 +133,7 @@ class Points(Clickable):
     y_high: Numbers | None = None
     color: str | Sequence[str] = "ink"
     size: float | Numbers = 4.0
-    shape: Literal["dot", "later", "below", "diamond", "cross"] = "dot"
+    shape: Shape = "dot"
     edge: str = ""
     labels: Texts | None = None
     label: str = ""
@@ -194,12 +199,21 @@ class Polylines(Clickable):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A straight line across a panel, upright at `x` or level at `y`."""
+    """A straight line across a panel, upright at `x` or level at `y`.
+
+    Attributes:
+        x: Where it is upright.
+        y: Where it is level.
+        color: Of the line.
+        dash: Pattern as in SVG; "": solid.
+        text: Names a level line, where the name hides the fewest points.
+    """
 
     x: float | None = None
     y: float | None = None
     color: str = "ink"
     dash: str = ""
+    text: str = ""
     kind: Literal["rule"] = "rule"
 
 

@@ -33,6 +33,8 @@ class Axis:
         whole: Whether the pen chooses only whole numbers.
         grid: Whether there are grid lines at the ticks; None: unless ticks are given.
         above: Whether a horizontal axis stands above the panel.
+        named: Whether a horizontal axis has its values and its label written; if not, the panel
+            below has the same one.
         possible: Lowest and highest value that there is, where it is known: intervals that end
             beyond it do not make the axis longer.
     """
@@ -44,6 +46,7 @@ class Axis:
     whole: bool = False
     grid: bool | None = None
     above: bool = False
+    named: bool = True
     possible: tuple[float, float] | None = None
 
 
@@ -78,7 +81,8 @@ class Panel:
         width: Of a figure of its own on paper, in pixels; on the screen it fills the page.
         zoom: Whether dragging zooms it.
         legend: Whether its marks with a label are listed.
-        shares: A name; panels that give the same one are zoomed along x together.
+        shares: A name; panels that give the same one are zoomed along x together, and begin and end
+            alike where they stand above each other.
         bar: What the colours of marks mean.
         equal: Whether a unit of both axes is equally long.
         bare: Whether the axes are left out.

@@ -94,7 +94,7 @@ def _draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
         ax.set_axis_off()
     if panel.x.above:
         ax.spines[:].set_visible(False)
-    style.label_axes(ax, theme, x=panel.x.label, y=panel.y.label)
+    style.label_axes(ax, theme, x=panel.x.label if panel.x.named else "", y=panel.y.label)
     if panel.bar is not None:
         _draw_bar(panel.bar, ax, theme)
     ends = [each for each in panel.marks if isinstance(each, End)]
@@ -138,6 +138,8 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
         own.set_major_formatter(tick_formatter())
     if axis.ticks is None and axis.scale == "linear" and _unusual(low, high):
         own.set_major_formatter(tick_formatter())
+    if not axis.named:
+        own.set_tick_params(labelbottom=False)
     if not (axis.ticks is None if axis.grid is None else axis.grid):
         ax.grid(visible=False, axis=name)
         own.set_tick_params(length=0)

@@ -42,7 +42,13 @@ ARROW = 4.0
 TIPS = {"x": (4, 5), "y": (7, 6)}
 """Matplotlib's arrows with their tips at a place: to the left and right, downwards and upwards."""
 
-SHAPES = {"dot": "o", "later": ">", "below": "v", "diamond": "D", "cross": "x"}
+SHAPES = {
+    "dot": "o", "later": ">", "below": "v", "above": "^", "diamond": "D", "slim": "d",
+    "square": "s", "cross": "x", "plus": "P", "times": "X", "hexagon": "h", "ring": "o",
+    "frame": "s",
+}  # fmt: skip
+HOLLOW = {"ring": 1.7, "frame": 0.9, "cross": 1.2}
+"""Widths of the lines that shapes are made of, in points."""
 
 
 def ink_of(colour: str, theme: Theme) -> str:
@@ -89,14 +95,17 @@ def _points(mark: Points, ax: Axes, theme: Theme) -> Iterator[Artist]:
     for lines, place, low, high in sides:
         if low is not None and high is not None and len(place):
             yield lines(place, _numbers(low), _numbers(high), color=colours, lw=1.6, alpha=0.6)
-    look: dict[str, Any] = {"linewidths": 1.2 if mark.shape == "cross" else 0}
+    look: dict[str, Any] = {"linewidths": HOLLOW.get(mark.shape, 0)}
+    if mark.shape in ("ring", "frame"):
+        look |= {"facecolors": "none", "edgecolors": colours}
+    else:
+        look["c"] = colours
     if mark.edge:
-        look = {"linewidths": 0.6, "edgecolors": ink_of(mark.edge, theme)}
+        look |= {"linewidths": 0.6, "edgecolors": ink_of(mark.edge, theme)}
     if mark.shape == "later":
         look["clip_on"] = False
     yield ax.scatter(
-        x, y, s=(2 * PIXEL * _numbers(mark.size)) ** 2, c=colours, marker=SHAPES[mark.shape],
-        zorder=3, **look,
+        x, y, s=(2 * PIXEL * _numbers(mark.size)) ** 2, marker=SHAPES[mark.shape], zorder=3, **look,
     )  # fmt: skip
     yield from _arrows(mark, ax, colours)
     yield from _names(mark, ax, theme)
@@ -244,6 +253,11 @@ def _rule(mark: Rule, ax: Axes, theme: Theme) -> Iterator[Artist]:
         yield ax.axvline(mark.x, **look)
     if mark.y is not None:
         yield ax.axhline(mark.y, **look)
+        if mark.text:
+            yield ax.annotate(
+                mark.text, (1, mark.y), (-2, 2), xycoords=("axes fraction", "data"), ha="right",
+                textcoords="offset points", color=look["color"], fontsize=style.text_size(ax),
+            )  # fmt: skip
 
 
 def _label(mark: Label, ax: Axes, theme: Theme) -> Iterator[Artist]:

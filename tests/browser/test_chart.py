@@ -14,7 +14,7 @@ from browser import lab
 
 from replay.explorers import explore_selection
 from replay.plots.chart import Chart, pack
-from replay.plots.marks import RAMP, Bars, Cells, Label, Line, Points, Polylines, Rule
+from replay.plots.marks import RAMP, Area, Bars, Cells, Label, Line, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.scripts import chart_page
 
@@ -320,3 +320,126 @@ def test_a_view_that_a_fuller_one_follows_says_so(page: Any) -> None:
             coarse,
         )
         lab.expect(sign).to_be_visible(visible=coarse)
+
+
+def stacked(title: str = "a run") -> Chart:
+    """Two panels above each other with one axis, a named level, and places that can be chosen."""
+    x = np.arange(40.0)
+    generation = {"domain": (-1.0, 40.0), "label": "generation", "whole": True}
+    share = {"zoom": True, "shares": "generation", "height": 100}
+    ring = Points(x=[], y=[], shape="ring", size=8, color="#d55e00", label="shown")
+    y = np.where(x < 25, 0.52, 0.9)
+    return Chart(
+        title=title,
+        panels=[
+            Panel(
+                title="", x=Axis(**generation, named=False), legend=True, **share,
+                y=Axis(domain=(0, 1), label="fitness"),
+                marks=[
+                    Rule(y=0.5, text="a level", dash="1.5 3"),
+                    Points(x=x, y=y, label="ok", shape="diamond", texts=[f"ok {k}" for k in x],
+                           keys=range(40)),
+                    ring,
+                ],
+            ),
+            Panel(
+                title="", x=Axis(**generation), y=Axis(domain=(0.5, -0.5), ticks=[(0, "failures")]),
+                marks=[Points(x=[5.0], y=[0], shape="times", texts=["failed"], keys=[40])], **share,
+            ),
+        ],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def stack(page: Any) -> Any:
+    given = {**json.loads(pack(stacked())), "label": "a run", "serial": 8, "ways": "keys hop"}
+    page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    return page
+
+
+def view(page: Any, call: str) -> Any:
+    return page.evaluate(f"document.querySelector('.replay-view').view.{call}")
+
+
+def test_panels_above_each_other_that_share_an_axis_begin_alike_and_write_it_once(
+    stack: Any,
+) -> None:
+    ends = view(stack, "shown().plans.map(({left, right}) => [left, right])")
+    assert ends[0] == ends[1]
+    drawn = stack.locator(".one > svg").all()
+    texts = [each.locator("text").all_text_contents() for each in drawn]
+    assert {"0", "20", "generation"} <= {*texts[1]}
+    assert not {"20", "generation"} & {*texts[0]}
+    label = stack.get_by_role("application").get_attribute("aria-label")
+    assert label == "a run; keys hop"
+
+
+def test_the_name_of_a_level_hides_no_points(stack: Any) -> None:
+    hidden = stack.evaluate("""() => {
+      const [plan] = document.querySelector(".replay-view").view.shown().plans;
+      const text = [...plan.picture.querySelectorAll("text")].find(
+        (each) => each.textContent === "a level");
+      const { x, y, width, height } = text.getBBox(), points = plan.panel.marks[1];
+      return points.x.filter((value, k) => {
+        const [a, b] = [plan.x(value), plan.y(points.y[k])];
+        return a > x && a < x + width && b > y && b < y + height;
+      }).length;
+    }""")
+    assert hidden == 0
+
+
+def test_a_mark_is_drawn_with_other_numbers_while_all_else_stays(stack: Any) -> None:
+    stack.evaluate("document.querySelectorAll('path').forEach((e) => { e.dataset.old = 1; })")
+    old, rings = stack.locator("path[data-old]").count(), stack.locator("[data-mark] circle")
+    view(stack, "change(0, 2, {x: [7], y: [0.52]})")
+    lab.expect(rings).to_have_count(1)
+    there = view(stack, "shown().plans[0].x(7)")
+    assert float(rings.get_attribute("cx")) == pytest.approx(there)
+    stack.get_by_role("button", name="shown").click()  # what is hidden stays so, and is not lost
+    view(stack, "change(0, 2, {x: [8], y: [0.52]})")
+    lab.expect(rings).to_have_count(0)
+    stack.get_by_role("button", name="shown").click()
+    assert float(rings.get_attribute("cx")) > there
+    assert old > 3
+
+
+def test_a_view_goes_to_a_place_as_keys_do(stack: Any) -> None:
+    view(stack, "hold({panel: 0, mark: 1, place: 9})")
+    assert tooltip(stack) == "ok 9.0"
+    stack.locator(".panels").press("ArrowRight")
+    assert tooltip(stack) == "ok 10.0"
+    stack.locator(".panels").press("Enter")
+    assert stack.evaluate("sent.at(-1).place") == 10
+
+
+def test_a_zoom_belongs_to_the_chart_of_its_title(stack: Any) -> None:
+    before = domains(stack)
+    left, right = at(stack, "ok 8.0"), at(stack, "ok 20.0")
+    drag(stack, (left[0], left[1] + 30), (right[0], left[1] + 32))
+    zoomed = domains(stack)
+    assert zoomed[0] == zoomed[1] != before[0]
+    for title, wanted in (("a run", zoomed), ("another", before)):
+        given = {**json.loads(pack(stacked(title))), "label": "a run", "serial": 9}
+        stack.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+        assert domains(stack) == wanted
+
+
+def test_a_legend_has_the_shapes_of_its_marks(stack: Any) -> None:
+    signs = stack.locator(".legend button svg")
+    assert signs.nth(0).locator("path").get_attribute("d").count("l") == 3  # a diamond
+    assert signs.nth(1).locator("circle").get_attribute("fill") == "none"
+
+
+def test_a_chart_in_which_nothing_can_be_chosen_is_no_stop_of_the_keyboard(page: Any) -> None:
+    square = Panel(
+        title="A square", x=Axis(), y=Axis(), equal=True, bare=True, height=380,
+        marks=[Area(x=[0, 1, 1, 0], y=[0, 0, 1, 1])],
+    )  # fmt: skip
+    given = {**json.loads(pack(Chart(panels=[square]))), "label": "a square", "serial": 7}
+    page.set_viewport_size({"width": 300, "height": 900})
+    page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    picture = page.get_by_role("img", name="a square")
+    assert picture.get_attribute("tabindex") == "-1"
+    box = page.locator(".panels svg").bounding_box()
+    assert box["height"] < 1.1 * box["width"]  # no taller than it is wide
+    page.set_viewport_size({"width": 900, "height": 900})

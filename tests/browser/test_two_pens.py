@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ from replay.explorers import explore_allocation
 from replay.planning.bilinear import fit_bilinear
 from replay.plots import charts
 from replay.plots.chart import Chart, pack
+from replay.plots.marks import Points, Rule, Shape
+from replay.plots.medium import PALETTE
+from replay.plots.panel import Axis, Panel
 from replay.plots.scripts import chart_figure, charts_script
 from replay.plots.style import THEMES
 from replay.plots.ticks import even_ticks, tick_texts
@@ -44,6 +48,19 @@ CUT = pd.DataFrame(
 )
 """Estimates whose intervals end beyond what is possible."""
 NAMED = {"title": "Estimates", "about": "n = 5"}
+
+
+SHAPES = Panel(
+    title="Shapes", x=Axis(domain=(0, 14), named=False), y=Axis(domain=(0.0, 2.0)),
+    marks=[
+        Rule(y=1.5, text="a level"),
+        *(
+            Points(x=[k + 1.0, 7.0], y=[1.0, 0.5], shape=shape, color=PALETTE[k % 6], size=4)
+            for k, shape in enumerate(get_args(Shape))
+        ),
+    ],
+)  # fmt: skip
+"""Every shape of points, above an axis whose values are written elsewhere."""
 
 
 @functools.cache
@@ -85,6 +102,7 @@ def every() -> dict[str, Chart]:
         **{f"tree {name}": charts.tree(evo.read_log(path)) for name, path in logs.items()},
         **{name: charts.construction(name, value) for name, value in CONSTRUCTIONS.items()},
         "allocation": allocation,
+        "shapes": Chart(panels=[SHAPES]),
         "cut": charts.estimates(CUT, rows="line", possible=(0, 1), **NAMED, x="fitness"),
         "cut upright": charts.lines(
             CUT, by="line", limits="bars", possible=(0, 1), **NAMED, x="calls", y="fitness"
@@ -96,7 +114,7 @@ NAMES = [
     "best so far", "strips", "policy curves", "pulls per arm", "threshold times", "pool", "gains",
     "heatmap", "fit", "slices", "knowing", "regimes", "envelope", "odds", "plan", "main effects",
     "slice", "configurations", "cost and fitness", "race", "tree greedy", "tree islands", "circles",
-    "points", "triangle", "allocation", "cut", "cut upright",
+    "points", "triangle", "allocation", "shapes", "cut", "cut upright",
 ]  # fmt: skip
 
 READ = """(figure) => {
@@ -252,8 +270,9 @@ def test_both_pens_show_the_same(shown, name: str) -> None:
 
 def test_an_interval_that_goes_on_has_an_arrow_with_its_tip_at_the_frame(shown) -> None:
     [panel] = shown["cut"]
-    arrows = [part for mark in panel["marks"] for part in mark["parts"] if part["kind"] == "path"]
-    assert sorted(part["places"][0][0] for part in arrows) == pytest.approx([0, 0, 1, 1])
+    paths = [part for mark in panel["marks"] for part in mark["parts"] if part["kind"] == "path"]
+    tips = sorted(x for part in paths for x, _ in part["places"][:1])
+    assert [x for x in tips if not 0.01 < x < 0.99] == pytest.approx([0, 0, 1, 1])
 
 
 def compare(ax, artists, mark, pixel, panel) -> None:

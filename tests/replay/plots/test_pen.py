@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Text
 
 from replay.plots.chart import Chart
-from replay.plots.marks import RAMP, Bars, End, Line, Points
+from replay.plots.marks import RAMP, Bars, End, Line, Points, Rule
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.pen import HEAD
 from replay.plots.style import THEMES
@@ -215,3 +215,12 @@ def test_a_bar_says_what_colours_mean():
     assert bar.get_ylabel() == "% of pulls"
     assert bar.get_ylim() == (5.0, 25.0)
     assert len(Chart(panels=[panel()]).figure().axes) == 1
+
+
+def test_an_axis_that_is_written_elsewhere_has_no_texts_and_a_level_has_its_name():
+    x = Axis(domain=(0.0, 1.0), label="round", named=False)
+    ax = drawn(LINE, Rule(y=0.5, text="a level"), x=x)
+    ax.figure.draw_without_rendering()
+    assert ax.get_xlabel() == ""
+    assert not any(label.get_visible() and label.get_text() for label in ax.get_xticklabels())
+    assert "a level" in [text.get_text() for text in ax.texts]
