@@ -32,6 +32,7 @@ def keep_identity(
     identity: Mapping[str, object],
     encoded: bytes,
     read: Callable[[Path], Mapping[str, object]],
+    more: Mapping[str, str] = {},
 ) -> None:
     """Writes what identifies a study, or checks it against what its folder holds already.
 
@@ -41,6 +42,7 @@ def keep_identity(
         identity: The arguments by name.
         encoded: The same as the file shall hold them.
         read: Reads such a file.
+        more: See `refuse_other`.
 
     Raises:
         ValueError: The folder holds a study with other arguments, or a number is not finite.
@@ -54,18 +56,30 @@ def keep_identity(
         except LogError:
             if not path.exists():  # else another process was faster
                 raise
-    refuse_other(path, what, read(path), identity)
+    refuse_other(path, what, read(path), identity, more)
 
 
 def refuse_other(
-    path: Path, what: str, was: Mapping[str, object], now: Mapping[str, object]
+    path: Path,
+    what: str,
+    was: Mapping[str, object],
+    now: Mapping[str, object],
+    more: Mapping[str, str] = {},
 ) -> None:
-    """Raises ValueError where a folder's study has other arguments than those given now."""
+    """Raises ValueError where a folder's study has other arguments than those given now.
+
+    Args:
+        path: The file that holds the arguments.
+        what: The kind of study, in the message.
+        was: The arguments in the folder, by name.
+        now: Those given now.
+        more: What else can be done where an argument differs, by its name.
+    """
     for name in now:
         if was.get(name) != now[name]:
             raise ValueError(
                 f"{path}: holds {what} with {name} {was.get(name)!r}, not {now[name]!r}; give its "
-                "own arguments to go on with it, or another folder"
+                f"own arguments to go on with it, or another folder{more.get(name, '')}"
             )
 
 

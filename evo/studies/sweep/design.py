@@ -25,6 +25,9 @@ from evo.studies.sweep.strategies import RandomTrials, build_strategy
 from evo.tasks.task import Task, load_task
 from evo.values import fields_of
 
+_EXTENDS = (
+    "; a grid takes further values and seeds in its folder if all of its own are given with them"
+)
 DESIGN = "sweep.json"
 RUNS = "runs"
 
@@ -237,12 +240,15 @@ def keep_design(folder: Path, design: Design, *, same: bool = False) -> Design:
         raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
     identity = msgspec.structs.asdict(design)
     del identity["trials"], identity["tasks"]
-    if not same and is_sweep(folder) and design.extends(read_design(folder)):
+    before = read_design(folder) if is_sweep(folder) else design
+    if not same and is_sweep(folder) and design.extends(before):
         del identity["space"], identity["seeds"]
+    advice = _EXTENDS if before.strategy == design.strategy == "grid" else ""
     encoded = msgspec.json.encode(design)
     keep_identity(
         folder / DESIGN, "a sweep", identity, encoded,
         lambda _: msgspec.structs.asdict(read_design(folder)),
+        dict.fromkeys(("space", "seeds"), advice),
     )  # fmt: skip
     trials = read_design(folder).trials if design.trials is None else design.trials
     return msgspec.structs.replace(design, trials=trials).with_models(design.here)

@@ -148,10 +148,15 @@ def prepare_sweep(
             own = {"log_dir": log_dir is None, "resume": check_resume(resume)}
             extra = [*(given.keys() - {"trials"}), *fields, *(n for n in own if not own[n])]
             if extra:
-                began = "=False, which begins another: give a space or a sweep.toml in its place"
+                advice = {
+                    "resume": "=False, which begins another: give a space or a sweep.toml in its "
+                    "place",
+                    "seeds": "; a grid is given further ones with its whole space, or its "
+                    f"sweep.toml, and log_dir={str(place)!r}",
+                }
                 raise MistakenType(
                     f"{place}: a sweep that exists takes settings, a budget and trials alone, "
-                    f"got {extra[0]}{began if extra[0] == 'resume' else ''}"
+                    f"got {extra[0]}{advice.get(extra[0], '')}"
                 )
             design = msgspec.structs.replace(read_design(place), trials=trials)
             return _plan(place, design, budget, settings, on_event, own=False)

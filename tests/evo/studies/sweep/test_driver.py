@@ -94,10 +94,13 @@ def test_a_grid_is_extended_by_further_values_and_seeds(tmp_path: Path) -> None:
     evo.sweep(small, log_dir=folder, **ONE)
     before = {path: path.read_bytes() for path in folder.glob("runs/*.jsonl")}
     for space, seeds in (({"children": [2, 3], "temperature": [0.4]}, [1]), (small, [2])):
-        with pytest.raises(ValueError, match="holds a sweep with"):
+        with pytest.raises(ValueError, match=r"holds a sweep with .*; a grid takes further values"):
             evo.sweep(space, log_dir=folder, **{**COMMON, "seeds": seeds})
-    with pytest.raises(ValueError, match="holds a sweep with"):
-        evo.sweep(large, log_dir=folder, strategy="random", **ONE)
+    for more in ({"strategy": "random"}, {"base": {"generations": 3}}):
+        with pytest.raises(ValueError, match=r"holds a sweep with (?!.*a grid takes)"):
+            evo.sweep(large, log_dir=folder, **{**ONE, **more})
+    with pytest.raises(TypeError, match=r"got seeds; a grid is given further ones .*log_dir="):
+        evo.sweep(folder, seeds=[1, 2])
     made = evo.sweep(large, log_dir=folder, **{**COMMON, "seeds": [1, 2]})
     assert (made.completed_runs, made.failed_runs) == (12, 0)
     assert (
