@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,13 +34,13 @@ from evo.cli.options import (
 )
 from evo.cli.own import known_name
 from evo.cli.selections import print_selection
-from evo.cli.tables import FAILURE, read_text, table
+from evo.cli.sweeps import print_sweep
+from evo.cli.tables import read_text, table
 from evo.logs.types import JsonObject
 from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
-    from evo.studies.sweep.summary import Sweep
 
 
 ENDS: dict[str, str] = {
@@ -195,25 +194,6 @@ def go_on(
         print(f"{outlook_of_sweep(read_design(folder), budget)}{known}", flush=True)
         codes.append(print_sweep(prepared.do()))
     return max(codes)
-
-
-def print_sweep(done: Sweep) -> int:
-    """Prints the fitness of each configuration, best first, and the sweep's progress."""
-    from evo.studies.sweep.summary import standings
-
-    def shown(value: float) -> str:
-        return f"{value:.5f}" if math.isfinite(value) else "none"
-
-    rows = []
-    for configuration, values, found in standings(done.folder):
-        known = found or [-math.inf]
-        figures = (sum(known) / len(known), statistics.median(known), min(known), max(known))
-        what = " ".join(f"{name}={value}" for name, value in values.items()) or "base"
-        rows.append((configuration, what, len(found), *map(shown, figures)))
-    heads = ("configuration", "values", "runs", "mean fitness", "median", "lowest", "highest")
-    print(table(rows, heads))
-    print(done.summary)
-    return FAILURE if done.summary.failed else 0
 
 
 @takes(

@@ -35,21 +35,27 @@ class Summary:
     folder: Path
     trials: int  # asked for
     configurations: int  # different ones among those that were proposed
+    begun: int = 0  # runs that are neither completed nor failed and have a log
+    failure: str = ""  # why the first of those failed that cannot be made
 
     def __str__(self) -> str:
         """Render as one line."""
         tokens = [self.prompt_tokens, self.completion_tokens]
         shown = " + ".join("unknown" if each is None else f"{each:,.0f}" for each in tokens)
-        fewer = ""
+        more = ""
         if self.ended == "completed" and self.configurations < self.trials:
-            fewer = (
+            more = (
                 f"; {self.configurations} configurations, although {self.trials} trials were asked "
                 "for: the strategy proposed no other ones"
             )
+        if self.failed:
+            more += f"; a run failed: {self.failure}"
+        whole = self.completed == self.total
+        ended = "ended" if self.ended == "completed" and not whole else self.ended
         return (
-            f"{self.ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
+            f"{ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
             f"{self.cancelled} cancelled, {self.pending} pending; {shown} tokens; {self.folder}"
-            f"{fewer}"
+            f"{more}"
         )
 
 
@@ -134,6 +140,8 @@ def summarise(folder: Path) -> Summary:
         folder=folder,
         trials=planned,
         configurations=len(state.configurations),
+        begun=len(state.logs.keys() - state.completed.keys() - state.failed.keys()),
+        failure=next(iter(state.failed.values()), ""),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Unpack
 import msgspec
 
 from evo.logs.cost import UNITS
-from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.models.client import EndpointDown, EndpointRefused
@@ -180,7 +179,7 @@ class Sweeping:
 
     def _allocate(
         self, run: RunKey, known: Configuration, resources: Resources
-    ) -> EndpointDown | EndpointRefused | LogError | None:
+    ) -> EndpointDown | EndpointRefused | ValueError | None:
         """Makes or continues an allocation within the budget; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
         place, arms = self._place(folder), known.arms(run[1])
@@ -198,7 +197,7 @@ class Sweeping:
             marker, settings = folder / ALLOCATION, self._study.settings
             with Study(marker, settings, self._control, self._ledger) as study:
                 done = play(study, header, policy, arms, resources, goal)
-        except (EndpointDown, EndpointRefused, LogError) as error:
+        except (EndpointDown, EndpointRefused, ValueError) as error:
             if resources.is_fatal(error):
                 raise
             return error
