@@ -5,10 +5,11 @@
 // what `chart.pack` makes, read as JSON, with `label` (what it shows, in words), `source` (the call
 // that gives it), `theme`, `serial` (a number that messages carry), `coarse` (whether a fuller one
 // follows) and `ways` (what keys do, where that is the view's own). tell({kind: "click", serial,
-// panel, mark, place}) says that somebody chose a place of a mark. It returns `load(chart)`,
-// `change(panel, mark, values)`, which draws one mark with other numbers, `hold(hit)`, which goes
-// to a place as keys do, and `close()`. `mountBook(el, made)` shows one of many charts, with the
-// controls that choose it.
+// panel, mark, place}) says that somebody chose a place of a mark. It returns `load(chart)`, which
+// draws what differs from the chart before (panels with other axes or texts, and marks that are
+// other objects), `change(panel, mark, values)`, which draws one mark with other numbers,
+// `hold(hit)`, which goes to a place as keys do, `whole()`, which shows all again, and `close()`.
+// `mountBook(el, made)` shows one of many charts, with the controls that choose it.
 
 const NARROW = 700; // pixels below which panels stand in one column
 const NEAR = 12,
@@ -262,7 +263,7 @@ const LOCATE = {
   cells: (mark, k, plan) => {
     const [row, column] = cellAt(mark, k),
       [x0, y0, x1, y1] = boxOf(mark, k, plan);
-    return known(mark.values[row][column]) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
+    return isCell(mark, row, column) ? [(x0 + x1) / 2, (y0 + y1) / 2] : null;
   },
 };
 const COUNT = {
@@ -273,6 +274,10 @@ const COUNT = {
   spans: (mark) => (mark.x0 || mark.y0).length,
   cells: (mark) => (mark.texts ? mark.values.length * (mark.values[0]?.length || 0) : 0),
 };
+// A cell without a value is grey where there is something to say of it.
+const isCell = (mark, row, column) =>
+  known(mark.values[row][column]) || Boolean(mark.texts?.[row][column]);
+const GREY = [136, 136, 136];
 const cellAt = (mark, k) => [Math.floor(k / mark.values[0].length), k % mark.values[0].length];
 
 // The tooltip of a place of a mark.
@@ -285,7 +290,8 @@ function textOf(panel, mark, k) {
   if (mark.kind === "line" && mark.hover) {
     const head = mark.label ? `${mark.label}: ` : "";
     const value = ranged(mark.y[k], mark.low?.[k] ?? NaN, mark.high?.[k] ?? NaN);
-    return `${head}${value} at ${digits(mark.x[k], 4)}`;
+    const [at] = tickTexts([+mark.x[k].toPrecision(4)]); // in the notation of the axis
+    return `${head}${value} at ${at}${mark.note ? `, ${mark.note}` : ""}`;
   }
   return "";
 }
@@ -325,6 +331,20 @@ function pieces(xs, columns, step) {
     piece.push([at, here]);
   });
   return found;
+}
+
+// Vertices without those that lie within pixels of the one before: a long line is soon drawn.
+function sparse(piece, x, y) {
+  if (piece.length < 100) return piece;
+  let [a, b] = [NaN, []];
+  return piece.filter(([px, values], k) => {
+    const [at, heights] = [x(px), values.map(y)];
+    const same =
+      Math.abs(at - a) < 3 && heights.every((height, side) => Math.abs(height - b[side]) < 1);
+    if (same && k + 1 < piece.length) return false;
+    [a, b] = [at, heights];
+    return true;
+  });
 }
 
 // Names points, each at the first of four corners where no point and no other name lies, if there
@@ -420,14 +440,16 @@ const DRAW = {
       spot = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
     if (mark.band && mark.low && mark.high) {
       const d = pieces(mark.x, [mark.low, mark.high], mark.step)
-        .map((piece) => {
-          const back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
+        .map((whole) => {
+          const piece = sparse(whole, x, y),
+            back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
           return `M${[...piece.map(([px, [, high]]) => spot(px, high)), ...back].join("L")}Z`;
         })
         .join("");
       if (d) svg("path", { d, fill: stroke, "fill-opacity": 0.17 }, parent);
     }
     const d = pieces(mark.x, [mark.y], mark.step)
+      .map((piece) => sparse(piece, x, y))
       .map(
         (piece) =>
           `M${piece.map(([px, [py]]) => spot(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`,
@@ -564,6 +586,7 @@ const DRAW = {
           width: x1 - x0,
           height: y1 - y0,
           ...look,
+          rx: frame ? 3 : 0,
           stroke: frame ? color : "none",
           "stroke-width": frame,
         },
@@ -614,12 +637,15 @@ const DRAW = {
     );
   },
   end() {}, // names at the ends of lines are put together, see `nameEnds`
-  label(mark, { x, y }, parent) {
+  label(mark, { x, y, left, top }, parent) {
+    // What would stand above the panel stands below its place.
+    const at = y(mark.y),
+      dy = at >= top && at + mark.dy < top + 10 ? 10 - mark.dy : mark.dy;
     svg(
       "text",
       {
-        x: x(mark.x) + mark.dx,
-        y: y(mark.y) + mark.dy,
+        x: (mark.x === undefined ? left : x(mark.x)) + mark.dx,
+        y: at + dy,
         "text-anchor": mark.anchor,
         class: mark.bare ? "" : "over",
         style: `fill:${inked(mark.color)}`,
@@ -673,16 +699,16 @@ const DRAW = {
   },
 };
 
-// Cells that are round or written on.
+// Cells that are round or written on, a little apart from each other where they are large.
 function eachCell(mark, plan, ramp, parent) {
-  const columns = mark.values[0].length;
   mark.values.flat().forEach((value, k) => {
-    if (!known(value)) return;
+    const [row, column] = cellAt(mark, k);
+    if (!isCell(mark, row, column)) return;
     const [x0, y0, x1, y1] = boxOf(mark, k, plan),
-      rgb = mixed(ramp, value, mark.least, mark.most),
+      rgb = known(value) ? mixed(ramp, value, mark.least, mark.most) : GREY,
       fill = `rgb(${rgb})`;
     const [w, h] = [x1 - x0, y1 - y0],
-      [row, column] = [Math.floor(k / columns), k % columns];
+      gap = Math.min(w, h) < 12 ? 0 : 1;
     if (mark.round?.[row][column])
       svg(
         "ellipse",
@@ -692,11 +718,20 @@ function eachCell(mark, plan, ramp, parent) {
     else
       svg(
         "rect",
-        { x: x0, y: y0, width: w, height: h, fill, "shape-rendering": "crispEdges" },
+        {
+          x: x0 + gap,
+          y: y0 + gap,
+          width: w - 2 * gap,
+          height: h - 2 * gap,
+          rx: 2 * gap,
+          fill,
+          "shape-rendering": gap ? "auto" : "crispEdges",
+        },
         parent,
       );
-    const text = mark.written?.[row][column];
-    if (text && wide(text) < w)
+    const whole = mark.written?.[row][column] || "",
+      text = [whole, whole.replace(/^\./, "")].find((each) => wide(each) < w);
+    if (text)
       svg(
         "text",
         {
@@ -839,7 +874,7 @@ function tableOf(chart) {
           ),
         );
       } else if (!["label", "rule", "end"].includes(mark.kind)) {
-        const columns = names.filter((name) => Array.isArray(mark[name])),
+        const columns = names.filter((name) => typeof mark[name] === "object"),
           count = columns.length && mark[columns[0]].length;
         const of = { ...mark, ...mark.stated };
         // Another mark holds the same.
@@ -973,7 +1008,8 @@ function mountChart(el, given, tell = () => {}) {
     lit = null, // the entry of a legend that others step back from
     stops = null;
   const gone = new Set(); // labels that were clicked away in legends
-  const root = html("div", { class: "replay-view replay-chart" }, el);
+  const alone = !el.closest(".replay-view"); // else it is a part of a view of its own
+  const root = html("div", { class: alone ? "replay-view replay-chart" : "replay-chart" }, el);
   html("style", {}, root, LOOK + CHART_STYLE);
   const stage = html("div", { class: "stage" }, root);
   const heading = html("b", { class: "head" }, stage);
@@ -998,12 +1034,14 @@ function mountChart(el, given, tell = () => {}) {
       columns = room < NARROW ? 1 : chart.columns;
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const width = Math.floor((room - 26 * (columns - 1)) / columns);
-    panels.replaceChildren();
+    if (!plans.length || plans.length !== chart.panels.length) {
+      panels.replaceChildren();
+      plans = [];
+    }
     heading.textContent = chart.title || "";
     heading.hidden = !chart.title;
     if (chart.panels.length) {
       margins = chart.panels.map((panel, number) => sides(panel, number, width));
-      plans = chart.panels.map((panel, number) => build(remaining(panel), number, width, columns));
       const answers = (mark) => mark.texts || mark.hover;
       const still = !chart.panels.some((panel) => panel.legend || panel.marks.some(answers));
       panels.tabIndex = still ? -1 : 0;
@@ -1012,6 +1050,12 @@ function mountChart(el, given, tell = () => {}) {
         "aria-label",
         still ? chart.label : `${chart.label}; ${chart.ways || WAYS}`,
       );
+      plans = chart.panels.map((each, number) => {
+        const panel = remaining(each),
+          frame = frameOf(panel, number, width, columns, margins);
+        if (plans[number]?.frame === frame) return renew(plans[number], panel);
+        return Object.assign(build(panel, number, width, columns), { frame });
+      });
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) panels.removeAttribute(name);
       if (chart.picture)
@@ -1029,12 +1073,17 @@ function mountChart(el, given, tell = () => {}) {
     }
     takes.hidden = !chart.panels.length;
     waits.hidden = !chart.coarse;
-    root.dataset.source = chart.source || "";
-    root.dataset.description = chart.label || "";
-    root.dataset.serial = chart.coarse ? "" : chart.serial;
+    if (alone) {
+      root.dataset.source = chart.source || "";
+      root.dataset.description = chart.label || "";
+      root.dataset.serial = chart.coarse ? "" : chart.serial;
+    }
     if (mouse) hover(mouse);
     else if (held && document.activeElement === panels) sayHeld();
-    else hint("");
+    else {
+      clear();
+      hint("");
+    }
   }
 
   // The visible part of an axis.
@@ -1057,9 +1106,39 @@ function mountChart(el, given, tell = () => {}) {
     return { left: Math.ceil(Math.max(half, beside)), right, room, most };
   }
 
+  // What a panel has beside its marks. Names in a legend and at the ends of lines belong to marks,
+  // so that a panel with them is like no other.
+  const frameOf = (panel, number, ...room) =>
+    panel.legend || panel.marks.some((mark) => mark.kind === "end")
+      ? {}
+      : JSON.stringify([
+          { ...panel, marks: null },
+          seen(panel, number, "x"),
+          seen(panel, number, "y"),
+          room,
+        ]);
+  // Draws the marks of a panel that are other ones than before.
+  function renew(plan, panel) {
+    const before = plan.panel.marks;
+    plan.panel = panel;
+    panel.marks.forEach((mark, m) => {
+      if (mark !== before[m]) drawMark(plan, m);
+    });
+    while (plan.field.childElementCount > panel.marks.length) plan.field.lastChild.remove();
+    return plan;
+  }
+  function drawMark(plan, m) {
+    const mark = plan.panel.marks[m],
+      group = plan.field.children[m] || svg("g", { "data-mark": m }, plan.field);
+    redraw(group, (put) => DRAW[mark.kind](mark, plan, { put }));
+  }
+
   function build(panel, number, width, columns) {
-    const box = html("div", { class: "one" }, panels),
+    const box = html("div", { class: "one" }),
       head = html("div", {}, box);
+    if (panels.children[number]) panels.children[number].replaceWith(box);
+    else panels.append(box);
+    if (columns > 1 && panel.rows > 1) box.style.gridRow = `span ${panel.rows}`;
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
     if (panel.legend) explain(number, html("div", { class: "legend" }, head));
@@ -1179,10 +1258,8 @@ function mountChart(el, given, tell = () => {}) {
       },
       svg("clipPath", { id: `${clip}-${number}` }, picture),
     );
-    const field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
-    panel.marks.forEach((mark, m) =>
-      DRAW[mark.kind](mark, plan, svg("g", { "data-mark": m }, field)),
-    );
+    plan.field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
+    panel.marks.forEach((_, m) => drawMark(plan, m));
     nameEnds(plan, ends, picture);
     if (panel.bar) drawBar(panel.bar, plan, picture);
     plan.ground = svg(
@@ -1312,7 +1389,7 @@ function mountChart(el, given, tell = () => {}) {
     });
     return found;
   }
-  // Of each curve, the place whose x is nearest to the mouse.
+  // Of each curve, the place whose x is nearest to the mouse; lines of one name are one curve.
   function beside(plan, [px, py]) {
     const found = [];
     plan.panel.marks.forEach((mark, m) => {
@@ -1327,7 +1404,10 @@ function mountChart(el, given, tell = () => {}) {
           best = { panel: plan.number, mark: m, place: k, off: Math.abs(at[1] - py) };
         }
       });
-      if (best && textOf(plan.panel, mark, best.place)) found.push(best);
+      if (!best || !textOf(plan.panel, mark, best.place)) return;
+      const other = mark.label ? found.findIndex((each) => each.label === mark.label) : -1;
+      if (other < 0) found.push({ ...best, label: mark.label, least });
+      else if (least < found[other].least) found[other] = { ...best, label: mark.label, least };
     });
     if (found.length <= MOST_LINES) return found;
     return found.sort((a, b) => a.off - b.off).slice(0, 1);
@@ -1450,12 +1530,14 @@ function mountChart(el, given, tell = () => {}) {
       for (const each of [hit, ...kin(hit)]) point(each);
       hint(textOf(plan.panel, markOf(hit), hit.place), plan, at);
     } else if (lines.length) {
-      const [x] = point(lines[0], false);
-      svg(
-        "line",
-        { x1: x, x2: x, y1: plan.top, y2: plan.bottom, class: "frame", "stroke-dasharray": "3 3" },
-        plan.marks,
-      );
+      const [x] = point(lines[0], false),
+        { shares } = plan.panel;
+      for (const each of plans)
+        if (each === plan || (shares && each.panel.shares === shares)) {
+          const at = each.x(plan.x.back(x)),
+            ends = { x1: at, x2: at, y1: each.top, y2: each.bottom };
+          svg("line", { ...ends, class: "frame", "stroke-dasharray": "3 3" }, each.marks);
+        }
       hint(
         lines
           .map((each) => {
@@ -1567,6 +1649,16 @@ function mountChart(el, given, tell = () => {}) {
     tell({ kind: "click", serial: chart.serial, panel, mark, place });
   }
 
+  const isPart = () => Object.keys(zoom).length > 0 || gone.size > 0 || Boolean(lit);
+  // Shows all again; false: nothing was zoomed or hidden.
+  function whole() {
+    if (!isPart()) return false;
+    zoom = {};
+    gone.clear();
+    draw();
+    return true;
+  }
+
   // Keys: arrows go from place to place, page up and down from mark to mark, Enter chooses one,
   // Escape shows all again.
   function places() {
@@ -1591,7 +1683,8 @@ function mountChart(el, given, tell = () => {}) {
   const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
   function step(key) {
     const all = places(),
-      from = held ? all.findIndex((each) => same(each, held)) : -1;
+      begins = (each) => (held ? same(each, held) : markOf(each).chosen === each.place),
+      from = all.findIndex(begins);
     if (from < 0) return all[0];
     const here = all[from];
     const alike = (each) => each.panel === here.panel && each.mark === here.mark;
@@ -1654,10 +1747,9 @@ function mountChart(el, given, tell = () => {}) {
       if (opens(held)) choose(held);
     } else if (event.key === "Escape") {
       // to all that there is, else to what was before
-      if (!Object.keys(zoom).length && !held && !gone.size && !lit) return;
-      [zoom, held] = [{}, null];
-      gone.clear();
-      draw();
+      if (!held && !isPart()) return;
+      held = null;
+      if (!whole()) draw();
       if (entry) focusEntry(entry);
     } else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
       const next = step(event.key);
@@ -1688,7 +1780,10 @@ function mountChart(el, given, tell = () => {}) {
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", restyled);
   function load(fresh) {
-    const about = () => [chart.title, ...chart.panels.map((panel) => panel.title)].join("|"),
+    const about = () => {
+        const names = chart.panels.map(({ title, x, y }) => [title, x.label, y.label]);
+        return [chart.title, ...names].join("|");
+      },
       before = about();
     chart = fresh;
     if (before !== about()) zoom = {};
@@ -1702,9 +1797,7 @@ function mountChart(el, given, tell = () => {}) {
     stops = null;
     if (hidden) return;
     plan.panel.marks[mark] = marks[mark];
-    const group = plan.picture.querySelector(`[data-mark="${mark}"]`);
-    group.replaceChildren();
-    DRAW[marks[mark].kind](marks[mark], plan, group);
+    drawMark(plan, mark);
   }
   function hold(hit) {
     [held, mouse] = [hit, null];
@@ -1720,7 +1813,7 @@ function mountChart(el, given, tell = () => {}) {
     const box = plans[hit.panel].picture.getBoundingClientRect();
     return [box.left + hit.at[0], box.top + hit.at[1]];
   };
-  root.view = { find, load, change, hold, shown: () => ({ chart, plans, held }) };
+  root.view = { find, load, change, hold, whole, shown: () => ({ chart, plans, held }) };
   const close = () => {
     watch.disconnect();
     theme.disconnect();

@@ -179,7 +179,9 @@ function readable(rgb) {
 }
 
 const NS = "http://www.w3.org/2000/svg";
+// A part of a picture. A parent that is drawn again, as `{ put }` of `redraw`, reuses its parts.
 function svg(name, attributes, parent, text) {
+  if (parent?.put) return parent.put(name, attributes, text);
   const made = document.createElementNS(NS, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (text !== undefined) made.textContent = text;

@@ -69,6 +69,7 @@ class Line(_OfOneLength):
         texts: Tooltips by place.
         band: Whether the limits are drawn; tooltips state them in any case.
         hover: Whether it has tooltips for the mouse.
+        note: What tooltips say behind its numbers, such as "predicted".
         stated: What tables have in the place of its numbers, by name, where these are heights in a
             strip or the like; empty: it is in no table, as another mark holds the same.
     """
@@ -85,6 +86,7 @@ class Line(_OfOneLength):
     texts: Texts | None = None
     band: bool = True
     hover: bool = True
+    note: str = ""
     stated: Mapping[str, Numbers] | None = None
     kind: Literal["line"] = "line"
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "low", "high", "texts")
@@ -97,10 +99,12 @@ class Clickable(_OfOneLength):
     Attributes:
         texts: Tooltips by place.
         keys: What a click on a place means; None: nothing.
+        chosen: The place from which arrow keys go on; None: the first of the chart.
     """
 
     texts: Texts | None = None
     keys: Keys | None = None
+    chosen: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,18 +144,8 @@ class Points(Clickable):
     stated: Mapping[str, Numbers] | None = None
     kind: Literal["points"] = "points"
     columns: ClassVar[tuple[str, ...]] = (
-        "x",
-        "y",
-        "x_low",
-        "x_high",
-        "y_low",
-        "y_high",
-        "color",
-        "size",
-        "texts",
-        "keys",
-        "labels",
-    )
+        "x", "y", "x_low", "x_high", "y_low", "y_high", "color", "size", "texts", "keys", "labels",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -219,9 +213,12 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """A text at a place, moved by `dx` and `dy` pixels; unless `bare`, ground is around it."""
+    """A text at a place, moved by `dx` and `dy` pixels; unless `bare`, ground is around it.
 
-    x: float
+    Without `x` it stands at the left edge of the panel.
+    """
+
+    x: float | None = None
     y: float
     text: str
     anchor: Literal["start", "middle", "end"] = "start"
@@ -247,9 +244,11 @@ class Cells:
         most: The value from which on cells have the last colour.
         names: Of a column and of a row, in tooltips that state values in per cent; None: there are
             no such tooltips.
-        texts: Tooltips of the cells, (rows, columns).
+        texts: Tooltips of the cells, (rows, columns); without its value a cell is grey in the
+            browser.
         written: What is written in the cells, (rows, columns).
         round: Which cells are round, (rows, columns).
+        chosen: The cell from which arrow keys go on, counted row by row.
     """
 
     values: NDArray[np.floating[Any]]
@@ -264,6 +263,7 @@ class Cells:
     texts: Sequence[Texts] | None = None
     written: Sequence[Texts] | None = None
     round: NDArray[np.bool_] | None = None
+    chosen: int | None = None
     kind: Literal["cells"] = "cells"
 
 

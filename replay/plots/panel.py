@@ -86,6 +86,7 @@ class Panel:
         bar: What the colours of marks mean.
         equal: Whether a unit of both axes is equally long.
         bare: Whether the axes are left out.
+        rows: Rows of panels beside which it stands, where a chart has several columns.
     """
 
     title: str
@@ -101,6 +102,7 @@ class Panel:
     bar: ColorBar | None = None
     equal: bool = False
     bare: bool = False
+    rows: int = 1
 
     def settled(self) -> Panel:
         """The panel with limits of both axes, and words on intervals that go on beyond them."""

@@ -58,20 +58,36 @@ def draw_all(
         style.sentence(ax, theme, fill(message, 80))
         return made
     across = min(columns, len(panels))
-    rows = [panels[at : at + across] for at in range(0, len(panels), across)]
-    heights = [max(each.height for each in row) / 100 + HEAD for row in rows]
+    places = _places(panels, across)
+    heights = [0.0] * max(rows.stop for rows, _ in places)
+    for panel, (rows, _) in zip(panels, places, strict=True):
+        for row in range(rows.start, rows.stop):
+            share = (panel.height / 100 + HEAD) / (rows.stop - rows.start)
+            heights[row] = max(heights[row], share)
     usual = max(3.0 + 3.0 * across if across > 1 else 0.0, *map(_width, panels), 0.0)
     made = style.blank(width or usual, sum(heights))
-    grid = made.add_gridspec(len(rows), across, height_ratios=heights)
-    for number, panel in enumerate(panels):
-        place = grid[number // across, number % across]
-        _draw_panel(panel.settled(), made.add_subplot(place), theme)
+    grid = made.add_gridspec(len(heights), across, height_ratios=heights)
+    for panel, place in zip(panels, places, strict=True):
+        _draw_panel(panel.settled(), made.add_subplot(grid[place]), theme)
     if title:
         made.suptitle(
             title, x=0.01, ha="left", color=THEMES[theme].text,
             fontsize=style.text_size(made.axes[0]) + 2, fontweight="bold",
         )  # fmt: skip
     return made
+
+
+def _places(panels: Sequence[Panel], columns: int) -> list[tuple[slice, int]]:
+    """The rows and the column of each panel: the first that are free, from left to right."""
+    free = [0] * columns  # the first free row of each column
+    found = []
+    for panel in panels:
+        row = min(free)
+        column = free.index(row)
+        rows = 1 if columns == 1 else panel.rows
+        found.append((slice(row, row + rows), column))
+        free[column] = row + rows
+    return found
 
 
 def _width(panel: Panel) -> float:

@@ -264,8 +264,9 @@ def _label(mark: Label, ax: Axes, theme: Theme) -> Iterator[Artist]:
     from matplotlib.patheffects import withStroke
 
     sides = {"start": "left", "middle": "center", "end": "right"}
+    x = ax.get_xlim()[0] if mark.x is None else mark.x
     note = ax.annotate(
-        mark.text, (mark.x, mark.y), (PIXEL * mark.dx, -PIXEL * mark.dy), zorder=5,
+        mark.text, (x, mark.y), (PIXEL * mark.dx, -PIXEL * mark.dy), zorder=5,
         textcoords="offset points", ha=sides[mark.anchor], color=ink_of(mark.color, theme),
         fontsize=style.text_size(ax), annotation_clip=False,
     )  # fmt: skip

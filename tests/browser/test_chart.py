@@ -16,7 +16,7 @@ from replay.explorers import explore_selection
 from replay.plots.chart import Chart, pack
 from replay.plots.marks import RAMP, Area, Bars, Cells, Label, Line, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
-from replay.plots.scripts import chart_page
+from replay.plots.scripts import CHART, chart_page, module
 
 pytestmark = pytest.mark.slow
 
@@ -443,3 +443,175 @@ def test_a_chart_in_which_nothing_can_be_chosen_is_no_stop_of_the_keyboard(page:
     box = page.locator(".panels svg").bounding_box()
     assert box["height"] < 1.1 * box["width"]  # no taller than it is wide
     page.set_viewport_size({"width": 900, "height": 900})
+
+
+NODES = """() => {
+  const seen = [...document.querySelectorAll('.replay-chart [data-mark] *')];
+  const known = (window.nodes ??= new Map());
+  seen.forEach((node) => known.has(node) || known.set(node, known.size));
+  return seen.map((node) => known.get(node));
+}"""
+"""Numbers of the parts of all marks, each of which keeps its own as long as it is there."""
+
+
+def load(page: Any, change: str) -> None:
+    """Load the chart that is shown, with a change to a copy of it."""
+    page.evaluate(
+        f"""() => {{
+          const {{ view }} = document.querySelector(".replay-chart"), now = view.shown().chart;
+          const chart = {{ ...now }};
+          chart.panels = now.panels.map((each) => ({{ ...each, marks: [...each.marks] }}));
+          {change};
+          view.load(chart);
+        }}"""
+    )
+
+
+def test_another_chart_draws_only_what_differs_and_keeps_zoom_and_focus(page: Any) -> None:
+    page.locator(".panels").focus()
+    box = page.locator("rect.panel[data-panel='1']").bounding_box()
+    y = box["y"] + 20
+    drag(page, (box["x"] + 40, y), (box["x"] + box["width"] / 2, y))
+    before, zoomed = page.evaluate(NODES), domains(page)
+    assert zoomed[0] == zoomed[1] != [0, 12]
+    load(page, "chart.panels[2].marks[0] = { ...chart.panels[2].marks[0], color: '#ff0000' }")
+    after = page.evaluate(NODES)
+    panels = page.evaluate(
+        "() => document.querySelector('.replay-view').view.shown().plans.map("
+        "(plan) => plan.picture.querySelectorAll('[data-mark] *').length)"
+    )
+    legend = panels[0]  # entries of a legend belong to marks: that panel is drawn anew
+    assert after[legend:] == before[legend:]
+    assert page.locator("path[fill='#ff0000']").count() == 1
+    assert domains(page) == zoomed
+    lab.expect(page.locator(".panels")).to_be_focused()
+    load(page, "chart.panels[2].marks.length = 1")
+    assert len(page.evaluate(NODES)) < len(after)
+    load(page, "chart.panels[1] = { ...chart.panels[1], about: 'another text' }")
+    assert page.get_by_text("another text").is_visible()
+    load(page, "chart.panels[1] = { ...chart.panels[1], x: { ...chart.panels[1].x, label: 'C' } }")
+    assert domains(page)[0] == [0, 12]  # another axis is shown whole
+
+
+def made_page(opened: Any, path: Path, chart: Chart, **begins: Any) -> Any:
+    state = {"label": "a chart", "source": "f(1)", "serial": 3, "theme": "light", **begins}
+    text = chart_page(b"", "a chart", pack(chart), state)
+    path.write_text(f"<!doctype html><meta charset='utf-8'>{text}", encoding="utf-8")
+    opened.mouse.move(0, 0)
+    opened.goto(path.as_uri())
+    opened.wait_for_selector(".replay-view[data-serial='3']")
+    return opened
+
+
+def costs() -> Chart:
+    """A heatmap beside two rows of curves over the same costs."""
+    x, ticks = np.array([1e6, 31e6, 992e6]), [(0.0, "1"), (1.0, "2")]
+    axes = {"x": Axis(domain=(5e5, 2e9), scale="log", label="tokens"), "shares": "cost"}
+    lines = [
+        Line(x=x[:2], y=[0.2, 0.5], label="choice"),
+        Line(x=x[1:], y=[0.5, 0.7], label="choice", note="predicted"),
+        Line(x=x, y=[0.1, 0.2, 0.3], label="other"),
+    ]
+    cells = Cells(
+        values=np.array([[0.1, 0.2], [0.3, math.nan]]), x0=-0.5, x1=1.5, y0=-0.5, y1=1.5,
+        colors=RAMP, texts=[["a", "b"], ["c", "unknown"]], written=[[".10", ".20"], [".30", ""]],
+        chosen=2,
+    )  # fmt: skip
+    square = Axis(domain=(-0.5, 1.5), ticks=ticks)
+    unit = Axis(domain=(0.0, 1.0))
+    notes = [Label(y=0.99, text="high", dy=-4), Label(y=0.5, text="low", dy=-4)]
+    return Chart(
+        columns=2,
+        panels=[
+            Panel(title="Map", x=square, y=square, marks=[cells], rows=2),
+            Panel(title="One", y=unit, marks=[*lines, *notes], zoom=True, **axes),
+            Panel(title="Two", y=unit, marks=lines, zoom=True, **axes),
+        ],
+    )
+
+
+def test_a_tooltip_names_costs_as_the_axis_does_and_each_curve_once(opened: Any, tmp_path) -> None:
+    page = made_page(opened, tmp_path / "costs.html", costs())
+    page.mouse.move(*at(page, "choice: 0.7"))
+    assert tooltip(page).splitlines() == ["choice: 0.7 at 992M, predicted", "other: 0.3 at 992M"]
+    page.mouse.move(*at(page, "choice: 0.5"))
+    assert tooltip(page).splitlines()[0].startswith("choice: 0.5 at 31M")
+    assert len(tooltip(page).splitlines()) == 2
+    cursors = page.locator("line[stroke-dasharray='3 3']").evaluate_all(
+        "all => all.map((each) => Math.round(each.getBoundingClientRect().x))"
+    )
+    assert len(cursors) == 2
+    assert cursors[0] == pytest.approx(cursors[1], abs=2)
+
+
+def test_a_panel_stands_beside_as_many_rows_as_it_says(opened: Any, tmp_path) -> None:
+    page = made_page(opened, tmp_path / "costs.html", costs())
+    heads = {t: page.locator(".one b", has_text=t).bounding_box() for t in ("Map", "One", "Two")}
+    assert heads["Map"]["y"] == pytest.approx(heads["One"]["y"], abs=1)
+    assert heads["Map"]["x"] < heads["One"]["x"] == heads["Two"]["x"]
+    whole, one, two = (ax.get_position() for ax in costs().figure().axes)
+    assert whole.y1 > 0.5 > whole.y0
+    assert one.x0 == pytest.approx(two.x0)
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.panels')).gridTemplateColumns"
+        ".split(' ').length === 1"
+    )
+    page.set_viewport_size({"width": 900, "height": 900})
+
+
+def test_keys_go_on_from_what_is_chosen_and_cells_without_a_value_are_grey(
+    opened: Any, tmp_path: Path
+) -> None:
+    page = made_page(opened, tmp_path / "costs.html", costs())
+    page.locator(".panels").press("ArrowRight")
+    assert tooltip(page) == "unknown"
+    page.keyboard.press("ArrowDown")
+    assert tooltip(page) == "b"
+    assert page.locator("rect[fill='rgb(136,136,136)']").count() == 1
+
+
+def test_a_text_at_the_edge_of_a_panel_stays_within_it(opened: Any, tmp_path: Path) -> None:
+    page = made_page(opened, tmp_path / "costs.html", costs())
+    field = page.locator("rect.panel[data-panel='1']").bounding_box()
+    for text in ("high", "low"):
+        box = page.locator("svg text.over", has_text=text).bounding_box()
+        assert field["y"] - 1 < box["y"] < field["y"] + field["height"]
+        assert box["x"] == pytest.approx(field["x"], abs=5)
+
+
+def test_a_long_line_is_drawn_with_fewer_points_that_keep_its_peaks(opened, tmp_path) -> None:
+    x = np.linspace(0, 1, 20_000)
+    y = np.where(np.arange(x.size) == 7_777, 0.9, 0.4)
+    panel = Panel(
+        title="Long", x=Axis(domain=(0, 1)), y=Axis(domain=(0, 1)), marks=[Line(x=x, y=y)]
+    )
+    page = made_page(opened, tmp_path / "long.html", Chart(panels=[panel]))
+    d = page.locator("[data-mark='0'] path").get_attribute("d")
+    assert len(d) < 10_000
+    peak = page.evaluate(
+        "() => document.querySelector('.replay-view').view.shown().plans[0].y(0.9).toFixed(1)"
+    )
+    assert f" {peak}L" in d
+
+
+def test_a_chart_within_another_view_leaves_its_own_marks_to_it(opened: Any, tmp_path) -> None:
+    code = (
+        module(CHART)
+        + """
+      const root = html("div", { class: "replay-view" }, document.body);
+      window.pen = mountChart(root, window.given);"""
+    )
+    given = json.loads(pack(costs())) | {"label": "costs", "theme": "light"}
+    (tmp_path / "within.html").write_text(
+        f"<!doctype html><meta charset='utf-8'><body><script>window.given = {json.dumps(given)}"
+        f"</script><script type='module'>{code}</script>", encoding="utf-8",
+    )  # fmt: skip
+    opened.goto((tmp_path / "within.html").as_uri())
+    opened.wait_for_selector(".replay-chart svg")
+    assert opened.locator(".replay-view").count() == 1
+    assert opened.locator("[data-serial]").count() == 0
+    box = opened.locator("rect.panel[data-panel='1']").bounding_box()
+    y = box["y"] + 20
+    drag(opened, (box["x"] + 40, y), (box["x"] + 90, y))
+    assert [opened.evaluate("pen.whole()") for _ in range(2)] == [True, False]
