@@ -31,7 +31,7 @@ from replay.simulation.contest import Contest
 from replay.simulation.sizes import needed_runs
 from replay.simulation.widths import SURE, deciding_limits
 from replay.statistics.intervals import Interval, student, too_few
-from replay.statistics.numbers import number
+from replay.statistics.numbers import number, with_limits
 from replay.statistics.resampling import holm
 
 Row = Mapping[str, Any]
@@ -314,7 +314,8 @@ def _effect(case: _Case) -> str:
     low, high = case.limits
     if math.isnan(low):
         return f"{case.effect:+.3g} ({case.n}; no interval: {case.note})"
-    return f"{case.effect:+.3g} [{low:.3g}, {high:.3g}] ({case.n})"
+    found = with_limits(case.effect, low, high, "{:+.3g}".format, "{:.3g}".format)
+    return f"{found} ({case.n})"
 
 
 def _changes(case: _Case) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from replay.claims.decision import BAND, POWER, decide
+from replay.statistics.numbers import with_limits
 
 
 def further_runs(
@@ -66,9 +67,10 @@ def further_tasks(value: float, low: float, high: float, margin: float) -> str:
     """
     if math.isnan(low):
         return "fewer than three tasks say nothing of further ones"
+    found = with_limits(value, low, high, "{:+.3g}".format, "{:.3g}".format)
     return (
-        f"for further tasks, whose effects may differ, the mean effect is {value:+.3g} "
-        f"[{low:.3g}, {high:.3g}] (random effects over tasks): {decide(low, high, margin)}"
+        f"for further tasks, whose effects may differ, the mean effect is {found} (random effects "
+        f"over tasks): {decide(low, high, margin)}"
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from replay.claims.decision import FOUND, MANY, OPEN, in_family
 from replay.claims.further import further_tasks
 from replay.markup import card
+from replay.statistics.numbers import brackets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,10 +137,12 @@ def _sentence(row: Mapping[Hashable, Any], margin: float, pairs: int) -> str:
 
 def limits_of(row: Mapping[Any, Any]) -> str:
     """The interval of a pair in brackets, or that of the pair alone, or why there is none."""
+    write = "{:.2g}".format
     low, high = float(row["low"]), float(row["high"])
     if math.isfinite(low):
-        return f"[{low:.2g}, {high:.2g}]"
+        return brackets(low, high, write)
     low, high = float(row["alone_low"]), float(row["alone_high"])
     if math.isfinite(low):
-        return f"(alone [{low:.2g}, {high:.2g}]; none at the level that all pairs ask for)"
+        alone = brackets(low, high, write)
+        return f"(alone {alone}; none at the level that all pairs ask for)"
     return "(too few runs for an interval)"

@@ -255,7 +255,7 @@ class Verdict:
         if self.bounded is None:
             return text
         low, high = self.bounded.low, self.bounded.high
-        return f"{text} For scores in the given range, betting covers it: [{low:.4g}, {high:.4g}]."
+        return f"{text} For scores in the given range, betting covers it: {brackets(low, high)}."
 
     def __str__(self) -> str:
         """Render the summary, then the paragraph."""

@@ -264,9 +264,11 @@ def _options(options: pd.DataFrame, *, departs: bool) -> str:
         options: Of a plan.
         departs: Whether it recommends anything.
     """
+    from replay.statistics.numbers import brackets
+
     rows = []
     for row in options.head(10).itertuples():
-        likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
+        likely = brackets(row.low, row.high, "{:z.4f}".format) if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
         mark = "" if row.Index else "recommended" if departs else "default"
         needs = "" if row.margin == 0 else f"{row.ahead:+.3f} (needs {row.margin:.3f})"

@@ -23,6 +23,7 @@ from replay.simulation.contest import LEAST_RUNS, usual_tau
 from replay.simulation.effects import ThresholdTime, time_to_threshold
 from replay.simulation.pools import Played, play
 from replay.statistics.intervals import Interval
+from replay.statistics.numbers import brackets, with_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +157,9 @@ class AllocationView:
             100 * getattr(self.played[self.shown].pulls, name)[0]
             for name in ("value", "low", "high")
         )
-        known = f" [{max(low, 0):.0f}, {min(high, 100):.0f}]" if math.isfinite(low) else ""
+        known = ""
+        if math.isfinite(low):
+            known = f" {brackets(max(low, 0), min(high, 100), '{:.0f}'.format)}"
         text.append(f"{self.shown} gives its best arm {best:.0f} %{known} of the pulls.")
         note = next((each.note for each in self.effects.values()), "")
         text.append(
@@ -207,8 +210,9 @@ def when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
 def _signed(found: Interval) -> str:
     if math.isnan(found.value):
         return "an unknown amount"
-    limits = f" [{found.low:+.4f}, {found.high:+.4f}]" if math.isfinite(found.low) else ""
-    return f"{found.value:+.4f}{limits}"
+    if not math.isfinite(found.low):
+        return f"{found.value:+z.4f}"
+    return with_limits(found.value, found.low, found.high, "{:+z.4f}".format)
 
 
 def taus(fitness: np.typing.NDArray[np.float64], now: float) -> list[float]:

@@ -18,6 +18,7 @@ from replay.logs.given import check_loaded
 from replay.planning.sweeps import select
 from replay.plots.policies import ENDS, race
 from replay.plots.style import Theme
+from replay.statistics.numbers import with_limits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -103,9 +104,8 @@ def _outcome(found: Selection) -> str:
     k, delta = found.winner, found.terms.delta
     if k is None:
         return "No configuration is left."
-    mean = (
-        f"{found.labels[k]}, mean {found.mean[k]:.4f} [{found.lower[k]:.4f}, {found.upper[k]:.4f}]"
-    )
+    limits = with_limits(found.mean[k], found.lower[k], found.upper[k], "{:z.4f}".format)
+    mean = f"{found.labels[k]}, mean {limits}"
     if found.end == "certain":
         return f"Winner: {mean}, certain at delta {delta:g}."
     return f"Not certain, as {ENDS[found.end]}. Ahead: {mean}."

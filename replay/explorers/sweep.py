@@ -28,6 +28,7 @@ from replay.plots.chart import Chart
 from replay.plots.style import Theme
 from replay.plots.sweep_tables import seed_intervals
 from replay.plots.sweeps import cost_and_front
+from replay.statistics.numbers import with_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,11 +94,13 @@ def _best(table: pd.DataFrame, fields: list[str]) -> str:
     row = table.iloc[int(table["fitness"].argmax())]
     name = ", ".join(f"{f}={row[f]}" for f in fields if row[f] is not None and row[f] == row[f])
     low, high = row["fitness_low"], row["fitness_high"]
-    sure = f", no interval, n = {row['n']} seed" + ("s" if row["n"] != 1 else "")
+    sure = f"{row['fitness']:z.4f}, no interval, n = {row['n']} seed"
+    sure += "s" if row["n"] != 1 else ""
     if np.isfinite(low):
-        sure = f" [{low:.4f}, {high:.4f}], {seed_intervals(row['n'])}"
+        limits = with_limits(row["fitness"], low, high, "{:z.4f}".format)
+        sure = f"{limits}, {seed_intervals(row['n'])}"
     among = f", the best of {len(table)} and so flattered" if len(table) > 1 else ""
-    found = f"{name or row['configuration']}, {row['fitness']:.4f}{sure}{among}"
+    found = f"{name or row['configuration']}, {sure}{among}"
     return f"Best mean fitness: {found}."
 
 

@@ -34,6 +34,7 @@ from replay.planning.grid import (
 )
 from replay.statistics.intervals import student
 from replay.statistics.levels import check_level
+from replay.statistics.numbers import with_limits
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 """Where the best split of a budget lies: at N = 1, at T = 1, between, or not known."""
@@ -107,8 +108,10 @@ class BilinearFit:
             f"{100 * self.level:g} % intervals)"
         ]
         for name, found in self.coefficients.items():
-            sure = f" [{found['low']:+.4f}, {found['high']:+.4f}]" if len(self.draws) else ""
-            lines.append(f"  {name:<2} {found['value']:+.4f}{sure}")
+            sure = f"{found['value']:+.4f}"
+            if len(self.draws):
+                sure = with_limits(found["value"], found["low"], found["high"], "{:+.4f}".format)
+            lines.append(f"  {name:<2} {sure}")
         if not len(self.draws):
             lines.append(
                 f"  no intervals: {self.n_single} of the cells are reached by a single run, and "

@@ -10,7 +10,7 @@ import pandas as pd
 from replay.markup import card
 from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
-from replay.statistics.numbers import amount
+from replay.statistics.numbers import amount, brackets
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ class BudgetPlan:
         if not self.inside:
             return "\n".join([*lines, "no forecast of the fitness: beyond what the pilot saw"])
         low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
-        lines.append(f"fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
+        limits = brackets(low, high, "{:z.4f}".format)
+        lines.append(f"fitness: median {middle:z.4f}, 90 % of searches in {limits}")
         if self.tau is not None and self.budget_for_tau is not None:
             bound = self.budget_for_tau
             lines.append(

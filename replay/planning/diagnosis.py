@@ -36,6 +36,7 @@ from replay.simulation.pools import Pools
 from replay.simulation.sizes import default_arms, more_runs, needed_runs
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
 from replay.statistics.levels import check_level
+from replay.statistics.numbers import brackets
 from replay.statistics.resampling import check_size
 
 ARMS = (2, 3, 4, 5, 8, 10)
@@ -130,7 +131,7 @@ class Diagnosis:
         }[self.verdict]
         return (
             f"{conclusion}: the largest gain over one run lies in "
-            f"[{self.low:.4f}, {self.high:.4f}].",
+            f"{_range(self.low, self.high, 4)}.",
             f"{self.task}, {self.model}: n = {self.runs} runs of N = {self.children}, "
             f"T = {self.rounds}. {change}",
         )
@@ -265,7 +266,7 @@ def _learned_gain(values: FloatArray, level: float) -> tuple[Interval | None, in
 
 
 def _range(low: float, high: float, digits: int) -> str:
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    return brackets(low, high, f"{{:z.{digits}f}}".format)
 
 
 def _limits(row: Row, name: str) -> str:

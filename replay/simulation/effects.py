@@ -41,7 +41,7 @@ from replay.statistics.intervals import (
 )
 from replay.statistics.jackknife import Jackknife, jackknife
 from replay.statistics.levels import check_level
-from replay.statistics.numbers import as_numbers
+from replay.statistics.numbers import as_numbers, brackets
 from replay.statistics.resampling import weights
 
 PoolKind = Literal["pool", "effect"]
@@ -349,7 +349,7 @@ class ThresholdTime:
         rest = f", n = {self.n}" + (f"; {self.caveat}" if self.caveat else "")
         when = "never" if math.isinf(self.time) else f"after {self.time:g}"
         return (
-            f"fitness {self.tau:g} {when} [{self.low:g}, {self.high:g}] "
+            f"fitness {self.tau:g} {when} {brackets(self.low, self.high, '{:g}'.format)} "
             f"({self.rule} {self.share:g}, {self.share_reached:.2g} reached it{rest})"
         )
 

@@ -45,10 +45,21 @@ def brackets(low: float, high: float, write: Callable[[float], str] = four_digit
 
 
 def with_limits(
-    value: float, low: float, high: float, write: Callable[[float], str] = four_digits
+    value: float,
+    low: float,
+    high: float,
+    write: Callable[[float], str] = four_digits,
+    write_limits: Callable[[float], str] | None = None,
 ) -> str:
-    """A number with the limits of its interval, as `brackets`."""
-    return f"{write(_rounded(value, high - low))} {brackets(low, high, write)}"
+    """A number with the limits of its interval, as `brackets`, written in another way if given.
+
+    Example:
+        >>> from replay.statistics.numbers import with_limits
+        >>> with_limits(0.02, -4.5e-11, 0.05, "{:+.2f}".format, "{:.2g}".format)
+        '+0.02 [0, 0.05]'
+    """
+    limits = brackets(low, high, write_limits or write)
+    return f"{write(_rounded(value, high - low))} {limits}"
 
 
 def _rounded(value: float, width: float) -> float:

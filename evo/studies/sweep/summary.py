@@ -48,7 +48,7 @@ class Summary:
                 f"; {self.configurations} configurations, although {self.trials} trials were asked "
                 "for: the strategy proposed no other ones"
             )
-        if self.failed:
+        if self.failure:
             more += f"; a run failed: {self.failure}"
         whole = self.completed == self.total
         ended = "ended" if self.ended == "completed" and not whole else self.ended

@@ -1,9 +1,15 @@
+import math
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import replay
 from evo.plugins import MistakenType
+from replay.claims.further import further_tasks
+from replay.claims.task_comparison import limits_of
 from replay.plots.style import ranged
 from replay.reports.sentences import in_words
 from replay.reports.tables import UNITS, cell_text
@@ -63,3 +69,24 @@ def test_words_and_tables_have_no_limits_that_are_rounding() -> None:
     assert "[0, 0.0512]" in in_words(found)
     assert f"[{UNITS['difference'](0.0)}, " in cell_text(cell)
     assert ranged(0.02, -4.484e-11, 0.05123) == "0.02 [0, 0.05123]"
+
+
+def test_limits_of_intervals_are_written_in_one_place() -> None:
+    own = re.compile(r"\[\{[^}{]+:[^}{]*\d[^}{]*\}, \{")
+    root = Path(replay.__file__).parent
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if own.search(path.read_text())
+    }
+    assert found <= {"explorers/budget_data.py"}
+
+
+def test_a_limit_left_by_rounding_is_0_wherever_it_is_said() -> None:
+    low, high = -4.484e-11, 0.05123
+    clause = further_tasks(0.02, low, high, 0.0)
+    assert "+0.02 [0, 0.0512]" in clause
+    row = {"low": low, "high": high, "alone_low": low, "alone_high": high}
+    assert limits_of(row) == "[0, 0.051]"
+    assert "(alone [0, 0.051]; none" in limits_of({**row, "low": math.nan})
+    assert with_limits(-1e-17, -0.5, 0.5, "{:+.2f}".format, number) == "+0.00 [-0.5, 0.5]"
