@@ -267,8 +267,10 @@ def _options(options: pd.DataFrame, *, departs: bool) -> str:
     from replay.statistics.numbers import brackets
 
     rows = []
-    for row in options.head(10).itertuples():
-        likely = brackets(row.low, row.high, "{:z.4f}".format) if row.inside else "not forecast"
+    top = options.head(10)
+    ends = [brackets(*each, "{:z.4f}".format) for each in zip(top["low"], top["high"], strict=True)]
+    for row, limits in zip(top.itertuples(), ends, strict=True):
+        likely = limits if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
         mark = "" if row.Index else "recommended" if departs else "default"
         needs = "" if row.margin == 0 else f"{row.ahead:+.3f} (needs {row.margin:.3f})"

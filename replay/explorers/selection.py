@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ HELP = (
 SHUFFLES, PAIRS = 100, 500_000
 """Other orders of the samples, and pairs of configurations over orders, that are raced at most."""
 
+RETIRED = 3
+"""Configurations retired in one round that are named with their losses, at most."""
+
 NAMED, KEPT = 16, 16
 """Configurations that are drawn at most, and races that are kept in memory."""
 
@@ -60,7 +64,8 @@ class SelectionView:
         most = found.samples.size * found.terms.size
         text = [
             f"After round {self.rounds} of {len(found.rounds)}: {then.alive.sum()} of "
-            f"{len(found.labels)} configurations left, {then.count.sum()} of {most} samples taken."
+            f"{len(found.labels)} configurations left, {then.count.sum()} of {most} samples taken.",
+            *self._retired(),
         ]
         if self.rounds == len(found.rounds):
             text.append(_outcome(found))
@@ -76,18 +81,35 @@ class SelectionView:
             text.append("The intervals of compat do not hold at each look; do not rely on them.")
         return " ".join([*text, *self.notes])
 
+    def _retired(self) -> list[str]:
+        """Which configurations the last of these rounds retired, and by which comparison."""
+        found, alive = self.selection, [each.alive[0] for each in self.selection.rounds]
+        before = alive[self.rounds - 2] if self.rounds > 1 else np.ones_like(alive[0])
+        lost = np.flatnonzero(before & ~alive[self.rounds - 1]).tolist()
+        named = [f"{found.labels[k]} {found.loss(k)}" for k in lost[:RETIRED] if found.loss(k)]
+        more = f"; and {len(lost) - RETIRED} more" if len(lost) > RETIRED else ""
+        return [f"In this round {'; '.join(named)}{more}."] if named else []
+
     def table(self) -> pd.DataFrame:
-        """One row per round and configuration."""
+        """One row per round and configuration, with what retired it, from then on."""
         import pandas as pd
 
-        parts = []
+        parts, whole = [], self.selection.frame().sort_index()
+        losses = whole[["lost_to", "shared", "p"]].assign(
+            loss=[self.selection.loss(k) for k in whole.index]
+        )
+        never = {"lost_to": "", "shared": 0, "p": math.nan, "loss": ""}
         for number, each in enumerate(self.selection.rounds[: self.rounds], start=1):
             columns = {
                 name: getattr(each, name)[0]
                 for name in ("count", "mean", "lower", "upper", "alive")
             }
             names = {"round": number, "configuration": self.selection.labels}
-            parts.append(pd.DataFrame({**names, **columns}))
+            lost = {
+                name: np.where(columns["alive"], nothing, losses[name])
+                for name, nothing in never.items()
+            }
+            parts.append(pd.DataFrame({**names, **columns, **lost}))
         return pd.concat(parts, ignore_index=True)
 
 

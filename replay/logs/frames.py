@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evo.models.offline import OFFLINE_MODELS
+from evo.policies.rewards import UNIT_SCALE
 from evo.warning import warn
 from replay.logs.columns import FAMILY, NESTED, varies
 from replay.logs.given import check_loaded
@@ -310,6 +311,17 @@ def tasks_apart(frame: pd.DataFrame) -> pd.Series[str]:
     if "task_version" not in frame or not (several := varies(frame, "task_version")).any():
         return task
     return task.where(~several, task + ", " + told_apart("task_version", frame["task_version"]))
+
+
+def possible_in(frame: pd.DataFrame) -> tuple[float, float] | None:
+    """Lowest and highest fitness of the tasks of runs, where it is known.
+
+    Tasks say so themselves (column `unit_scale`); for the shipped constructions 1 is the best
+    published value.
+    """
+    stated = "unit_scale" in frame and bool(frame["unit_scale"].eq(True).all())
+    shipped = "task" in frame and bool(frame["task"].isin(UNIT_SCALE).all())
+    return (0.0, 1.0) if len(frame) and (stated or shipped) else None
 
 
 def bounds_of(frame: pd.DataFrame) -> tuple[float, float]:

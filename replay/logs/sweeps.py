@@ -43,7 +43,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
         generations (T; an allocation's rounds), children; each field of the space by its own name,
         NaN or None where its condition does not hold; `FIGURES` where the configuration's own T,
         target or patience ends the run, NaN unless completed, and `tokens`; unit_scale (whether the
-        task's fitness lies in [0, 1], None before a run begins); log (path) and error.
+        task's fitness lies in [0, 1]); log (path) and error.
         `attrs["fields"]` names the fields of the space, `attrs["folder"]` the folder.
 
     Raises:
@@ -60,6 +60,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     state = events.state
     first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
     fields = sorted(dimension.name for dimension in design.parsed_space().dimensions)
+    units = {name: has_unit_scale(task.record) for name, task in design.tasks.items()}
     others, rows = [name for name in fields if name not in OWN], []
     for hash_, values in state.configurations.items():
         known = {canonical(name): value for name, value in {**design.base, **values}.items()}
@@ -70,7 +71,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
             row = {
                 "configuration": hash_, "trial": first[hash_], "seed": seed, "generations": T,
                 "task": known["task"], "model": "+".join(map(_model_name, models)),
-                "children": known.get("children", CHILDREN),
+                "children": known.get("children", CHILDREN), "unit_scale": units[known["task"]],
                 **{name: _shown(values.get(name)) for name in others},
             }  # fmt: skip
             rows.append(row | _run(place, state, (hash_, seed), goal))
@@ -103,7 +104,7 @@ def _run(place: Path, state: SweepState, run: RunKey, goal: Goal) -> dict[str, o
         return row
     header, end = log.header, goal.end_in(log)
     row |= {"task": header.task.name, "model": header.model_name, "children": header.children}
-    row |= {"log": str(log.path), "unit_scale": has_unit_scale(header.task)}
+    row["log"] = str(log.path)
     if end is None:
         return row | {"done": len(log.generations)}
     return row | {"status": "completed", "done": end, "error": None, **measure(log, end)}

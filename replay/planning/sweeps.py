@@ -37,7 +37,7 @@ from evo.studies.selection.race import (
 )
 from evo.warning import warn
 from replay.logs.columns import settings_that_vary
-from replay.logs.frames import counted_once
+from replay.logs.frames import counted_once, possible_in
 from replay.logs.given import check_loaded
 from replay.statistics.intervals import Bounds
 from replay.statistics.intervals import interval as interval_of
@@ -106,12 +106,21 @@ def by_configuration(
 
 
 def _bounds(rows: pd.DataFrame, column: str) -> Bounds | None:
-    """Lowest and highest value of a column that there is: costs are never negative."""
+    """Lowest and highest value of a column that there is: costs are never negative.
+
+    Bounds beyond which a run lies are none.
+    """
     if column in COST_LABELS:
         return 0.0, math.inf
-    if column != "fitness" or "unit_scale" not in rows or not rows["unit_scale"].eq(True).all():
+    within = possible_in(rows) if column == "fitness" else None
+    if within is None:
         return None
-    return (0.0, 1.0) if rows[column].between(0, 1).all() else None
+    values = rows[column]
+    low, high = within
+    return (
+        -math.inf if (values < low).any() else low,
+        math.inf if (values > high).any() else high,
+    )
 
 
 def _beside(values: Floats, number: Ints, count: int) -> Floats:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FAR = 2.0
 """How far beyond all values an interval moves an axis, at most, in lengths of a usual one."""
@@ -56,16 +51,3 @@ def _reach(known: NDArray[np.float64], lows: ArrayLike, highs: ArrayLike) -> tup
     lengths = lengths[np.isfinite(lengths) & (lengths > 0)]
     far = FAR * float(np.median(lengths)) if lengths.size else np.inf
     return float(known.min()) - far, float(known.max()) + far
-
-
-def possible_in(frame: pd.DataFrame) -> tuple[float, float] | None:
-    """Lowest and highest fitness of the tasks of runs, where it is known.
-
-    Tasks say so themselves (column `unit_scale`); for the shipped constructions 1 is the best
-    published value.
-    """
-    from evo.policies.rewards import UNIT_SCALE
-
-    stated = "unit_scale" in frame and bool(frame["unit_scale"].eq(True).all())
-    shipped = "task" in frame and bool(frame["task"].isin(UNIT_SCALE).all())
-    return (0.0, 1.0) if len(frame) and (stated or shipped) else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replay.logs.frames import possible_in
 from replay.planning import sweeps
 from replay.planning.sweeps import (
     COST_LABELS,
@@ -21,7 +22,7 @@ from replay.planning.sweeps import (
     pareto_front,
     swept_fields,
 )
-from replay.plots.limits import held, possible_in
+from replay.plots.limits import held
 from replay.plots.style import FITNESS, ranged
 from replay.plots.ticks import tick_texts
 from replay.statistics.intervals import LEAST, measured

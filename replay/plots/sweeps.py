@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replay.logs.frames import possible_in
 from replay.logs.given import check_loaded
 from replay.markup import middle_cut
 from replay.planning.sweeps import COST_LABELS, swept_fields
 from replay.plots.chart import Chart
 from replay.plots.colours import shades
-from replay.plots.limits import held, possible_in
+from replay.plots.limits import held
 from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import FITNESS, PALETTE, look, ranged

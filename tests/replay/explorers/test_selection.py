@@ -40,6 +40,28 @@ def test_it_is_the_race_of_select(explorer, matrix, tmp_path):
         assert part["lower"].tolist() == pytest.approx(each.lower[0].tolist())
 
 
+def test_words_and_table_say_by_which_comparison_a_configuration_was_retired(explorer, matrix):
+    found = replay.select(matrix)
+    whole = found.frame().set_index("configuration")
+    said = []
+    for shown in range(1, len(found.rounds) + 1):
+        explorer.controls["rounds"].value = shown
+        said.append(explorer.words)
+    table = explorer._view.table()
+    for k, name in enumerate(found.labels):
+        own = table[table["configuration"] == name]
+        assert (own["loss"] == np.where(own["alive"], "", found.loss(k))).all()
+        last = own.iloc[-1]
+        assert (
+            last[["lost_to", "shared"]].tolist() == whole.loc[name, ["lost_to", "shared"]].tolist()
+        )
+        assert last["p"] == pytest.approx(whole.loc[name, "p"], nan_ok=True)
+        if found.loss(k):
+            [first] = [words for words in said if f"{name} {found.loss(k)}" in words]
+            gone = own.loc[~own["alive"], "round"].min()
+            assert first.startswith(f"After round {gone} of")
+
+
 def test_every_number_of_the_chart_is_one_of_the_table(explorer):
     explorer.choose(selector="arm_elimination", batch=5)
     for shown in (1, 2, explorer.controls["rounds"].max):

@@ -84,6 +84,20 @@ def test_configurations_are_means_over_seeds() -> None:
     assert ((five["fitness_low"] < five["fitness"]) & (five["n"] == 5)).all()
 
 
+@pytest.mark.parametrize("named", [{"unit_scale": True}, {"task": "min_max_distance"}])
+def test_intervals_of_fitness_keep_to_what_is_possible(named: dict[str, object]) -> None:
+    frame = made(3, seeds=5).assign(task="mine", unit_scale=False)
+    swing = np.where(frame["seed"] == frame["seed"].min(), 0.01, 0.99)
+    frame["fitness"] = np.where(frame["status"] == "completed", swing, np.nan)
+    free, kept = by_configuration(frame), by_configuration(frame.assign(**named))
+    assert free["fitness_high"].max() > 1
+    assert kept["fitness_high"].max() == 1
+    assert kept["fitness_low"].tolist() == free["fitness_low"].clip(lower=0).tolist()
+    assert main_effects(frame.assign(**named))["high"].max() == 1
+    beyond = frame.assign(**named, fitness=2 * frame["fitness"])
+    assert by_configuration(beyond)["fitness_high"].max() > 1.98
+
+
 def test_no_row_of_the_front_is_beaten_and_every_other_is() -> None:
     table = by_configuration(made(60))
     front = pareto_front(table, "tokens")

@@ -9,7 +9,8 @@ from matplotlib.collections import PathCollection
 from plotted import words
 
 from replay import plots
-from replay.plots.limits import held, possible_in
+from replay.logs.frames import possible_in
+from replay.plots.limits import held
 from replay.plots.marks import Line, Points
 from replay.plots.panel import GOES_ON, Axis, Panel
 from replay.plots.strips import strips_for
