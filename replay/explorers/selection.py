@@ -98,7 +98,7 @@ class SelectionView:
         losses = whole[["lost_to", "shared", "p"]].assign(
             loss=[self.selection.loss(k) for k in whole.index]
         )
-        never = {"lost_to": "", "shared": 0, "p": math.nan, "loss": ""}
+        nothing: dict[str, Any] = {"lost_to": "", "shared": 0, "p": math.nan, "loss": ""}
         for number, each in enumerate(self.selection.rounds[: self.rounds], start=1):
             columns = {
                 name: getattr(each, name)[0]
@@ -106,8 +106,7 @@ class SelectionView:
             }
             names = {"round": number, "configuration": self.selection.labels}
             lost = {
-                name: np.where(columns["alive"], nothing, losses[name])
-                for name, nothing in never.items()
+                name: losses[name].mask(columns["alive"], none) for name, none in nothing.items()
             }
             parts.append(pd.DataFrame({**names, **columns, **lost}))
         return pd.concat(parts, ignore_index=True)

@@ -21,11 +21,11 @@ let drawn = "", // what the figures were drawn of, and when
 async function look() {
   try {
     const answer = await fetch("state");
-    const { runs, studies, gates, rest } = await answer.json();
+    const { runs, studies, gates, rest, wait } = await answer.json();
     const before = lines.size;
     runs.forEach(follow);
     if (lines.size > before && find.value) find.oninput({ target: find });
-    runs.forEach(reopen);
+    for (const run of runs) reopen(run, wait);
     if (notice.over(runs) && Date.now() >= notice.until) tell("");
     if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);
     sum(runs);
@@ -50,8 +50,9 @@ function tell(text, over = () => false, least = 0) {
 // One line of the table.
 function follow(run) {
   let line = lines.get(run.number);
-  const stamp = [run.stamp, run.state, run.words].join(" ");
-  if (!line) {
+  const fresh = !line,
+    stamp = [run.stamp, run.state, run.words].join(" ");
+  if (fresh) {
     line = { row: body.insertRow(), stamp: "", read: run.stamp };
     lines.set(run.number, line);
   }
@@ -72,17 +73,18 @@ function follow(run) {
   );
   for (const wish of run.tool ? [] : wishes(run)) state.append(button(run, wish));
   line.row.cells[0].after(state);
+  if (fresh) insert(line.row);
   if (focused)
     [...line.row.querySelectorAll("a, button")]
       .find((each) => each.textContent === focused)
       ?.focus({ preventScroll: true });
 }
-// The page of the run that is open, again once the run has more.
-function reopen(run) {
+// The page of the run that is open, again once the run has more and its page may be read.
+function reopen(run, wait) {
   const line = lines.get(run.number),
     open = location.hash.match(/^#run-(\d+)/)?.[1];
   if (open !== String(run.number)) line.read = run.stamp;
-  if (line.read === run.stamp || Date.now() - reread <= AGAIN) return;
+  if (line.read === run.stamp || wait || Date.now() - reread <= AGAIN) return;
   reread = Date.now();
   line.read = run.stamp;
   document.head.append(make("script", { src: `runs/${run.number}.js?${run.stamp}` }));

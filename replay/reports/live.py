@@ -82,6 +82,7 @@ class Folder:
     _drawn: Drawn = field(default_factory=dict)
     _drawing: threading.Lock = field(default_factory=threading.Lock)
     _again: float = 0.0
+    _reread: float = 0.0
 
     def __post_init__(self) -> None:
         self.beside = Beside(self.path)
@@ -108,12 +109,13 @@ class Folder:
     def state(self) -> dict[str, Any]:
         """The lines of all runs, and what changes when an allocation or a sweep goes on.
 
-        `rest` is the seconds for which figures should wait, as drawing takes a share of the time.
+        `rest` is the seconds for which figures should wait, as drawing takes a share of the time,
+        and `wait` those for the page of a run that is open, as reading it does.
         """
         marks = "".join(f" {size}" for _, _, size in study_stamp(self.path))
-        rest = max(0.0, self._again - time.monotonic())
-        shown = {"runs": self.look(), "gates": self.beside.html()}
-        return {**shown, "studies": marks, "rest": rest}
+        shown = {"runs": self.look(), "gates": self.beside.html(), "studies": marks}
+        rest, wait = (max(0.0, at - time.monotonic()) for at in (self._again, self._reread))
+        return {**shown, "rest": rest, "wait": wait}
 
     def run(self, number: str) -> Run:
         """The run with a number.
@@ -227,11 +229,14 @@ class Folder:
 
     def page_of(self, number: str) -> str:
         """What the page of a run shows, as its script."""
-        run = self.run(number)
-        log = read_log(run.path)
-        rows = load_tables(run.path, strict=False, progress=False).runs
-        shown = run_of(log, rows.iloc[0]) | {"name": self.name(run)}
-        data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
+        run, began = self.run(number), time.thread_time()
+        try:
+            log = read_log(run.path)
+            rows = load_tables(run.path, strict=False, progress=False).runs
+            shown = run_of(log, rows.iloc[0]) | {"name": self.name(run)}
+            data = json.dumps(shown, allow_nan=False, separators=(",", ":"))
+        finally:
+            self._reread = time.monotonic() + (time.thread_time() - began) / SHARE
         return f"replaySite({run.number}, {data});\n"
 
     def child(self, number: str, place: str) -> str:

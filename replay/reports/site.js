@@ -14,6 +14,7 @@ const make = (name, attributes = {}, ...inside) => {
 // The table: sorted by a column, filtered by words.
 
 const body = $("#runs tbody");
+let order = null; // of two rows, by the column that was chosen last
 for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
   const button = $("button", head);
   if (!button) continue;
@@ -22,17 +23,20 @@ for (const [column, head] of [...$("#runs thead").rows[0].cells].entries()) {
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     const key = (row) => row.cells[column].dataset.key ?? row.cells[column].textContent;
-    const rows = [...body.rows],
-      words = head.classList.contains("word"),
+    const words = head.classList.contains("word"),
       empty = (text) => !words && text === "";
-    rows.sort((a, b) => {
+    order = (a, b) => {
       const [x, y] = [key(a), key(b)];
       if (empty(x) || empty(y)) return empty(x) - empty(y); // what is unknown comes last
-      const order = words ? x.localeCompare(y, "en", { numeric: true }) : x - y;
-      return up ? order : -order;
-    });
-    body.append(...rows);
+      const ascending = words ? x.localeCompare(y, "en", { numeric: true }) : x - y;
+      return up ? ascending : -ascending;
+    };
+    body.append(...[...body.rows].sort(order));
   };
+}
+// Puts a new row where the others are sorted; these stay where they are.
+function insert(row) {
+  if (order) body.insertBefore(row, [...body.rows].find((each) => order(row, each) < 0) ?? null);
 }
 $("#find").oninput = (event) => {
   const words = event.target.value.toLowerCase().split(/\s+/),
@@ -117,8 +121,8 @@ async function tellOf(number, place) {
 }
 
 function show(number, run) {
-  const order = [...body.rows].filter((row) => !row.hidden).map((row) => $("a", row).hash);
-  const at = order.indexOf(`#run-${number}`);
+  const runs = [...body.rows].filter((row) => !row.hidden).map((row) => $("a", row).hash);
+  const at = runs.indexOf(`#run-${number}`);
   const link = (to, text) => (to ? [make("a", { href: to }, text)] : []);
   const chart = make("div");
   const facts = make("dl");
@@ -134,8 +138,8 @@ function show(number, run) {
       "nav",
       {},
       make("a", { href: "#runs" }, "← all runs"),
-      ...link(order[at - 1], "previous"),
-      ...link(order[at + 1], "next"),
+      ...link(runs[at - 1], "previous"),
+      ...link(runs[at + 1], "next"),
     ),
     make("h1", {}, run.name),
     make("p", { class: "muted" }, run.about),

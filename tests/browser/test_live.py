@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from browser import lab
 from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
 from evo.logs.records import Header, Model
-from replay.reports.live import LivePage
+from replay.reports.live import Folder, LivePage
 from replay.reports.live_runs import Run
 
 pytestmark = pytest.mark.slow
@@ -106,6 +107,50 @@ def test_a_run_that_cannot_go_on_says_why_within_its_row(
     place = again.bounding_box()
     assert place["x"] + place["width"] < 1280
     assert row.locator("td.word").nth(2).bounding_box()["x"] < before["x"] + 100
+
+
+def test_runs_that_begin_later_are_sorted_as_the_others_are(page: Any, view: LivePage) -> None:
+    for seed in (2, 9):
+        write_sample(view.folder.path / f"{seed}.jsonl", seed=seed)
+    rows = page.locator("#runs tbody tr")
+    lab.expect(rows).to_have_count(3)
+    page.locator("#runs thead").get_by_role("button", name="run", exact=True).click()
+
+    def names() -> list[str]:
+        return [name.split()[0] for name in rows.locator("a").all_inner_texts()]
+
+    assert names() == ["done", "9", "2"]
+    for seed in (5, 10):
+        write_sample(view.folder.path / f"{seed}.jsonl", seed=seed)
+    lab.expect(rows).to_have_count(5)
+    assert names() == ["done", "10", "9", "5", "2"]
+
+
+def test_the_page_of_a_long_run_is_read_less_often(
+    page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read = view.folder.path / "long.jsonl", list[float]()
+    whole = write_sample(path, seed=4).read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(whole[:-4]))
+    served = Folder.page_of
+
+    def slowly(folder: Folder, number: str) -> str:
+        read.append(time.monotonic())
+        text = served(folder, number)
+        folder._reread = time.monotonic() + 60  # as after 12 s of reading
+        return text
+
+    monkeypatch.setattr(Folder, "page_of", slowly)
+    page.locator("#runs tbody tr", has_text="long").locator("a").click()
+    page.get_by_role("heading", name="long").wait_for()
+    for left in (3, 2):
+        path.write_bytes(b"".join(whole[:-left]))
+        page.wait_for_timeout(2500)
+    assert len(read) == 1
+    view.folder._reread = 0.0
+    path.write_bytes(b"".join(whole))
+    page.wait_for_timeout(5000)
+    assert len(read) == 2
 
 
 def test_a_notice_goes_once_what_was_asked_for_has_happened(

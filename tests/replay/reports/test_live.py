@@ -137,6 +137,22 @@ def test_figures_take_a_share_of_the_time_and_are_drawn_of_what_has_changed(
     assert all("other" in each for each in drawn[before:])
 
 
+def test_the_page_of_an_open_run_is_read_in_a_share_of_the_time(view, monkeypatch):
+    def slowly(path):
+        began = time.thread_time()
+        while time.thread_time() < began + 0.2:
+            pass
+        return evo.read_log(path)
+
+    assert json.loads(ask(view, "state")[1])["wait"] == 0
+    monkeypatch.setattr("replay.reports.live.read_log", slowly)
+    assert ask(view, "runs/0.js")[0] == 200
+    asked = time.monotonic()
+    wait = json.loads(ask(view, "state")[1])["wait"]
+    assert wait + time.monotonic() - asked > 0.9  # five times as long as reading took
+    assert json.loads(ask(view, "state")[1])["rest"] == 0
+
+
 def test_every_text_of_a_child_has_a_link(view):
     assert len(runs_of(view)) == 2
     status, text = ask(view, "child/0/1-1")
