@@ -29,7 +29,7 @@ from replay.claims.several import (
     strata_of,
 )
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
-from replay.claims.verdict import PAIRS_EXCHANGED, Verdict
+from replay.claims.verdict import PAIRS_EXCHANGED, SKEWED_PAIRS, Verdict
 from replay.logs.frames import distinct_runs
 from replay.logs.given import check_loaded, check_runs
 from replay.simulation.earlier import Earlier
@@ -248,6 +248,7 @@ def _of_groups(
         "a": names[0], "b": names[1], "interval": limits, "null": null,
         "p": float(np.minimum(1.0, 2 * min(found.p_greater, found.p_less))),
         "p_within": found.p_within,
+        "taken_for_granted": SKEWED_PAIRS if sides.paired else "",
         "unlike": "" if sides.paired or math.isnan(found.error) else unlike(left, right),
         "p_greater": found.p_greater, "p_less": found.p_less, "n": n, "points": (left, right),
         "setting": sides.setting, "unit": "pairs" if sides.paired else "runs",

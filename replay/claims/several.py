@@ -24,7 +24,7 @@ from evo.warning import warn
 from replay.claims.decision import kurtosis_of, p_above
 from replay.claims.found import Found, mean_cost
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
-from replay.claims.verdict import PAIRS_EXCHANGED
+from replay.claims.verdict import PAIRS_EXCHANGED, SKEWED_PAIRS
 from replay.logs.frames import ReplayWarning
 from replay.simulation.earlier import Earlier
 from replay.simulation.effects import spread_of
@@ -137,7 +137,7 @@ def groups_on_tasks(
             for side in ("left", "right")
         ),
         "setting": f"whole runs of {len(parts)} tasks after {after[0]} and {after[1]} generations",
-        "unit": "pairs" if paired else "runs",
+        "unit": "pairs" if paired else "runs", "taken_for_granted": SKEWED_PAIRS if paired else "",
         **_over_tasks([*strata], [each.value for each in alone], [each.error for each in alone],
                       level),
     }  # fmt: skip

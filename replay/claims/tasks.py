@@ -118,11 +118,12 @@ def compare_tasks(
         raise ValueError(f"expected at least two values in the column {by!r}, got {names}")
     runs, alone = _shared(runs)
     names = [name for name in names if name in set(runs["configuration"])]
-    of, family = len(names), 0
+    table, of, family = _table(runs, names, level, seed), len(names), 0
     if highest is not None and highest < of:
-        family, first = math.comb(of, 2), _table(runs, names, level, seed).head(highest)
-        names = [name for name in names if name in set(first["configuration"])]
-        runs = runs[runs["configuration"].isin(names)]
+        family, table = math.comb(of, 2), table.head(highest)
+        names = [name for name in names if name in set(table["configuration"])]
+        every, runs = set(runs["task"]), runs[runs["configuration"].isin(names)]
+        table = table.drop(columns=[*(every - set(runs["task"]))])
     budgets = {task: budgets[task] for task in dict.fromkeys(runs["task"])}
     pairs = [
         pair for one, other in itertools.combinations(names, 2)
@@ -137,7 +138,7 @@ def compare_tasks(
                         checked_margin(margin), level, seed, family)  # fmt: skip
     return TaskComparison(
         by=by, measure=measure, tasks=tuple(dict.fromkeys(runs["task"])),
-        budgets=budgets, table=_table(runs, names, level, seed), of=of, verdicts=verdicts,
+        budgets=budgets, table=table, of=of, verdicts=verdicts,
         effects=pd.concat([part for _, part, _ in pairs], ignore_index=True),
         profiles=_profiles(runs, in_order(names)), margin=checked_margin(margin),
         notes=(*_notes(runs, budgets, measure), *scales, *alone, *_uncompared(runs, pairs)),
@@ -405,7 +406,9 @@ def _holm_shares(p: FloatArray, alpha: float, family: int = 0) -> FloatArray:
 
 
 def _table(runs: pd.DataFrame, names: Sequence[str], level: float, seed: int) -> pd.DataFrame:
-    """The summary of each configuration, the best first."""
+    """The summary of each configuration, the best first; empty of none."""
+    if not names:
+        return pd.DataFrame()
     rows = []
     for name in names:
         own = runs[runs["configuration"] == name]

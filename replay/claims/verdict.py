@@ -72,6 +72,7 @@ class Verdict:
         bounded: Interval that covers rare jumps, too, where the range of scores was given.
         unlike: How far the two groups differ in spread or shape, where that may mislead; else
             empty.
+        taken_for_granted: What the p takes for granted of the runs, in a sentence; empty: nothing.
         null_p: Of policies the probability of at least this effect of a over b in worlds in which
             the increments of the runs are exchanged, so that nothing can be chosen: that choosing
             helped rests on it. NaN of groups.
@@ -110,6 +111,7 @@ class Verdict:
     sequential: bool = False
     bounded: Interval | None = None
     unlike: str = ""
+    taken_for_granted: str = ""
     exaggeration: float = math.nan
     null_p: float = math.nan
     held_back: str = ""
@@ -194,8 +196,8 @@ class Verdict:
             f"Under the null ({self.null}) the two-sided p is {self.p:.3g}, for this comparison "
             "alone."
         )
-        if self.null == PAIRS_EXCHANGED:
-            text += f" {SKEWED_PAIRS}"
+        if self.taken_for_granted:
+            text += f" {self.taken_for_granted}"
         if self.unlike:
             text += (
                 f" The groups look too unlike for a comparison of means alone: {self.unlike}. With "

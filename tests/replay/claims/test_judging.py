@@ -268,8 +268,13 @@ def test_a_known_range_adds_an_interval_that_covers_rare_jumps():
 def test_the_null_says_what_was_exchanged():
     rng = np.random.default_rng(3)
     left, right = rng.random((2, 8))
-    assert replay.judge(sides(left, right), NEW, OLD).null == "the runs of each pair exchanged"
-    apart = replay.judge(sides(left, right, base=50), NEW, OLD).null
+    pairs = replay.judge(sides(left, right), NEW, OLD)
+    assert pairs.null == "the runs of each pair exchanged"
+    assert pairs.taken_for_granted in pairs.paragraph
+    assert pairs.taken_for_granted.startswith("It takes the differences of pairs to lie evenly")
+    groups = replay.judge(sides(left, right, base=50), NEW, OLD)
+    assert groups.taken_for_granted == ""
+    apart = groups.null
     assert apart.startswith("runs exchanged between the sides, or equal means by Welch's t")
     partly = replay.judge(sides(left, right, base=4), NEW, OLD).null
     assert "between the sides, those of a pair with each other, or equal means" in partly

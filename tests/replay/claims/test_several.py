@@ -53,6 +53,7 @@ def test_the_verdict_is_that_of_the_comparison_over_tasks(paired):
     ):  # fmt: skip
         assert mine == pytest.approx(row[theirs])
     assert found.n == (30 if paired else 60)
+    assert bool(found.taken_for_granted) == paired
     assert found.effects["task"].tolist() == [f"t{k}" for k in range(6)]
     assert found.effect == pytest.approx(found.effects["effect"].mean())
     assert "standard deviations within tasks" in found.paragraph

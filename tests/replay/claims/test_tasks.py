@@ -104,6 +104,24 @@ def test_a_pair_that_only_the_number_of_pairs_leaves_open_says_so(six):
     assert "replay judge" not in replay.advise(alone)
 
 
+def test_the_highest_are_summarised_once_as_if_they_had_been_compared_alone(six, monkeypatch):
+    counted = []
+
+    def once(parts, **how):
+        counted.append(len(parts))
+        return stratified(parts, **how)
+
+    elsewhere = six[six["search"] == "f"].assign(task="left")
+    frame = pd.concat([six, elsewhere, elsewhere.assign(search="e")])
+    monkeypatch.setattr("replay.claims.tasks.stratified", once)
+    found = replay.compare(frame, by="search", highest=2)
+    assert len(counted) == found.of == 6
+    best = found.table["configuration"].tolist()
+    alone = replay.compare(frame[frame["search"].isin(best)], by="search")
+    pd.testing.assert_frame_equal(found.table, alone.table)
+    assert [each for each in found.table if each in frame["task"].unique()] == [*found.tasks]
+
+
 def test_an_open_pair_has_its_true_reason(six):
     two = six[six["search"].isin(["b", "c"])]
     assert replay.compare(two, by="search").verdicts["why"].tolist() == [CLOSE]

@@ -134,6 +134,8 @@ def test_unlike_groups_choices_bounds_and_tasks_add_a_sentence_each():
     assert "too unlike" not in FOUND.paragraph
     unlike = changed(unlike="the spreads differ threefold").paragraph
     assert "of means alone: the spreads differ threefold. With equal means" in unlike
+    assert "The p rests on this." in changed(taken_for_granted="The p rests on this.").paragraph
+    assert "The p rests" not in changed(taken_for_granted="The p rests.", p=math.nan).paragraph
     assert "at least this effect has probability 0.034." in changed(null_p=0.034).paragraph
     bounded = changed(bounded=dataclasses.replace(LIMITS, low=-0.5, high=0.75)).paragraph
     assert bounded.endswith("For scores in the given range, betting covers it: [-0.5, 0.75].")
