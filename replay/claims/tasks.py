@@ -122,8 +122,8 @@ def compare_tasks(
     if highest is not None and highest < of:
         family, table = math.comb(of, 2), table.head(highest)
         names = [name for name in names if name in set(table["configuration"])]
-        every, runs = set(runs["task"]), runs[runs["configuration"].isin(names)]
-        table = table.drop(columns=[*(every - set(runs["task"]))])
+        every, runs = runs, runs[runs["configuration"].isin(names)]
+        table = table.drop(columns=[*{*every["task"]} - {*runs["task"]}])
     budgets = {task: budgets[task] for task in dict.fromkeys(runs["task"])}
     pairs = [
         pair for one, other in itertools.combinations(names, 2)
@@ -407,20 +407,18 @@ def _holm_shares(p: FloatArray, alpha: float, family: int = 0) -> FloatArray:
 
 def _table(runs: pd.DataFrame, names: Sequence[str], level: float, seed: int) -> pd.DataFrame:
     """The summary of each configuration, the best first; empty of none."""
-    if not names:
-        return pd.DataFrame()
     rows = []
     for name in names:
-        own = runs[runs["configuration"] == name]
-        parts = own.groupby("task", sort=False)
+        parts = runs[runs["configuration"] == name].groupby("task", sort=False)
         value, low, high = stratified(
             [part["normalised"].to_numpy(np.float64) for _, part in parts], level=level, seed=seed
         )
         rows.append({
-            "configuration": name, "tasks": len(parts), "runs": len(own), "value": value,
+            "configuration": name, "tasks": len(parts), "runs": parts.size().sum(), "value": value,
             "low": low, "high": high, **parts["shown"].mean().to_dict(),
         })  # fmt: skip
-    return pd.DataFrame(rows).sort_values("value", ascending=False, ignore_index=True)
+    table = pd.DataFrame(rows, columns=None if rows else ["value"])
+    return table.sort_values("value", ascending=False, ignore_index=True)
 
 
 def _profiles(runs: pd.DataFrame, names: Sequence[Hashable]) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """The page that lives: what it says of runs, as their logs grow, and who may change anything."""
 
 import fcntl
-import gc
 import json
 import re
 import time
@@ -18,7 +17,7 @@ import replay
 from evo.logs.journal import LogError
 from evo.logs.records import Header, Model
 from evo.logs.stopping import stop_file
-from replay.reports.live import LivePage, Run
+from replay.reports.live import LivePage
 from replay.reports.studies import studies
 
 OTHER = Model(name="other", active_parameters=10)
@@ -211,27 +210,6 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
         wish(view, 0, "stop")
         while runs_of(view)[0]["state"] == "running" and time.monotonic() < deadline:
             time.sleep(0.1)
-
-
-def test_why_a_run_does_not_go_on_is_said(folder):
-    path = folder / "a.jsonl"
-    run = Run(path, 0)
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # as if another process wrote it
-        run.go_on()
-        deadline = time.monotonic() + 60
-        while not run.said:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert "a.jsonl" in run.said
-
-
-def test_a_page_that_is_closed_leaves_a_run_that_goes_on_alone(folder):
-    """A process and its file that nobody held were warned of in whatever test came next."""
-    run = Run(folder / "a.jsonl", 0)
-    run.go_on()
-    del run
-    gc.collect()  # a ResourceWarning is an error here
 
 
 def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):

@@ -1,6 +1,7 @@
 """A run of the page that lives: its state in words, and why it does not go on."""
 
 import fcntl
+import gc
 import subprocess
 import time
 from pathlib import Path
@@ -18,12 +19,29 @@ def not_continued(path):
     run = Run(path, 0)
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        run.go_on()
-        deadline = time.monotonic() + 60
-        while not run.said:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        await_failure(run)
     return run
+
+
+def await_failure(run):
+    """Continues a run until it is said why it did not go on."""
+    run.go_on()
+    deadline = time.monotonic() + 60
+    while not run.said:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_why_a_run_does_not_go_on_is_said(tmp_path):
+    assert "a.jsonl" in not_continued(write_sample(tmp_path / "a.jsonl")).said
+
+
+def test_a_page_that_is_closed_leaves_a_run_that_goes_on_alone(tmp_path):
+    """A process and its file that nobody held were warned of in whatever test came next."""
+    run = Run(write_sample(tmp_path / "a.jsonl"), 0)
+    run.go_on()
+    del run
+    gc.collect()  # a ResourceWarning is an error here
 
 
 def test_why_a_run_did_not_go_on_is_forgotten_once_its_log_grows(tmp_path):
@@ -68,11 +86,7 @@ def test_a_run_that_cannot_go_on_and_says_nothing_is_said_to_have_failed(tmp_pat
     run = Run(write_sample(tmp_path / "a.jsonl"), 0)
     begin = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda words, **how: begin(["false"], **how))
-    run.go_on()
-    deadline = time.monotonic() + 60
-    while not run.said:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    await_failure(run)
     assert "status 1" in run.said
 
 
