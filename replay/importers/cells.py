@@ -232,7 +232,8 @@ def _parquet(path: Path) -> Iterator[Row]:
     try:
         import pandas as pd
 
-        rows = pd.read_parquet(path).to_dict("records")
+        table = pd.read_parquet(path)
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
     except ImportError:
         raise LogFormatError(
             f"{path}: expected pyarrow, which reads Parquet, found none: "

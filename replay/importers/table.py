@@ -2,9 +2,9 @@
 
 | column | |
 |---|---|
-| `run` | names the run; without it the table is one run |
+| `run` | names the run, in every row; without such a column the table is one run |
 | `task`, `model`, `seed` | of the run |
-| `search` | `greedy` where every child of the run rewrites the best program so far, which `replay.plan` needs; anything else counts as a search of its own |
+| `search` | of the run, which tells configurations apart: `greedy` where every child rewrites the best program so far, which `replay.plan` needs; anything else counts as a search of its own, and without it the search is called `table` |
 | `generation` | of the child, 0 is the initial program; or `order`, any number by which a run's rows are sorted, then each row is a generation of its own |
 | `index` | of the child in its generation, from 0; without it the rows of a generation are counted |
 | `status` | `ok`, `no_reply`, `no_program`, `invalid`, `error` or `timeout`; another word is kept as the error and the status stays missing; without it, a child with a fitness is ok |
@@ -25,7 +25,7 @@ from __future__ import annotations
 import collections
 import itertools
 import os
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -36,7 +36,6 @@ from replay.importers import cells, foreign
 from replay.importers.cells import CallTable, Named, Row
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
-from replay.logs.frames import GREEDY
 
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
@@ -87,8 +86,10 @@ def read(
     for line, row in table.rows:
         known = {name: row[name] for name in row if name not in table.ours and name not in renamed}
         for name, theirs in table.ours.items():
-            values = [row.get(each) for each in theirs]
-            known[name] = values[0] if len(values) == 1 else "_".join(map(str, values))
+            values = [_bare(row.get(each)) for each in theirs]
+            empty = any(value in (None, "") for value in values)
+            joined = None if empty else "_".join(map(str, values))
+            known[name] = row.get(theirs[0]) if len(theirs) == 1 and name != "run" else joined
         known |= {name: _number(known[name]) for name in cells.NUMBERS & known.keys()}
         known |= {name: _bare(known[name]) for name in _WORDS & known.keys()}
         word = known.get("status")
@@ -97,6 +98,8 @@ def read(
         runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
     if "run" not in table.ours:
         _warn_of_one_run(table)
+    elif "" in runs and len(runs) > 1:
+        raise LogFormatError(_no_run(runs, table.ours["run"]))
     made = [_run(path, name, rows) for name, rows in runs.items()]
     if "generation" in table.ours:
         there = [{row.get("generation") for _, row in rows} for rows in runs.values()]
@@ -125,6 +128,16 @@ def _warn_of_one_run(table: CallTable) -> None:
                 f"{taken}, but numbers of {table.ours['order'][0]!r} stand there several times: if "
                 "it holds several runs, name each row's in a column 'run'"
             )
+
+
+def _no_run(runs: Mapping[str, Sequence[tuple[str, Row]]], theirs: Sequence[str]) -> str:
+    """Says which rows do not name their run where others do."""
+    rows = runs[""]
+    more = f", nor in {len(rows) - 1} more rows" if rows[1:] else ""
+    return (
+        f"{rows[0][0]}: expected the name of a run in {' and '.join(map(repr, theirs))}, as in "
+        f"other rows, got none there{more}; name each row's run, or leave the row out"
+    )
 
 
 def _bare(cell: object) -> object:
@@ -232,7 +245,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
         n=n,
         initial=start,
-        search=SearchRecord(name=GREEDY) if first.get("search") == GREEDY else None,
+        search=SearchRecord(name=str(first["search"])) if first.get("search") else None,
         lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
     )
 

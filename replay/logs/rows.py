@@ -38,7 +38,7 @@ def identity(calls: Calls) -> Rows:
         "model": header.model_name,
         "seed": header.seed,
         "children": header.children,
-        "search": search_of(of.header if of and header.source == RESCORED else header),
+        "search": _search_of(calls),
         "settings": settings_text(header),
         "unit_scale": has_unit_scale(header.task),
         "header": run.key,
@@ -49,6 +49,12 @@ def identity(calls: Calls) -> Rows:
         "repeat_of": "",
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
+
+
+def _search_of(calls: Calls) -> str:
+    """Name of a run's search; of a rescored log that of its original, where that is known."""
+    header, of = calls.run.header, calls.rescores
+    return search_of(of.header if of and header.source == RESCORED else header)
 
 
 RESCORED = "evo rescore"
@@ -74,13 +80,17 @@ _SETTINGS = (
 """What identifies a run beside its task, model, N and seed."""
 
 
-def settings_of(header: Header) -> dict[str, object]:
-    """What identifies a run beside its N and seed: each setting that has a value, by its name."""
+def settings_of(header: Header, search: str = GREEDY) -> dict[str, object]:
+    """What identifies a run beside its N and seed: each setting that has a value, by its name.
+
+    `search` names the search of a run whose header states none.
+    """
     given = {name: getattr(header, name) for name in _SETTINGS}
     given["advice"] = header.advice or None  # tables of runs without it stay as they were
     stated = msgspec.to_builtins(given, str_keys=True)
     task = version_of(header.task) or header.task.hash
-    return {"task": task, "model": header.model.id, **_flat(stated)}
+    named = {} if search == GREEDY else {"search.name": search}
+    return {"task": task, "model": header.model.id, **named, **_flat(stated)}
 
 
 def _flat(value: object, prefix: str = "") -> dict[str, object]:
@@ -118,7 +128,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "compact": header.compact,
         "tool": header.source,
         "lost": [header.lost],
-        "configuration": [json.dumps(settings_of(header), sort_keys=True)],
+        "configuration": [json.dumps(settings_of(header, _search_of(calls)), sort_keys=True)],
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),
         "false_acceptances": sum(test.alpha for test in run.tests),
@@ -182,7 +192,7 @@ def islands_of(
 ) -> Floats:
     """The island that made each child, from 0, by the rule of the search; NaN without islands."""
     search = header.search
-    if search is None or search.name != "islands":
+    if search is None or search.name != "islands" or "islands" not in search.fields:
         return np.full(len(generation), np.nan)
     islands = int(search.fields["islands"])
     return np.asarray(

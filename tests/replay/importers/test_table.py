@@ -2,6 +2,7 @@ import gzip
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from foreign_samples import DATA, statuses, trajectory
 
@@ -53,8 +54,6 @@ def test_every_documented_column_is_kept_and_what_is_missing_stays_missing(tmp_p
     if ending == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
-        import pandas as pd
-
         pd.DataFrame(rows).to_csv(path, index=False)
     assert detect(path) == "table"
     (run,) = read(path)
@@ -130,8 +129,6 @@ def test_a_child_that_stands_there_twice_is_refused(tmp_path):
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the real table is not beside the project")
 def test_the_real_table(tmp_path):
-    import pandas as pd
-
     stated = pd.read_csv(REAL)
     columns = {"run": ["config", "island"], "order": "epoch", "fitness": "child_fitness"}
     runs = table.read(REAL, columns=columns | {"status": "outcome"}, task="circle_packing")
@@ -203,7 +200,7 @@ def test_a_plan_needs_a_table_that_says_its_search_is_greedy(tmp_path):
         for run in range(6)
         for order, fitness in enumerate(np.maximum.accumulate(rng.random(8)), start=1)
     ]
-    for column, search in (("", "table"), (",greedy", "greedy"), (",islands", "table")):
+    for column, search in (("", "table"), (",greedy", "greedy"), (",islands", "islands")):
         lines = [f"{run},{order},{fitness}{column}" for run, order, fitness in rows]
         header = "run,order,fitness" + (",search" if column else "")
         path.write_text("\n".join([header, *lines]))
@@ -214,5 +211,57 @@ def test_a_plan_needs_a_table_that_says_its_search_is_greedy(tmp_path):
         if search == "greedy":
             assert len(replay.plan(frame, budget=8, kernels=2).options)
             continue
-        with pytest.raises(ValueError, match="these are of table"):
+        with pytest.raises(ValueError, match=f"these are of {search}"):
             replay.plan(frame, budget=8, kernels=2)
+
+
+SEARCHES = "run,{},order,fitness\na,A,1,0.2\na,A,2,0.3\nb,islands,1,0.7\nb,islands,2,0.8\n"
+
+
+@pytest.mark.parametrize(("name", "columns"), [("search", None), ("config", {"search": "config"})])
+def test_the_search_of_a_table_tells_its_configurations_apart(tmp_path, name, columns):
+    path = tmp_path / "table.csv"
+    path.write_text(SEARCHES.format(name))
+    logs = keep(read(path, columns=columns), tmp_path / "logs")
+    tables = replay.load_tables(*logs)
+    assert tables.generations.groupby("run")["search"].first().to_dict() == {
+        "a": "A",
+        "b": "islands",
+    }
+    assert tables.runs["configuration"].nunique() == 2
+    assert tables.children["island"].isna().all()
+
+
+def test_each_column_that_describes_a_run_reaches_the_frame(tmp_path):
+    stated = {"run": "r", "task": "t", "model": "m", "search": "s", "seed": 7}
+    path = tmp_path / "table.jsonl"
+    path.write_text(json.dumps(stated | {"order": 1, "fitness": 0.5}) + "\n")
+    frame = replay.importers.load(path)
+    assert frame[[*stated]].iloc[0].to_dict() == stated
+
+
+@pytest.mark.parametrize("without", [{}, {"run": None}, {"run": " "}])
+def test_a_row_that_does_not_name_its_run_is_refused_where_others_do(tmp_path, without):
+    rows = [{"run": "a"}, {"run": "a"}, without, {"run": "b"}, without]
+    path = tmp_path / "table.jsonl"
+    path.write_text(
+        "".join(json.dumps(row | {"order": k, "fitness": 0.5}) + "\n" for k, row in enumerate(rows))
+    )
+    with pytest.raises(LogFormatError, match=r":3: expected the name of a run in 'run'.* 1 more"):
+        read(path)
+
+
+def test_a_part_of_a_runs_name_that_is_missing_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("config,island,order,fitness\na,0,1,0.5\na,,2,0.5\n")
+    with pytest.raises(LogFormatError, match=r":3: .*'config' and 'island'"):
+        read(path, columns={"run": ["config", "island"]})
+
+
+def test_what_a_parquet_table_lacks_is_no_name(tmp_path, monkeypatch):
+    path = tmp_path / "table.parquet"
+    path.touch()
+    columns = {"run": ["a", "a"], "search": ["A", np.nan], "order": [1, 2], "fitness": [0.5, 0.5]}
+    monkeypatch.setattr("pandas.read_parquet", lambda _: pd.DataFrame(columns))
+    with pytest.raises(LogFormatError, match="more than one search, 'A' and None"):
+        read(path)

@@ -45,3 +45,12 @@ def test_hashes_are_cut_and_names_are_not():
     hashed, named = "0123456789abcdef" * 4, "a-model-whose-name-has-many-letters"
     texts = pd.Series([f'{{"program": "{hashed}"}}', f'{{"program": "{named}"}}'])
     assert configuration_labels(texts).tolist() == ["program 01234567", f"program {named}"]
+
+
+def test_runs_of_different_tools_are_different_configurations_by_name(tmp_path):
+    for k, tool in enumerate(("evo", "OpenEvolve", "ShinkaEvolve", "ShinkaEvolve")):
+        sampling = Sampling(temperature=0.5 if k == 1 else None, top_p=None, max_tokens=None)
+        lines = changed(sample_lines(seed=k), Header, source=tool, sampling=sampling)
+        write_lines(tmp_path / f"{k}.jsonl", lines)
+    found = {group.setting: len(group.tables.runs) for group in groups(load_tables(tmp_path))}
+    assert found == {"search greedy": 1, "search OpenEvolve": 1, "search ShinkaEvolve": 2}
