@@ -341,7 +341,8 @@ class State:
     def has_called(self) -> bool:
         """Whether the run has made calls, or logged that it is about to."""
         begun = self.plan or self.requested or self.advice or self.archive[1:]
-        return bool(begun or self.initial_cost.get("calls"))
+        made = self.children or self.replies or self._calls or self.initial_cost.get("calls")
+        return bool(begun or made)
 
     @property
     def untested(self) -> bool:

@@ -29,7 +29,7 @@ from replay.claims.several import (
     strata_of,
 )
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
-from replay.claims.verdict import PAIRS_EXCHANGED, SKEWED_PAIRS, Verdict
+from replay.claims.verdict import NO_SPREAD, PAIRS_EXCHANGED, SKEWED_PAIRS, Verdict
 from replay.logs.frames import distinct_runs
 from replay.logs.given import check_loaded, check_runs
 from replay.simulation.earlier import Earlier
@@ -225,7 +225,7 @@ def _of_groups(
         found = compare_groups(
             left, right, pairs=sides.pairs, level=level, margin=margin, seed=seed
         )
-        note = "" if found.error > 0 else "no run of a side differs from another: no spread"
+        note = "" if found.error > 0 else NO_SPREAD
     low, high = found.low, found.high
     if np.isin(np.concatenate([left, right]), (0.0, 1.0)).all() and not math.isnan(low):
         apart = shares_apart(left, right, level)

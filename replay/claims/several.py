@@ -24,7 +24,7 @@ from evo.warning import warn
 from replay.claims.decision import kurtosis_of, p_above
 from replay.claims.found import Found, mean_cost
 from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
-from replay.claims.verdict import PAIRS_EXCHANGED, SKEWED_PAIRS
+from replay.claims.verdict import NO_SPREAD, PAIRS_EXCHANGED, SKEWED_PAIRS
 from replay.logs.frames import ReplayWarning
 from replay.simulation.earlier import Earlier
 from replay.simulation.effects import spread_of
@@ -113,8 +113,11 @@ def groups_on_tasks(
     if not note and np.isinf([found.low, found.high]).any():
         note = "so few exchanges are possible that they exclude no effect"
     limits = (math.nan, math.nan) if note else (found.low, found.high)
+    if not note and not found.error > 0:  # which decides, as for one task, and bounds nothing
+        note = NO_SPREAD
+    shown = (math.nan, math.nan) if note else limits
     interval = Interval(
-        value=found.value, low=limits[0], high=limits[1], n=n, level=level, statistic="difference",
+        value=found.value, low=shown[0], high=shown[1], n=n, level=level, statistic="difference",
         note=note,
     )  # fmt: skip
     alone = [compare_strata([each], seed=seed) for each in parts]

@@ -22,6 +22,9 @@ EXAGGERATED = 1.2
 
 PAIRS_EXCHANGED = "the runs of each pair exchanged"
 
+NO_SPREAD = "no run of a side differs from another: no spread"
+"""Why there is no interval."""
+
 SKEWED_PAIRS = (
     "It takes the differences of pairs to lie evenly about their mean: with skewed ones "
     "(lognormal, Beta) it calls a difference that is none in up to 18 % of samples at a stated "

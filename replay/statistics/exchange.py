@@ -188,6 +188,11 @@ class Exchanges(Inverted):
         inside = moved[:, :pairs] @ np.stack([(y - x)[paired], own[paired]], axis=1)
         self._sums, self._inside = sums.T, inside.T
 
+    @property
+    def scale(self) -> float:
+        """The largest distance of a run from the mean of all."""
+        return self._scale
+
     def statistic(self, effect: float) -> FloatArray:
         """Studentised difference under each exchange if `effect` is the true one, (exchanges,)."""
         difference, variance = self.parts(effect)

@@ -105,7 +105,8 @@ class Interval:
     @property
     def caveat(self) -> str:
         """What the interval cannot cover, for means and what is made of them; else empty."""
-        if np.ndim(self.n) or self.note or self.statistic in ("share", "median"):
+        distribution_free = self.statistic.endswith(("share", "median", "quantile"))
+        if np.ndim(self.n) or self.note or distribution_free:
             return ""
         return rare_jumps(self.n)
 

@@ -98,7 +98,7 @@ class Stratified(Inverted):
             Exchanges(each.left, each.right, pairs=each.pairs, seed=seed) for each in strata
         ]
         self.value = float(np.mean([each.value for each in self._tasks]))
-        self._scale = max(max(np.ptp(s.left), np.ptp(s.right), 1e-12) for s in strata)
+        self._scale = max(each.scale for each in self._tasks)
         rng = np.random.default_rng([seed, len(strata)])
         self._rows = []
         for each in self._tasks:
@@ -137,14 +137,15 @@ def compare_strata(
     low, high, within = found.low, found.high, math.nan
     if margin and error > 0:
         within = max(test.p(-margin, 1), test.p(margin, -1))
-    if not all(0 < each.pairs == len(each.left) == len(each.right) for each in strata):
+    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
+    if error > 0 and not paired:
         from scipy.special import stdtr
 
         half = float(student(level, freedom)) * error
         greater = max(greater, float(stdtr(freedom, -found.value / error)))
         less = max(less, float(stdtr(freedom, found.value / error)))
         low, high = min(low, found.value - half), max(high, found.value + half)
-        if margin and error > 0:
+        if margin:
             within = max(within, float(stdtr(freedom, -(margin - abs(found.value)) / error)))
     within = float(np.minimum(1.0, 2 * within))
     return Together(found.value, low, high, greater, less, error, freedom, within)
@@ -226,7 +227,8 @@ def stratified(
         seed: Key of the draws.
 
     Returns:
-        The value and its limits; NaN where a task has a single run.
+        The value and its limits; these are NaN where a task has a single run, or all tasks together
+        have fewer than four runs more than there are tasks.
     """
     value = float(interquartile_mean(np.concatenate(tasks)))
     freedom = sum(len(each) - 1 for each in tasks)

@@ -89,6 +89,18 @@ def test_the_archive_holds_complete_generations_only() -> None:
     assert state.members[1][0].program == "program 1 0"
 
 
+def test_a_run_has_called_from_its_first_reply_on() -> None:
+    header, session, initial, *rest = sample_lines(generations=2, children=3)
+    assert isinstance(header, Header)
+    state = State(header)
+    for line in (session, initial):
+        state.take(line)
+    assert not state.has_called  # the initial program is evaluated without a call
+    for line in rest:
+        state.take(line)
+        assert state.has_called
+
+
 def test_what_a_state_knows_does_not_depend_on_the_order_of_answers(tmp_path: Path) -> None:
     import random
 

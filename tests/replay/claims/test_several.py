@@ -159,3 +159,17 @@ def test_power_of_policies_over_tasks():
     shares = found.set_index("verdict")["probability"]
     assert shares["greater"] > shares["less"]
     assert shares.sum() == pytest.approx(1)
+
+
+def test_sides_without_any_spread_have_no_interval_and_one_verdict_on_one_task_or_several():
+    for count in (1, 2):
+        frame = sides([1.0] * count, paired=False)
+        better = frame["search"] == "a"
+        last = frame["generation"] == frame["generation"].max()
+        frame.loc[last, "best_fitness"] = np.where(better, 0.9, 0.2)[last]
+        found = replay.judge(frame, A, B)
+        assert found.verdict == "greater"
+        assert np.isnan([found.interval.low, found.interval.high]).all()
+        assert found.interval.note == "no run of a side differs from another: no spread"
+        [row] = replay.compare(frame, by="search").verdicts.to_dict("records")
+        assert row["verdict"] == "greater"

@@ -352,3 +352,12 @@ def test_values_whose_sums_may_be_infinite_are_refused(statistic: str) -> None:
     with pytest.raises(ValueError, match=r"expected values from -1e\+300 to 1e\+300, got 1e\+307"):
         replay.interval(values * 1e308, statistic)
     assert np.isfinite(replay.interval(values * 1e300, statistic).high)
+
+
+def test_a_quantile_has_the_words_of_the_median_and_no_caveat_of_means() -> None:
+    values = np.random.default_rng(0).random(20)
+    for of in (0.5, 0.7, "median", "share"):
+        found = interval(values.round() if of == "share" else values, of)
+        assert found.caveat == ""
+        assert "not covered" not in str(found)
+    assert "not covered" in str(interval(values))
