@@ -209,12 +209,12 @@ class Account:
 
     def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
         """What a request cost by unit, at its worst where the endpoint did not say."""
+        used = usage_tokens(attempt.usage) if attempt is not None else None
+        if used is not None:  # an error, too, may state what it took
+            return cost_of_tokens(used, self._model)
         if attempt is not None and (not attempt.sent or is_turned_away(attempt)):
             return dict.fromkeys(self._units, 0.0) | {"calls": float(attempt.sent)}
-        used = usage_tokens(attempt.usage) if attempt is not None else None
-        if used is None:
-            return {unit: sent.worst.get(unit, math.nan) for unit in self._units}
-        return cost_of_tokens(used, self._model)
+        return {unit: sent.worst.get(unit, math.nan) for unit in self._units}
 
 
 def _whole(tokens: float) -> int:

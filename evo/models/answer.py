@@ -92,16 +92,18 @@ def read_answer(exchange: Exchange, latency: float) -> Answer:
         )
     if status >= 300:
         return _read_refusal(exchange, latency)
+    body = _body_of(content)
+    usage = _usage_in(body)
     try:
-        body = read_json(content)
         choice = body["choices"][0]
         message = choice["message"]
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
-        usage = fit_usage(body.get("usage"))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (LookupError, TypeError, AttributeError):
         words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
-        wrong = Attempt(status="error", latency=latency, http_status=status, error=words)
+        wrong = Attempt(
+            status="error", latency=latency, usage=usage, http_status=status, error=words
+        )
         return Answer(wrong, "retry")
     attempt = Attempt(
         status="ok",
@@ -111,6 +113,19 @@ def read_answer(exchange: Exchange, latency: float) -> Answer:
         http_status=status,
     )
     return Answer(attempt, "answered", fit_reply(reply) or "", fit_reply(reasoning) or None)
+
+
+def _body_of(content: bytes) -> Any:
+    """Returns the JSON of an answer; None: it is none."""
+    try:
+        return read_json(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _usage_in(body: object) -> dict[str, object] | None:
+    """Returns the usage that an answer states, also one without a reply, which was paid for."""
+    return fit_usage(body.get("usage")) if isinstance(body, dict) else None
 
 
 def read_json(content: bytes) -> Any:
@@ -143,12 +158,19 @@ def fit_reason(reason: object) -> str | None:
 
 def _read_refusal(exchange: Exchange, latency: float) -> Answer:
     status, headers, content = exchange
-    code, words = _error_of(content)
+    body = _body_of(content)
+    code, words = _error_in(body, content.decode("utf-8", "replace"))
     message = f"HTTP {status}: {words.strip() or _phrase(status)}"
     if 300 <= status < 400:
         where = headers.get("location", "elsewhere")
         message = f"it redirects to {where}, which is not followed; give that as its base URL"
-    attempt = Attempt(status="error", latency=latency, http_status=status, error=message)
+    attempt = Attempt(
+        status="error",
+        latency=latency,
+        usage=_usage_in(body),
+        http_status=status,
+        error=message,
+    )
     quota = status == 429 and code == "insufficient_quota"
     if status in _REFUSED or 300 <= status < 400 or quota:
         return Answer(attempt, "refused")
@@ -205,13 +227,8 @@ def _date(text: str) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def _error_of(content: bytes) -> tuple[str | None, str]:
-    """Returns the code and the words of an endpoint's error, if it has the usual form."""
-    text = content.decode("utf-8", "replace")
-    try:
-        body: object = read_json(content)
-    except (ValueError, RecursionError):
-        return None, text
+def _error_in(body: object, text: str) -> tuple[str | None, str]:
+    """Returns the code and the words of an endpoint's error, else the whole text of its answer."""
     if isinstance(body, list) and body:  # some endpoints wrap the error in a list
         body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body

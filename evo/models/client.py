@@ -391,7 +391,7 @@ class ModelClient:
         if tokens and characters:
             self._density = max(self._density, tokens.prompt / characters)
         lease.settle(
-            0 if is_turned_away(answer.attempt) else used,
+            0 if used is None and is_turned_away(answer.attempt) else used,
             answered=answer.verdict == "answered",
             turned_away=answer.attempt.http_status == 429,
             pause=min(answer.retry_after or 0.0, LONGEST_RETRY_AFTER),
@@ -416,6 +416,13 @@ class ModelClient:
         ended = f"{len(attempts)} attempts, the last ended in {attempts[-1].error!r}"
         if self.model.way == "function":
             return f"the function of the model {self.model.name!r} does not answer: {ended}"
+        if (status := attempts[-1].http_status) is not None:
+            model = self.model.id or self.model.name
+            return (
+                f"the endpoint {self._endpoint.base_url} gives no reply: {ended}; it answers with "
+                f"status {status}, so see what it logs, and whether it serves chat completions of "
+                f"a model named {model!r}"
+            )
         return (
             f"the endpoint {self._endpoint.base_url} does not answer: {ended}; is it running, and "
             "is the base URL right (it usually ends in /v1)?"

@@ -54,7 +54,12 @@ def worst(calls: float = 1.0, tokens: float = 100.0, dollars: float = 0.5) -> di
 
 def answered(prompt: int, completion: int, **fields) -> Attempt:
     usage = {"prompt_tokens": prompt, "completion_tokens": completion}
-    return Attempt(status="ok", latency=0.1, http_status=200, usage=usage, **fields)
+    known = {"status": "ok", "latency": 0.1, "http_status": 200, "usage": usage}
+    return Attempt(**known | fields)
+
+
+def answered_with(status: int, prompt: int, completion: int) -> Attempt:
+    return answered(prompt, completion, status="error", http_status=status)
 
 
 def test_a_request_counts_at_its_worst_until_it_is_settled() -> None:
@@ -74,6 +79,8 @@ def test_a_request_counts_at_its_worst_until_it_is_settled() -> None:
         (Attempt(status="error", latency=0.1, http_status=429), 1, 0),
         (Attempt(status="ok", latency=0.1, http_status=200), 1, 100),  # no usage: at its worst
         (Attempt(status="timeout", latency=9.0), 1, 100),
+        (answered_with(500, 30, 5), 1, 35),  # an error that states what it took
+        (answered_with(200, 30, 5), 1, 35),  # no choices
     ],
 )
 def test_what_the_endpoint_does_not_say_counts_at_its_worst(attempt, calls, tokens) -> None:

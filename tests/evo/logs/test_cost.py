@@ -82,6 +82,7 @@ def test_the_rules_by_hand():
         (Attempt(status="error", latency=1.0, http_status=400), False),
         (Attempt(status="error", latency=1.0, http_status=500), False),
         (Attempt(status="ok", latency=0.0, cached=True), False),
+        (answer(1, 0, 1, status="error", http_status=500), False),
         (answer(1, 0, 1), False),
         (answer(0, 0, 0), False),
     ],

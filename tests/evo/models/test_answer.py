@@ -80,6 +80,18 @@ def test_a_sound_reply_counts_whatever_stands_beside_it(value: object) -> None:
         assert readable(answer.attempt, answer.reply)
 
 
+@pytest.mark.parametrize("status", [200, 400, 404, 429, 503])
+@pytest.mark.parametrize("choices", [None, [], [{}], [{"message": None}], "none"])
+def test_usage_that_an_answer_without_a_reply_states_is_its_cost(
+    status: int, choices: object
+) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 4}
+    body = json.dumps({"choices": choices, "error": {"message": "no"}, "usage": usage}).encode()
+    attempt = read_answer(Exchange(status, {}, body), 0.1).attempt
+    assert (attempt.status, attempt.usage) == ("error", usage)
+    assert cost_of_attempts([attempt], HEADER.model, HEADER.sampling).tokens == 13
+
+
 def test_usage_that_no_log_can_hold_is_outlined() -> None:
     nested = b'{"prompt_tokens": 3, "completion_tokens": 2, "a":' * 200 + b"1" + b"}" * 200
     body = b'{"choices": [{"message": {"content": "hi"}}], "usage": ' + nested + b"}"

@@ -139,8 +139,14 @@ def test_errors_stop_the_run_only_if_the_endpoint_never_answered_and_is_not_busy
     shared = client(retries=1)
     assert shared.call(MESSAGES, seed=1).reply == "hi"
     assert shared.call(MESSAGES, seed=2).reply is None
-    with pytest.raises(EndpointDown, match="does not answer: 2 attempts"):
+    with pytest.raises(EndpointDown, match=r"gives no reply: 2 attempts.* status 500"):
         client(retries=1).call(MESSAGES, seed=3)
+    endpoint.script = lambda _: Answer(body={"choices": [], "usage": USAGE})
+    with pytest.raises(EndpointDown) as raised:
+        client(retries=1).call(MESSAGES, seed=3)
+    assert [attempt.usage for attempt in raised.value.attempts] == [USAGE, USAGE]
+    assert "answers with status 200" in str(raised.value)
+    assert "is it running" not in str(raised.value)
     endpoint.script = lambda _: Answer(429, {"error": "slow down"})
     call = client(retries=3).call(MESSAGES, seed=1)
     assert (call.reply, call.rejected, len(call.attempts)) == (None, None, 4)

@@ -54,6 +54,37 @@ def test_what_an_endpoint_got_before_it_counts_as_down_is_logged_and_paid_once(
     assert replay.load(path)["n_calls"].sum() == 4
 
 
+@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize("fails", [1, 2])
+def test_tokens_of_attempts_without_a_reply_are_in_the_log_its_costs_and_budgets(
+    tmp_path: Path, status: int, fails: int
+) -> None:
+    """Of each call one attempt of two fails, or both do; every one states its tokens."""
+
+    def handle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        good = number == 1 or number % 2 >= fails
+        answer = {"choices": [CHOICE] if good else [], "usage": USAGE}
+        say(handler, 200 if good else status, json.dumps(answer).encode())
+
+    with Endpoint(handle) as server:
+        model = Model(name="m", base_url=server.url, input_price=1e5, output_price=1e5)
+        settings = evo.Settings(retries=1, progress=False, max_concurrent=1)
+        log = evo.run(
+            "cp", model=model, generations=9, children=2, log=tmp_path / "a.jsonl",
+            settings=settings, budget={"dollars": 2.5},
+        )  # fmt: skip
+        asked = len(server.requests)
+    assert log.ends[-1].stats["tokens"] == 5 * asked
+    assert log.ends[-1].stats["dollars"] == pytest.approx(0.5 * asked)
+    assert log.ends[-1].reason == "budget"
+    dearest = 2 * 2 * 0.5
+    assert 2.5 <= log.ends[-1].stats["dollars"] < 2.5 + dearest
+    frame = replay.load(log.path)
+    assert frame["tokens"].sum() == 5 * asked
+    assert frame["dollars"].sum() == pytest.approx(0.5 * asked)
+    assert frame["n_without_usage"].sum() == 0
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_many_failing_drafts_of_a_child_all_stay_in_the_ledger(tmp_path: Path, seed: int) -> None:
     """Threads take turns at every chance, so that a number that two drafts share would show."""
