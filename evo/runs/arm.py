@@ -37,7 +37,7 @@ from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
 from evo.runs.accept import Confirm
 from evo.runs.advice import Advise
-from evo.runs.ask import Asks, Drafts, OneCall, score_of
+from evo.runs.ask import Asks, Drafts, OneCall, replies_by_draft, score_of
 from evo.runs.bounds import kept_for_checks
 from evo.runs.dataset import InstanceEvaluator
 from evo.runs.early import EarlyWarnings
@@ -176,7 +176,7 @@ class Arm:
         done = [child for child in log.outcomes if child.generation <= len(log.generations)]
         self.planner.order = [each.request for each in done if each.request is not None]
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
-        self.state.replies.update(log.replies)
+        self.state.replies.update(replies_by_draft(log, done))
         self.state.limit = log.initial.limit if log.initial else None
         if self.header.task.isolation == "here" and log.initial is not None:
             task = self.header.task

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from evo.logs.records import Evaluation, Header, ReplyLine
+from evo.logs.log import Log
+from evo.logs.records import Evaluation, Header, Outcome, ReplyLine
 from evo.models.client import Call, CallCancelled, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, files_after, parse_reply
 from evo.runs import items
 from evo.runs.items import Prompt, Step
 from evo.runs.state import State
+from evo.searches.base import Place
 
 
 def child_seed(seed: int, children: int, generation: int, index: int, draft: int = 0) -> int:
@@ -119,6 +122,29 @@ class OneCall:
             call = replace(call, draft=state.failed.get(prompt.place, 0) - 1)
         self.log(reply_line(prompt, call))
         return call
+
+
+def replies_by_draft(
+    log: Log, children: Iterable[Outcome]
+) -> dict[tuple[int, int, int], ReplyLine]:
+    """Returns the logged calls without a child, by generation, index and draft, to be played.
+
+    Calls that were refused are logged under negative numbers. In place of a complete child's drafts
+    that have no other call, its refused calls stand under the drafts' own numbers, so that a draft
+    that failed in the run is not asked again, and is counted once.
+    """
+    found, refused = log.replies.copy(), defaultdict[Place, list[int]](list)
+    for generation, index, draft in sorted(found, reverse=True):
+        if draft < 0:
+            refused[generation, index].append(draft)
+    for child in children:
+        header = log.header.at_generation(child.generation)
+        generation, index, chosen = child.reply_key(header.children)
+        drafts = [(generation, index, k) for k in range(header.drafts) if k != max(chosen, 0)]
+        missing = [key for key in drafts if key not in found]
+        for key, number in zip(missing, refused[generation, index], strict=False):
+            found[key] = found.pop((generation, index, number))
+    return found
 
 
 @dataclass(frozen=True)

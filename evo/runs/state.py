@@ -272,9 +272,10 @@ class State:
         self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
 
     def _unchosen(self, children: Sequence[Outcome]) -> list[ReplyLine]:
-        """Returns the drafts of children that were not evaluated, in order."""
+        """Returns the drafts of children that were not evaluated, in the order of their lines."""
         of = {child.reply_key(self.header.children)[:2] for child in children}
-        return [reply for key, reply in sorted(self.replies.items()) if key[:2] in of]
+        found = [reply for key, reply in self.replies.items() if key[:2] in of]
+        return sorted(found, key=lambda reply: (reply.generation, reply.index, reply.draft))
 
     @property
     def best_fitness(self) -> float | None:

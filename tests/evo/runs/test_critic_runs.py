@@ -1,6 +1,7 @@
 """Runs with critics: drafts, tasks without ground truth, what they cost, resume and rerun."""
 
 import json
+import random
 import shutil
 import warnings
 from pathlib import Path
@@ -288,3 +289,34 @@ def test_a_critic_whose_scores_are_all_the_same_is_warned_of(other):
         "critic judge: its first 12 scores are all 0.7; it changes nothing until they differ"
     ]
     assert words == ([] if other else expected)
+
+
+@pytest.mark.parametrize("order", [{}, {"asynchronous": True}], ids=["generations", "steady"])
+@pytest.mark.parametrize("prices", [{}, {"input_price": 10, "output_price": 10}])
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_rerun_counts_drafts_whose_calls_failed_as_the_run_did(tmp_path, share, prices, order):
+    def sound(messages, seed):
+        return evo.Reply(
+            f"```text\n{'x' * (seed % 99)}\n```", {"prompt_tokens": 9, "completion_tokens": 2}
+        )
+
+    def raises(messages, seed):
+        if random.Random(seed).random() < share:
+            raise KeyError("bug")
+        return sound(messages, seed)
+
+    models = [evo.Model(call.__name__, call=call, **prices) for call in (sound, raises)]
+    judge = evo.Model("judge", call=lambda asked: f"Score: {len(asked[-1]['content']) % 9}")
+    task = evo.task("texts", initial_program="0", evaluate=len, evolves="text", where="here")
+    run = evo.run(
+        task, models=models, generations=5, children=4, drafts=3, seed=1, log=tmp_path / "a.jsonl",
+        critic=judge, **order, **QUIET,
+    )  # fmt: skip
+    assert any(reply.draft < 0 for reply in run.replies.values())
+    assert evo.rerun(run.path, log=tmp_path / "b.jsonl").same
+    again = evo.read_log(tmp_path / "b.jsonl")
+    assert again.plans == run.plans
+    assert again.requests == run.requests
+    assert len(again.calls) == len(run.calls)
+    columns = ["generation", "n_calls", "n_attempts", "tokens"]
+    assert replay.load(again.path)[columns].equals(replay.load(run.path)[columns])
