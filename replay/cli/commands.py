@@ -6,7 +6,8 @@ import contextlib
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,7 @@ from cyclopts import Parameter
 
 from evo.cli.options import Costs, Count, Flag, Number, Port, Seed
 from evo.cli.tables import table, writable
+from evo.logs.journal import file_name
 from evo.logs.types import JsonObject
 from evo.warning import warn
 from replay.cli.options import PICTURES, Calls, Columns, Form, Logs, Output, Settings, Theme
@@ -208,7 +210,7 @@ def plan(
     output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
 ) -> int:
-    """Recommends from a pilot how to spend the next budget, for each task and model in the logs.
+    """Recommends from a pilot how to spend the next budget, for each configuration in the logs.
 
     Args:
         logs: Logs, folders or glob patterns.
@@ -222,7 +224,6 @@ def plan(
         output: The figure: .png, .svg or .pdf.
         theme: Of the figure.
     """
-    from evo.logs.journal import file_name
     from replay.importers.anything import load_tables
     from replay.planning.planner import plan as make
     from replay.plots import planner_card
@@ -231,30 +232,41 @@ def plan(
 
     output = _picture(output)
     parts = groups(load_tables(*logs))
-    unplanned = []
+    unplanned, paths = [], set[Path]()
     for group in parts:
+        of_model = ", ".join(filter(None, (group.model, group.setting)))
+        name = f"{group.task}, {of_model}"
         try:
             made = make(
                 group.tables.generations, budget=budget, children=group.tables.children,
                 costs=cost, tau=tau, best=best, seed=seed or 0, earlier=earlier,
             )  # fmt: skip
         except ValueError as error:
-            unplanned.append((f"{group.task}, {group.model}", error))
+            unplanned.append((name, error))
             continue
+        made = replace(made, model=of_model)  # which heads the plan and its figure
         print(made)
         if not group.is_llm:
             print(f"  {OFFLINE_NOTE}")
         print(_options(made.options, departs=made.departs))
-        path = output
-        if len(parts) > 1:
-            path = path.with_stem(f"{path.stem}-{file_name(f'{group.task}-{group.model}')}")
+        path = _beside(output, name, paths) if len(parts) > 1 else output
+        paths.add(path)
         print(f"figure: {save(planner_card(made, theme=theme)[0], path)}\n")
     if len(unplanned) == len(parts):
         where, why = unplanned[0]
         raise ValueError(f"{where}: {why}") from why
     for where, why in unplanned:
         warn(f"{where}: no plan is made: {why}")
+    for of in dict.fromkeys((group.task, group.model, group.of) for group in parts if group.of):
+        warn("{}, {}: of {} configurations those that reached most are planned".format(*of))
     return 0
+
+
+def _beside(output: Path, name: str, taken: Collection[Path]) -> Path:
+    """Returns the path of one of several figures, which no other has."""
+    stem = f"{output.stem}-{file_name(name.replace(', ', '-'))}"
+    stems = (stem, *(f"{stem}-{count}" for count in range(2, 2 + len(taken))))
+    return next(path for path in map(output.with_stem, stems) if path not in taken)
 
 
 def _options(options: pd.DataFrame, *, departs: bool) -> str:

@@ -4,10 +4,13 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
+from samples import write_lines
 from test_report import pool
 
 import evo
+from evo.logs.log import line_decoder
 from replay.cli.entry import main
 from replay.cli.options import Form
 
@@ -186,6 +189,23 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     assert "nan" not in out
     assert out.rstrip().endswith("figure: plan.png")
     assert (here / "plan.png").exists()
+
+
+def test_plans_of_several_configurations_name_them_and_have_a_figure_each(here, capsys):
+    for path in pool(here / "at 1", runs=3, generations=4).glob("*.jsonl"):
+        header, *lines = map(line_decoder.decode, path.read_bytes().splitlines())
+        for temperature in (0.2, 1.0):
+            at = msgspec.structs.replace(header.sampling, temperature=temperature)
+            header = msgspec.structs.replace(header, sampling=at)
+            write_lines(here / f"at {temperature:g}" / path.name, [header, *lines])
+    assert run("plan", "at *", "--budget", "calls=8", "-o", "p.svg") == 0
+    out = capsys.readouterr().out
+    figures = [line.partition(": ")[2] for line in out.splitlines() if line.startswith("figure")]
+    assert len(set(figures)) == 2
+    for figure, temperature in zip(figures, (0.2, 1), strict=True):
+        assert f"temperature {temperature:g}: n = 3 runs" in out
+        assert f"temperature-{temperature:g}" in figure
+        assert f"temperature {temperature:g}: a budget of 8" in (here / figure).read_text()
 
 
 def test_each_task_is_planned_that_can_be(here, capsys):
