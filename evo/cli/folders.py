@@ -29,8 +29,7 @@ def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
     """
     from evo.gate.log import ENGINE_LOG, without_engines
     from evo.logs.journal import ENDINGS
-    from evo.studies.folders import ALLOCATION, EVENTS
-    from evo.studies.selection.base import AGENT
+    from evo.studies.folders import ALLOCATION, JOURNALS
 
     found: list[str] = []
     for path in paths:
@@ -40,7 +39,7 @@ def find_logs(paths: Sequence[str], *, everything: bool = False) -> list[str]:
         if not place.is_dir():
             found.append(path)
             continue
-        others = {AGENT, EVENTS} if everything else {ALLOCATION, AGENT, EVENTS}
+        others = {*JOURNALS} - ({ALLOCATION} if everything else set())
         for inside in (place.rglob,) if everything else (place.glob, place.rglob):
             files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
             kept = {*without_engines(files)}

@@ -71,11 +71,21 @@ def _draw_of(
         instances = InstanceEvaluator(header, resources, on_call, known)
         return instances.evaluate, instances
     run: DrawFunction = resources.evaluator.evaluate
-    if task.harness_file or task.wrapped:
-        run = functools.partial(_by_harness, run)
+    if has_harness(task):
+        run = by_harness(run)
     if task.isolation == "here":
         run = functools.partial(evaluate_here, Here(task, resources.settings.workers), run)
     return run, None
+
+
+def has_harness(task: TaskRecord) -> bool:
+    """Whether programs are called by a harness: the task's own, or that of another language."""
+    return bool(task.harness_file or task.wrapped)
+
+
+def by_harness(run: DrawFunction) -> DrawFunction:
+    """Returns what evaluates programs without a data set by their harness, in what `run` does."""
+    return functools.partial(_by_harness, run)
 
 
 def _by_harness(
@@ -116,9 +126,8 @@ def evaluate_alone(record: TaskRecord, program: str, limits: Limits) -> Evaluati
 
 def needs_no_session(record: TaskRecord) -> bool:
     """Whether the evaluator alone says how good a program is: one call of it in the sandbox."""
-    by_harness = record.harness_file or record.wrapped
     here = record.isolation == "here"
-    return not (record.instances_file or by_harness or here or record.stages)
+    return not (record.instances_file or has_harness(record) or here or record.stages)
 
 
 @lists_options(EvaluateOptions)

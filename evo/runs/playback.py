@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
 from evo.runs.configuration import software_versions
 from evo.runs.evaluate import DrawEvaluator, fixed_limit, plain
-from evo.runs.judge import draw_of
+from evo.runs.judge import by_harness, draw_of, has_harness
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
 from evo.runs.settings import Settings
@@ -382,9 +383,9 @@ def keep_best_value(path: str | os.PathLike[str]) -> Path:
     best, header = log.best, log.header
     assert best.program is not None
     with contextlib.closing(Evaluator(1)) as sandbox:
-        found = sandbox.evaluate(
-            header.task, best.program, held(log.limits, str(path)), keep_value=True
-        )
+        run = functools.partial(sandbox.evaluate, keep_value=True)
+        draw = by_harness(run) if has_harness(header.task) else run
+        found = draw(header.task, best.program, held(log.limits, str(path)))
     if found.status != "ok" or found.value is None:
         raise LogError(
             f"{path}: its best program gives {found.status!r} and no construction to keep"

@@ -382,10 +382,10 @@ def resume(
     """Continues a log: completes a killed run, or extends a finished one.
 
     Its calls go where the registry points for the model of that name; another model than before is
-    warned of. If the log names any other
-    endpoint, key, id or extra fields, nothing is called unless `model` is given. Of `generations`,
-    `target`, `patience`, `max_concurrent`, the rates and the preset, those that are not given stay
-    as they were in the last session; a preset that is given replaces the logged numbers.
+    warned of. If the log names any other endpoint, key, id or extra fields, nothing is called
+    unless `model` is given. Of `generations`, `target`, `patience`, `max_concurrent`, the rates and
+    the preset, those that are not given stay as they were in the last session; a preset that is
+    given replaces the logged numbers.
 
     Args:
         path: A log that is not compact.

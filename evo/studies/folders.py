@@ -22,6 +22,12 @@ from evo.values import as_logged
 ALLOCATION = "allocation.jsonl"
 EVENTS = "events.jsonl"
 SELECTION = "selection.json"
+AGENT = "agent.jsonl"
+"""What an agent made of rows of data, in the folder of a selection."""
+
+JOURNALS = (ALLOCATION, EVENTS, AGENT)
+"""Files of studies that end as logs of runs do, and are none."""
+
 MARKERS = {ALLOCATION: "allocation", EVENTS: "sweep", SELECTION: "selection"}
 """The kind of a study by the marker in its folder."""
 

@@ -37,8 +37,7 @@ from evo.logs.records import (
 )
 from evo.plugins import MistakenType
 from evo.studies.allocation.journal import AllocationHeader
-from evo.studies.folders import ALLOCATION, EVENTS
-from evo.studies.selection.base import AGENT
+from evo.studies.folders import AGENT, ALLOCATION, EVENTS
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning
 from replay.logs.others import (

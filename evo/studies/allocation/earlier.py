@@ -17,6 +17,7 @@ from evo.logs.journal import read_bytes
 from evo.logs.log import Log, read_log
 from evo.policies import Draws, LearnedPolicy, PolicyClass, learns
 from evo.studies.allocation.sources import Source, header_of
+from evo.studies.folders import JOURNALS
 
 if TYPE_CHECKING:
     from evo.studies.allocation.journal import AllocationHeader
@@ -136,8 +137,8 @@ def _logs(earlier: Any) -> list[Log]:
             found.append(each)
             continue
         place = Path(each)
-        paths = sorted(place.rglob("*.jsonl*")) if place.is_dir() else sorted(glob.glob(str(place)))
-        found += [read_log(path) for path in paths]
+        inside = place.rglob("*.jsonl*") if place.is_dir() else map(Path, glob.glob(str(place)))
+        found += [read_log(path) for path in sorted(inside) if path.name not in JOURNALS]
     if not found:
         raise ValueError(f"earlier: expected logs of earlier runs, found none in {earlier!r}")
     return found

@@ -22,9 +22,6 @@ IntervalKind = Literal["anytime", "compat"]
 - `compat`: mean +- c * SE at each look, as is common; wrong far more often than it seems.
 """
 
-AGENT = "agent.jsonl"
-"""What an agent made of rows of data, in the folder of a selection."""
-
 GROWTH = 1.25
 """Samples of a configuration after a round over those before, once that is more than a batch."""
 

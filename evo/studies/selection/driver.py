@@ -286,7 +286,10 @@ def _plain(value: object) -> object:
 
 
 def _bounds_of(found: Choices, bounds: tuple[float, float] | None) -> tuple[float, float]:
-    """Returns the bounds that were given, else the scale that tasks declare, else [0, 1]."""
+    """Returns the bounds that were given, else the scale that tasks declare, else [0, 1].
+
+    ValueError: scores of a data set, or fitness, may be any numbers.
+    """
     if bounds is not None:
         if np.shape(bounds) != (2,):
             raise MistakenType(
@@ -294,8 +297,9 @@ def _bounds_of(found: Choices, bounds: tuple[float, float] | None) -> tuple[floa
                 f"{bounds!r:.80}"
             )
         return bounds
-    for task in (header.task for header in found.headers if found.kind == "seeds"):
-        if default_reward(task) != "best_fitness":
+    for task in (header.task for header in found.headers):
+        any_fitness = found.kind == "seeds" and default_reward(task) != "best_fitness"
+        if any_fitness or (found.kind == "problems" and task.scores == "any"):
             raise ValueError(
                 f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high), the "
                 'least and the largest fitness there is, or scale="unit" to evo.task, in a folder '

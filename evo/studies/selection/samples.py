@@ -34,7 +34,7 @@ from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, every_goal
 from evo.runs.state import costs_of_log
 from evo.runs.waves import Payer, Waves
-from evo.studies.selection.base import AGENT
+from evo.studies.folders import AGENT
 from evo.studies.selection.choices import (
     Choices,
     ChoiceScoring,

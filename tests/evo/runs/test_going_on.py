@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import re
 import shutil
@@ -80,6 +81,26 @@ def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
     assert keep_best_value(old).name == "old.jsonl.value.json"
     assert read_log(old).best.value == log.best.value
     assert kept_value(old, "another program") is None
+
+
+def test_the_construction_of_a_program_that_a_harness_calls_is_what_the_harness_returns(
+    tmp_path: Path,
+) -> None:
+    def base() -> float:
+        return 3.0
+
+    def harness(function: Callable[[], float]) -> list[float]:
+        return [function(), 1.0]
+
+    def first(value: list[float]) -> float:
+        return value[0]
+
+    made = evo.task("h", initial_program=base, evaluate=first, harness=harness, statement="x")
+    reply = "```python\ndef base():\n    return 4.0\n```"
+    log = evo.run(made, model=lambda messages: reply, generations=1, children=1,
+                  log=tmp_path / "a.jsonl", progress=False)  # fmt: skip
+    assert log.best.fitness == 4
+    assert json.loads(keep_best_value(log.path).read_text())["value"] == [4.0, 1.0]
 
 
 def test_the_best_child_and_the_parent_are_told_apart(tmp_path: Path) -> None:

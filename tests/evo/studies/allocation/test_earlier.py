@@ -86,3 +86,13 @@ def test_logs_folders_and_patterns_are_the_same_runs_of_any_length(tmp_path):
     ]
     assert all(repr(each) == repr(found[0]) for each in found)
     assert all(len(each) == 12 for each in found[0][1])
+
+
+def test_the_journals_of_studies_in_a_folder_are_no_earlier_runs(tmp_path):
+    for k in range(5):
+        write_sample(tmp_path / "arms" / f"{k}.jsonl", seed=k, generations=3)
+    alone = taught(LEARNER, tmp_path, ARMS, 8, None)[1:]
+    for name in ("allocation.jsonl", "events.jsonl", "agent.jsonl"):
+        (tmp_path / "arms" / name).write_text("a journal\n")
+    assert repr(taught(LEARNER, tmp_path, ARMS, 8, None)[1:]) == repr(alone)
+    assert repr(taught(LEARNER, str(tmp_path / "arms" / "*"), ARMS, 8, None)[1:]) == repr(alone)

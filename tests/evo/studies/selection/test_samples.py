@@ -13,6 +13,24 @@ import evo
 COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
 
 
+def test_problems_whose_scores_may_be_any_numbers_need_bounds(tmp_path: Path) -> None:
+    def score(reply: str, row: dict[str, str]) -> float:
+        return 50.0 if "better" in reply else 20.0
+
+    rows = [{"prompt": f"{k}"} for k in range(12)]
+    made = evo.task("t", initial_program="Say it.", evaluate=score, instances=rows, statement="x")
+    given: dict[str, Any] = {
+        "task": made, "samples": "problems", "model": lambda messages: messages[0]["content"],
+        "batch": 4, "progress": False,
+    }  # fmt: skip
+    two = [{"text": "This one."}, {"text": "The better one."}]
+    with pytest.raises(ValueError, match=r"'t' declares no scale; give bounds=\(low, high\)"):
+        evo.select_best(two, **given, log_dir=tmp_path / "a")
+    found = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0, 100))
+    assert found.mean.tolist() == pytest.approx([20, 50])
+    assert found.winner == 1
+
+
 @pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
 def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     judge = "def score(value):\n    return {'fitness': value}\n"
