@@ -25,6 +25,7 @@ async function look() {
     const before = lines.size;
     runs.forEach(follow);
     if (lines.size > before && find.value) find.oninput({ target: find });
+    if (lines.size > before && !shown) route(); // a link may name a run that has just appeared
     for (const run of runs) reopen(run, wait);
     if (notice.over(runs) && Date.now() >= notice.until) tell("");
     if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);
@@ -81,9 +82,8 @@ function follow(run) {
 }
 // The page of the run that is open, again once the run has more and its page may be read.
 function reopen(run, wait) {
-  const line = lines.get(run.number),
-    open = location.hash.match(/^#run-(\d+)/)?.[1];
-  if (open !== String(run.number)) line.read = run.stamp;
+  const line = lines.get(run.number);
+  if (shown !== String(run.number)) line.read = run.stamp;
   if (line.read === run.stamp || wait || Date.now() - reread <= AGAIN) return;
   reread = Date.now();
   line.read = run.stamp;

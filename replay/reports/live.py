@@ -140,6 +140,8 @@ class Folder:
             path = place.relative_to(base) if known else Path(*place.absolute().parts[-2:])
             if len(run.followed.logs) > 1:
                 path /= run.path.stem
+        if path.suffix == ".gz" and run.path.with_suffix("").exists():
+            return str(path)  # a name is one run's, whose links it is in
         return str(path).removesuffix(".gz").removesuffix(".jsonl")
 
     def _line(self, run: Run) -> dict[str, Any]:

@@ -68,15 +68,26 @@ window.replaySite = (number, data) => {
 let shown = "",
   view = null;
 
-const absent = new Set(); // numbers of runs that are not there
+// A link names its run, `#run/NAME` or `#run/NAME/PLACE`: numbers change as runs are added.
+const plain = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // cut within a character
+  }
+};
+const runName = (row) => row.cells[0].dataset.key;
+const absent = new Set(); // numbers of runs whose page is not there
 function route() {
   const asked = /^#run[-/]/.test(location.hash),
-    [, number, place] = location.hash.match(/^#run-(\d+)(?:\/(.*))?$/) || [];
+    [, name, place] = location.hash.match(/^#run\/([^/]+)(?:\/(.*))?$/) || [];
+  const row = name && [...body.rows].find((each) => runName(each) === plain(name)),
+    number = row && $("a", row).dataset.run;
   const none = number === undefined || absent.has(number);
   absent.delete(number); // it may begin meanwhile, and is looked for the next time
   $("#all").hidden = !none;
   $("#run").hidden = none;
-  $("#lost").textContent = asked && none ? "There is no such run." : "";
+  $("#lost").replaceChildren(...(asked && none && body.rows.length ? lost(plain(name || "")) : []));
   if (none) {
     shown = "";
     return;
@@ -111,6 +122,26 @@ function route() {
   }
 }
 
+// What is said where no run has a name: which runs have names that share most with it.
+function lost(name) {
+  if (!name) return ["There is no such run."];
+  const said = [`There is no run named ${name} here.`],
+    near = [...body.rows].filter((row) => alike(runName(row), name) >= name.length / 2);
+  near.sort((a, b) => alike(runName(b), name) - alike(runName(a), name));
+  near.slice(0, 3).forEach((row, k) => {
+    said.push(k ? ", " : " Near it: ", make("a", { href: $("a", row).hash }, runName(row)));
+  });
+  return said;
+}
+// How many characters two names have in common at their beginnings and their ends.
+function alike(one, other) {
+  const least = Math.min(one.length, other.length);
+  let [before, after] = [0, 0];
+  while (before < least && one[before] === other[before]) before++;
+  while (after < least - before && one.at(-1 - after) === other.at(-1 - after)) after++;
+  return before + after;
+}
+
 // All texts of a child, where a server has them.
 async function tellOf(number, place) {
   const target = $("#child");
@@ -121,8 +152,10 @@ async function tellOf(number, place) {
 }
 
 function show(number, run) {
-  const runs = [...body.rows].filter((row) => !row.hidden).map((row) => $("a", row).hash);
-  const at = runs.indexOf(`#run-${number}`);
+  const rows = [...body.rows].map((row) => $("a", row)),
+    own = rows.find((each) => +each.dataset.run === number).hash;
+  const runs = rows.filter((each) => !each.closest("tr").hidden).map((each) => each.hash);
+  const at = runs.indexOf(own);
   const link = (to, text) => (to ? [make("a", { href: to }, text)] : []);
   const chart = make("div");
   const facts = make("dl");
@@ -161,7 +194,7 @@ function show(number, run) {
   view = mount(chart, run, { at: null, drawing: run.drawing }, ([generation, index], how) => {
     const place = `${generation}-${index}`;
     if (how === "click" && (window.replayChild || document.getElementById(`at-${place}`)))
-      location.hash = `#run-${number}/${place}`;
+      location.hash = `${own}/${place}`;
   });
 }
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -242,7 +243,8 @@ def run_cells(
     """The cells of a run's line in the table; NaN leaves one empty."""
     shown = middle_cut(name, LONGEST_NAME)
     whole = "" if shown == name else f' title="{clean(name)}"'
-    link = f'<a href="#run-{number}"{whole}>{clean(shown)}</a>'
+    to = quote(name, safe="")  # a name lasts where a number counts what else is in the table
+    link = f'<a href="#run/{to}" data-run="{number}"{whole}>{clean(shown)}</a>'
     cells = [f'<td class="word" data-key="{clean(name)}">{link}</td>']
     cells += [f'<td class="word">{clean(text)}</td>' for text in named]
     cells += [_number(values[name], *form) for name, form in NUMBERS.items()]

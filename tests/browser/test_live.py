@@ -214,13 +214,17 @@ def test_the_page_of_a_run_shows_its_last_generations(page: Any, view: LivePage)
     lab.expect(depth).to_have_text("12")
 
 
-@pytest.mark.parametrize(("number", "words"), [(0, ""), (9, "There is no such run.")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("a%20b%2Fdone", ""), ("gone", "There is no run named gone here. Near it: a b/done")],
+)
 def test_a_link_to_a_run_is_followed_before_the_list_is_read(
-    chromium: str, tmp_path: Path, number: int, words: str
+    chromium: str, tmp_path: Path, name: str, words: str
 ) -> None:
-    write_sample(tmp_path / "logs" / "done.jsonl")
+    (tmp_path / "logs" / "a b").mkdir(parents=True)
+    write_sample(tmp_path / "logs" / "a b" / "done.jsonl")
     with LivePage(tmp_path / "logs") as view, lab.browser() as (page, _):
-        page.goto(f"{view.link}#run-{number}")
+        page.goto(f"{view.link}#run/{name}")
         page.locator("#sums b").first.wait_for(state="attached")
         lab.expect(page.locator("#lost")).to_have_text(words)
         lab.expect(page.locator("#run h1")).to_have_count(0 if words else 1)

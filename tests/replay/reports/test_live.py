@@ -1,6 +1,7 @@
 """The page that lives: what it says of runs, as their logs grow, and who may change anything."""
 
 import fcntl
+import gzip
 import json
 import re
 import time
@@ -91,6 +92,12 @@ def test_what_an_imported_log_does_not_state_is_no_zero(tmp_path):
     texts = re.findall(r">([^<]*)</td>", run["cells"])
     assert "table" in texts
     assert not {"greedy", "0", "0.0"} & {*texts}
+
+
+def test_a_log_and_its_compressed_copy_have_links_of_their_own(view, folder):
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes()))
+    links = [re.search('href="#run/([^"]+)"', run["cells"])[1] for run in runs_of(view)]
+    assert sorted(links) == ["a", "a.jsonl.gz", "pool%2Fb"]
 
 
 def test_a_run_is_followed_and_new_ones_appear(view, folder):

@@ -2,6 +2,7 @@ import base64
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -33,7 +34,8 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
     assert page == tmp_path / "site" / "index.html"
     text = page.read_text()
     assert "<h1>Three runs</h1>" in text
-    assert [f'href="#run-{k}"' in text for k in range(4)] == [True, True, True, False]
+    links = re.findall(r'href="#run/(\w+)" data-run="(\d)"', text)
+    assert links == [("a", "0"), ("b", "1"), ("c", "2")]
     for number, path in enumerate(paths):
         log, shown = read_log(path), data_of(tmp_path / "site", number)
         children = shown["children"]
@@ -47,6 +49,21 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
         better = [(children["generation"][k], children["index"][k]) for k in children["better"]]
         assert better == improved
         assert all("data-sign='+'" in step["html"] for step in shown["steps"])
+
+
+def test_links_to_runs_name_them_whatever_else_there_is(tmp_path):
+    names = ("b", "a b/ü", "a")
+    for count in (1, 2, 3):
+        for name in names[:count]:
+            path = tmp_path / "logs" / f"{name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.exists() or write_sample(path)
+        text = replay.site(tmp_path / "logs", tmp_path / "site").read_text()
+        links = re.findall(r'data-key="([^"]*)"><a href="#run/([^"]*)" data-run="(\d)"', text)
+        assert {name: unquote(link) for name, link, _ in links} == {n: n for n, _, _ in links}
+        assert all("/" not in link and link.isascii() for _, link, _ in links)
+        for name, _, number in links:
+            assert data_of(tmp_path / "site", number)["name"] == name
 
 
 def test_a_page_holds_the_construction_of_the_best_program_of_a_run(tmp_path):
