@@ -77,8 +77,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 BEFORE = pytest.StashKey[set[str]]()
 
-ALONE = {"tests/test_notebooks.py", "tests/test_corpus.py", "tests/torture/test_hostile.py"}
+ALONE = {"tests/test_corpus.py", "tests/torture/test_hostile.py"}
 """Files whose tests share nothing and are long."""
+LONGEST = {"test_notebooks.py"}
+"""Files that take minutes, beside those in a browser."""
 
 
 def pytest_collection() -> None:
@@ -93,12 +95,18 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first, those in a browser before all, so that none is waited for.
+    """Files with slow tests come first, the longest before all, so that none is waited for.
 
     At the end stand short ones.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: ("browser" not in item.path.parts, item.path not in slow))
+    items.sort(
+        key=lambda item: (
+            "browser" not in item.path.parts,
+            item.path.name not in LONGEST,
+            item.path not in slow,
+        )
+    )
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,9 +11,11 @@ import re
 import shutil
 import tempfile
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kernels
 import numpy as np
 import pytest
 
@@ -321,11 +323,18 @@ evaluator._Pool, os.cpu_count = SparePool, lambda: 1
 """As in other tests, runs of a notebook share a sandbox; with EVO_TORTURE each has its own."""
 
 
+@pytest.fixture(scope="module")
+def launch() -> Iterator[object]:
+    """Starts a kernel."""
+    yield kernels.launch
+    kernels.stop()
+
+
 @pytest.mark.slow
 @pytest.mark.flaky(reruns=1, only_rerun=["Kernel died before replying"])  # another took its port
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(
-    path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, copied: Path, launch: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nbclient = pytest.importorskip("nbclient", reason="notebooks need the extras [notebook,test]")
     temporary = copied / "tmp"
@@ -344,6 +353,7 @@ def test_it_runs_from_top_to_bottom(
         startup.mkdir(parents=True)
         (startup / "spares.py").write_text(SPARES)
         monkeypatch.setenv("IPYTHONDIR", str(copied / "ipython"))
+    monkeypatch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", launch)
     client = nbclient.NotebookClient(
         notebook, timeout=300, resources={"metadata": {"path": str(copied / "notebooks")}}
     )

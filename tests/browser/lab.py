@@ -127,6 +127,9 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
 START = """
 import runpy, sys
 sys.modules["rfc3987_syntax"] = None  # as in conftest.py: its import takes 10 seconds
+import kernels
+from jupyter_client.provisioning import local_provisioner
+local_provisioner.launch_kernel = kernels.launch
 runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
 
@@ -137,7 +140,8 @@ def server(folder: Path) -> Iterator[tuple[str, Path]]:
     log = folder / "jupyter.log"
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
-    paths = [str(root), str(root / "tests" / "replay"), environment.get("PYTHONPATH", "")]
+    own = [str(root), str(root / "tests"), str(root / "tests" / "replay")]
+    paths = [*own, environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     for name in ("CONFIG", "DATA", "RUNTIME"):
         environment[f"JUPYTER_{name}_DIR"] = str(folder / ".jupyter" / name.lower())
