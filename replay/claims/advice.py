@@ -16,12 +16,11 @@ from replay.claims.decision import (
     MANY,
     OPEN,
     decide,
-    detectable,
     in_family,
     p_above,
     still_needed,
 )
-from replay.claims.further import further_runs, new_runs, sentence
+from replay.claims.further import further_runs, nearer_none, new_runs, sentence
 from replay.claims.task_comparison import TaskComparison, limits_of
 from replay.claims.verdict import Verdict
 from replay.planning.choices import BudgetPlan
@@ -59,6 +58,8 @@ class _Case:
     note: str = ""
     power: float = math.nan
     more: float = math.nan
+    had: float = math.nan  # single runs so far
+    within: bool = False  # whether further runs would find it within the margin
     cost: str = ""
     held_back: str = ""
     p: float = math.nan
@@ -176,6 +177,7 @@ def _case(verdict: Verdict, word: str, shared: float) -> _Case:
         limits=(verdict.interval.low, verdict.interval.high), note=verdict.interval.note,
         n=f"n = {verdict.n} {verdict.unit}", power=verdict.power, more=verdict.runs_needed,
         cost=", ".join(f"{number(value)} {unit}" for unit, value in verdict.cost.items()),
+        had=verdict.runs, within=verdict.nearer_none,
         held_back=verdict.held_back, p=verdict.p, shared=shared, many=word != verdict.verdict,
     )  # fmt: skip
 
@@ -213,13 +215,13 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
         word = decide(*decides) if p <= ALPHA else "undetermined"
         low, high = row["low"], row["high"]
         error = (high - low) / 2 / float(student(0.95, n - 1))
-        more = still_needed(n, row["value"], 0, detectable(error, n - 1), word)
+        more = still_needed(n, row["value"], 0, error, n - 1, word)
         if more and (low > 0 or high < 0) and decides[0] <= 0 <= decides[1]:
             more = max(more, SURE - n)  # few runs hold it back, as `judge` says
         cases.append(_Case(
             a=row["policy"], b="one run", word=word, effect=row["value"],
             limits=(low, high), n=f"n = {n} runs", note=too_few(n, needed_runs(contest.arms)),
-            more=more, p=own, shared=p, many=word != decide(*decides),
+            more=more, had=n, p=own, shared=p, many=word != decide(*decides),
         ))  # fmt: skip
     return cases
 
@@ -230,7 +232,7 @@ def _policies(ledger: pd.DataFrame) -> Iterator[str]:
         cases = [
             _Case(a=name[1], b="one run", word=row["verdict"], effect=row["value"],
                   limits=(row["low"], row["high"]), n=f"n = {row['n']} runs",
-                  more=row["runs_needed"])
+                  more=row["runs_needed"], had=row["n"])
             for row in part.to_dict("records")
             if (name := re.fullmatch(r"(\S+) beats one run", row["claim"])) and not row["why"]
             and row["family"] == "policies"
@@ -260,7 +262,8 @@ def _splits(grid: DepthBreadth) -> Iterator[str]:
             a=f"the best of {top['splits']} splits ({best}, the best with probability "
             f"{top['p_best']:.2f})",
             b=usual, word=word, effect=gain, limits=limits, n=f"held out, n = {n} runs of each",
-            more=top["splits"] * still_needed(n, gain, 0, detectable(error, n - 1), word),
+            more=top["splits"] * still_needed(n, gain, 0, error, n - 1, word),
+            had=top["splits"] * n,
         )  # fmt: skip
         if usual == best:
             yield f"{start}Use {usual}, the best of {top['splits']} with p {top['p_best']:.2f}."
@@ -326,7 +329,8 @@ def _changes(case: _Case) -> str:
 def _open(case: _Case) -> str:
     """What would decide what is open."""
     held = f" {case.held_back}" if case.held_back else ""
-    return f"{held} {sentence(further_runs(case.more, cost=case.cost))} {UNTIL_THEN}"
+    more = further_runs(case.more, had=case.had, within=case.within, cost=case.cost)
+    return f"{held} {sentence(more)} {UNTIL_THEN}"
 
 
 def _over_tasks(found: TaskComparison) -> str:
@@ -381,10 +385,9 @@ def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
         )
     if not math.isnan(row["p"]):
         text += f" ({in_family(row['p'], row['p_holm'], found.family)})"
-    return (
-        f"{text}: {OPEN[row['why']]}. "
-        f"{sentence(further_runs(row['runs_needed'], of=' of the two'))}"
-    )
+    within = nearer_none(row["effect"], found.margin)
+    more = further_runs(row["runs_needed"], had=row["runs"], within=within, of=" of the two")
+    return f"{text}: {OPEN[row['why']]}. {sentence(more)}"
 
 
 def _turned(row: Row) -> Row:

@@ -13,6 +13,7 @@ are judged.
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import Literal, get_args
 
@@ -49,6 +50,8 @@ BAND = 0.8
 
 _GRID = 32
 """Quantiles of the effect and of the spread over which a range of powers is taken."""
+_MOST = 1e15
+"""Units beyond which no number is computed."""
 _SURE = 30.0
 """Standard errors from zero at which power is 1."""
 
@@ -241,27 +244,51 @@ def power_band(
 
 
 def still_needed(
-    n: int, effect: float, margin: float, found: float, verdict: Outcome, per: float = 1.0
+    n: int,
+    effect: float,
+    margin: float,
+    error: float,
+    freedom: float,
+    verdict: Outcome,
+    *,
+    per: float = 1.0,
+    level: float = 0.95,
 ) -> float:
-    """Single runs still needed for a verdict if the effect stays as it was seen.
+    """Single runs still needed for a verdict, at a power of `POWER`, if the effect is as seen.
+
+    More runs lower the error by the root of their number and raise its degrees of freedom.
 
     Args:
         n: Units that the interval rests on: runs, or pairs.
         effect: Effect that was seen.
         margin: Margin, or 0.
-        found: Effect that n units detect, see `detectable`.
+        error: Standard error of the effect on n units.
+        freedom: Its degrees of freedom.
         verdict: The verdict on these units.
         per: Single runs in a unit, 2 for a pair.
+        level: Level of the two-sided interval that decides.
 
     Returns:
-        The number; 0 where there is a verdict, infinite where there is no effect to find, NaN where
-        `found` is.
+        The number; 0 where there is a verdict, infinite where there is no effect to find, NaN
+        without a standard error.
     """
     if verdict != "undetermined":
         return 0.0
-    if math.isnan(found):
+    if not error > 0:
         return math.nan
     away = max(abs(effect), margin - abs(effect))
-    if away == 0:
+    # No t is below the normal quantile, so that fewer units than these never do.
+    ratio = detectable(error, math.inf, level) / away if away else math.inf
+    least = n * ratio * ratio
+    if not least < _MOST:
         return math.inf
-    return float(math.ceil(per * max(1, math.ceil(n * (found / away) ** 2) - n)))
+
+    def found(units: int) -> bool:
+        factor = units / n
+        return detectable(error / math.sqrt(factor), freedom * factor, level) <= away
+
+    low = high = max(n + 1, math.ceil(least))
+    while not found(high):
+        low, high = high + 1, 2 * high
+    units = bisect.bisect_left(range(low, high), True, key=found) + low
+    return float(math.ceil(per * (units - n)))

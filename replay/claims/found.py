@@ -45,7 +45,9 @@ def verdict_of(found: Found, margin: float, level: float) -> Verdict:
         verdict = "undetermined"  # without any spread the size of an effect is unknown
     effect, n = found.about["interval"].value, found.about["n"]
     finds = detectable(found.error, found.freedom, level)
-    more = still_needed(n, effect, margin, finds, verdict, found.per)
+    more = still_needed(
+        n, effect, margin, found.error, found.freedom, verdict, per=found.per, level=level
+    )
     held_back = _held_back(found, verdict, margin)
     if held_back:  # by a rule that ends with so many runs
         more = max(more, (SURE - n) * found.per)

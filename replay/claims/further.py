@@ -6,11 +6,23 @@ import math
 
 from replay.claims.decision import BAND, POWER, decide
 from replay.statistics.numbers import with_limits
+from replay.statistics.sequential import LONGEST
+
+TIMES = 100
+"""From so many times the runs on that a number of further ones is no longer stated: the effect is
+then so small beside its error that its sign and its size are chance."""
+
+
+def nearer_none(effect: float, margin: float) -> bool:
+    """Whether further runs would find an effect within the margin sooner than away from zero."""
+    return margin - abs(effect) > abs(effect)
 
 
 def further_runs(
     more: float,
     *,
+    had: float = math.nan,
+    within: bool = False,
     of: str = "",
     cost: str = "",
     band: tuple[float, float] = (math.nan, math.nan),
@@ -21,6 +33,8 @@ def further_runs(
     Args:
         more: Their number, as of `still_needed`: infinite where there is no difference to find, NaN
             or 0 where it is not known.
+        had: Single runs so far; NaN: not known.
+        within: Whether they would show that the difference lies within the margin.
         of: Of which runs, such as ` of the two` or `, 5 on each side`.
         cost: What they cost, in words.
         band: Range of the power with them over what the runs so far leave open, see `power_band`.
@@ -32,20 +46,32 @@ def further_runs(
         'if the true difference is the one that was seen, 1,200 more runs (9,600 calls) show it with
          a power of 80%'
     """
+    if more == math.inf and sequential:
+        return (
+            f"followed run by run, not even {2 * LONGEST:,} more runs would settle so small a "
+            f"difference with a power of {POWER:.0%}"
+        )
     if more == math.inf:
         return "no number of runs would find a difference that is 0"
     if not more > 0:  # the spread is not known, or a correction alone held a verdict back
         return "more runs may decide it"
+    what = "that it lies within the margin" if within else "it"
+    if more > TIMES * had and not sequential:
+        return (
+            f"if the true difference is as small as the one that was seen, only more than {TIMES} "
+            f"times as many runs would show {what}"
+        )
     one = f"{more:.0f}" == "1"
     runs = f"{more:,.0f} more {'run' if one else 'runs'}{of}{f' ({cost})' if cost else ''}"
     text = f"if the true difference is the one that was seen, {runs} "
     if sequential:
-        return f"{text}would settle it"
-    text += f"{'shows' if one else 'show'} it with a power of "
+        return f"{text}{'settles' if one else 'settle'} it with a power of {POWER:.0%}"
+    text += f"{'shows' if one else 'show'} {what} with a power of "
     if math.isnan(band[0]):
         return f"{text}{POWER:.0%}"
+    about = "about" if band[0] <= POWER + 0.01 else "at least"  # a rule may ask for more runs
     return (
-        f"{text}about {POWER:.0%}; over the effects and spreads that these runs leave open that "
+        f"{text}{about} {POWER:.0%}; over the effects and spreads that these runs leave open that "
         f"power is {band[0]:.0%} to {band[1]:.0%} (nominal {BAND:.0%} band)"
     )
 

@@ -19,7 +19,14 @@ import pandas as pd
 
 from evo.logs.types import Fields
 from evo.policies import SETS, PolicyClass
-from replay.claims.decision import Outcome, checked_margin, decide, kurtosis_of, p_above
+from replay.claims.decision import (
+    POWER,
+    Outcome,
+    checked_margin,
+    decide,
+    kurtosis_of,
+    p_above,
+)
 from replay.claims.found import Found, cost_of, cost_of_run, mean_cost, verdict_of
 from replay.claims.several import (
     TaskPools,
@@ -47,7 +54,7 @@ from replay.statistics.intervals import (
     too_few,
 )
 from replay.statistics.levels import check_level
-from replay.statistics.sequential import e_process, sequence
+from replay.statistics.sequential import e_process, pairs_to_settle, sequence
 
 Side = str | PolicyClass | Fields
 """A policy, or the values of columns that single out runs, such as {"children": 8}."""
@@ -152,7 +159,7 @@ def judge(
         return verdict_of(together, margin, level)
     sides = sides_of(frame, a, b, calls)
     if sequential:
-        return _followed(sides, names, margin, bounds, level)
+        return _followed(sides, names, margin, bounds, level, seed)
     return verdict_of(_of_groups(sides, names, margin, bounds, level, seed), margin, level)
 
 
@@ -309,6 +316,7 @@ def _followed(
     margin: float,
     bounds: tuple[float, float] | None,
     level: float,
+    seed: int,
 ) -> Verdict:
     """The sequential verdict, on pairs in the order of their seeds."""
     d = sides.differences
@@ -322,11 +330,9 @@ def _followed(
     settled = 1 / (1 - level)
     more = 0.0
     if verdict == "undetermined":
-        rate = math.log(2 * found.e_value) / len(d) if found.e_value > 0.5 else 0.0
-        if rate:
-            more = 2.0 * max(1, math.ceil(math.log(2 * settled) / rate) - len(d))
-        else:  # the evidence does not grow so far
-            more = math.nan if found.value else math.inf
+        more = 2.0 * pairs_to_settle(
+            d, share=POWER, level=level, half_range=half_range, margin=margin, seed=seed
+        )
     note = ""
     if not np.isfinite(ends).all():
         least = math.floor(math.log2(2 * settled)) + 1

@@ -23,7 +23,7 @@ from evo.logs.log import Log
 from evo.logs.types import JsonObject
 from evo.policies import find_policy
 from evo.studies.protocol import Condition, PolicyClaim, Protocol
-from replay.claims.decision import detectable, power, power_band, still_needed
+from replay.claims.decision import Outcome, detectable, power, power_band, still_needed
 from replay.simulation.simulate import Replay, simulate
 from replay.simulation.sizes import pool_kind
 from replay.statistics.intervals import FloatArray, measured, name_of, student
@@ -139,7 +139,8 @@ def _estimated(
     if verdict != "descriptive" and p < claim.alpha:
         verdict = "greater" if effect > 0 else "less"
     coverage = measured(pool_kind("effect", n, claim.arms), n, level)
-    needed = still_needed(n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater")
+    decided: Outcome = "undetermined" if p >= claim.alpha else "greater"
+    needed = still_needed(n, effect, 0.0, error, freedom, decided, level=level)
     seen = power(effect, error, freedom, level)
     if claim.alternative == "greater" and effect <= 0:  # more runs would not accept the claim
         needed = math.inf

@@ -18,7 +18,7 @@ import pandas as pd
 
 from evo.plugins import MistakenType
 from evo.warning import warn
-from replay.claims.decision import checked_margin, decide, detectable, still_needed, why_open
+from replay.claims.decision import checked_margin, decide, still_needed, why_open
 from replay.claims.task_comparison import Measure, TaskComparison
 from replay.logs.columns import in_order, varies
 from replay.logs.frames import (
@@ -365,9 +365,9 @@ def _decided(
         )
         verdict = decide(*limits, margin)
         why = why_open(verdict, alone, margin)
-        finds = math.nan if small else detectable(again.error, again.freedom, at)
         units = sum(len(s.left) + len(s.right) for s in each)
-        more = still_needed(units, found.value, margin, finds, verdict)
+        error = math.nan if small else again.error
+        more = still_needed(units, found.value, margin, error, again.freedom, verdict, level=at)
         made.append((found.value, *limits, at, verdict, why, more, *alone))
     columns = ["effect", "low", "high", "level", "verdict", "why", "runs_needed"]
     table = pd.DataFrame(made, columns=[*columns, "alone_low", "alone_high"])

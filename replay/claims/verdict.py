@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replay.claims.decision import BETTER, POWER, Outcome
-from replay.claims.further import further_runs, further_tasks, new_runs, sentence
+from replay.claims.further import (
+    further_runs,
+    further_tasks,
+    nearer_none,
+    new_runs,
+    sentence,
+)
 from replay.markup import card
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
 from replay.statistics.numbers import brackets, number
@@ -63,7 +69,8 @@ class Verdict:
         exaggeration: How many times the true effect, taken to be the shrunk one, those are on
             average that get a verdict; NaN without a verdict.
         runs_needed: Single runs, of both sides together, that are still needed for a power of four
-            in five if the true effect is the one that was seen; infinite if it is none.
+            in five if the true effect is the one that was seen; infinite if it is none, or, of a
+            sequence, if not even twice `replay.statistics.sequential.LONGEST` would settle it.
         power_then: Range of the probability of a verdict with these runs, over the effects and
             spreads that the runs so far leave open, see `power_band`; NaN where it is not known.
         cost: What these would cost, by unit, where it is known.
@@ -138,6 +145,16 @@ class Verdict:
         return first, f"n = {self.n} {self.unit}{p}. {self._change}"
 
     @property
+    def runs(self) -> int:
+        """Single runs that the interval rests on."""
+        return self.n * (2 if self.unit == "pairs" else 1)
+
+    @property
+    def nearer_none(self) -> bool:
+        """Whether further runs would find the effect within the margin sooner than beyond 0."""
+        return nearer_none(self.effect, self.margin)
+
+    @property
     def _change(self) -> str:
         """What would change the verdict, in a sentence or two."""
         if self.held_back:
@@ -145,7 +162,7 @@ class Verdict:
         if self.verdict == "within margin":
             return "What would change that: a smaller margin."
         if self.verdict == "undetermined":
-            return sentence(further_runs(self.runs_needed, sequential=self.sequential))
+            return sentence(self._further_runs())
         return new_runs(math.nan if self.sequential else self.power)
 
     @property
@@ -229,7 +246,6 @@ class Verdict:
 
     @property
     def _design(self) -> str:
-        more = self.runs_needed
         known = ", ".join(f"{number(value)} {unit}" for unit, value in self.cost.items())
         text = ""
         if math.isfinite(self.detectable):
@@ -245,13 +261,18 @@ class Verdict:
                 if math.isfinite(self.exaggeration)
                 else " So small an effect gets a verdict by chance alone, and is exaggerated."
             )
-        if 0 < more < math.inf:
-            sides = f", {more / 2:,.0f} on each side" if self.unit == "pairs" else ""
-            more_runs = further_runs(
-                more, of=sides, cost=known, band=self.power_then, sequential=self.sequential
-            )
-            text += f" {sentence(more_runs)}"
+        if 0 < self.runs_needed < math.inf:
+            sides = f", {self.runs_needed / 2:,.0f} on each side" if self.unit == "pairs" else ""
+            more = self._further_runs(of=sides, cost=known, band=self.power_then)
+            text += f" {sentence(more)}"
         return text.strip()
+
+    def _further_runs(self, **said: Any) -> str:
+        """How many more runs would decide what is open, see `further_runs`."""
+        return further_runs(
+            self.runs_needed, had=self.runs, within=self.nearer_none, sequential=self.sequential,
+            **said,
+        )  # fmt: skip
 
     @property
     def _covered(self) -> str:

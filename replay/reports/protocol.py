@@ -18,7 +18,7 @@ from evo.logs.journal import write_new
 from evo.logs.types import JsonObject
 from evo.studies.protocol import Protocol, logs_of
 from evo.studies.protocol_status import status_rows
-from replay.claims.further import further_runs
+from replay.claims.further import further_runs, nearer_none
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.claims.questions import answer
 from replay.logs.frames import FAILURES
@@ -173,7 +173,9 @@ def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
         yield "power for the effect that was seen", f"{row['power']:.0%}"
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
         band = (row["power_low"], row["power_high"])
-        yield "further runs", further_runs(row["runs_needed"], band=band)
+        within = nearer_none(row["effect"], row["margin"])
+        had = row["n_a"] + row["n_b"]
+        yield "further runs", further_runs(row["runs_needed"], had=had, within=within, band=band)
 
 
 def _claim_in_words(row: Mapping[Hashable, Any]) -> tuple[str, str]:

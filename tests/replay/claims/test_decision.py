@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replay.claims.decision import (
     POWER,
@@ -100,10 +102,38 @@ def test_heavy_tails_widen_the_error_up_to_a_bound() -> None:
     assert factors[0] < factors[1] < factors[2] < factors[3] == factors[4] < 2
 
 
-def test_runs_that_are_still_needed_grow_with_the_square_of_what_was_not_found() -> None:
-    assert still_needed(10, 0.1, 0.0, 0.2, "undetermined") == 30  # a half as large: four times
-    assert still_needed(10, -0.1, 0.0, 0.3, "undetermined") == 80
-    assert still_needed(10, 0.1, 0.0, 0.2, "undetermined", per=2) == 60
-    assert still_needed(10, 0.5, 0.0, 0.2, "undetermined") == 1
-    assert still_needed(10, 0.1, 0.0, 0.2, "greater") == 0
-    assert still_needed(10, 0.0, 0.0, 0.2, "undetermined") == math.inf
+@given(
+    n=st.integers(2, 60), effect=st.floats(-3, 3), margin=st.floats(0, 2),
+    freedom=st.floats(1, 100), level=st.sampled_from([0.9, 0.95, 0.999]),
+)  # fmt: skip
+def test_with_the_runs_that_are_still_needed_the_effect_is_detectable_and_with_one_fewer_not(
+    n: int, effect: float, margin: float, freedom: float, level: float
+) -> None:
+    more = still_needed(n, effect, margin, 1.0, freedom, "undetermined", level=level)
+    away = max(abs(effect), margin - abs(effect))
+    if more == math.inf:
+        assert away < 1e-6
+        return
+
+    def found(further: float) -> bool:
+        factor = 1 + further / n
+        return detectable(factor**-0.5, freedom * factor, level) <= away
+
+    assert found(more)
+    assert more == 1 or not found(more - 1)
+
+
+def test_runs_that_are_still_needed_are_counted_singly_and_none_where_all_is_known() -> None:
+    pairs = still_needed(10, 0.1, 0.0, 0.2, 9.0, "undetermined")
+    assert still_needed(10, -0.1, 0.0, 0.2, 9.0, "undetermined", per=2) == 2 * pairs > 2
+    assert still_needed(10, 0.1, 0.0, 0.2, 9.0, "greater") == 0
+    assert still_needed(10, 0.1, 0.0, math.nan, 9.0, "within margin") == 0
+    assert still_needed(10, 0.0, 0.0, 0.2, 9.0, "undetermined") == math.inf
+    assert math.isnan(still_needed(10, 0.5, 0.0, math.nan, 9.0, "undetermined"))
+
+
+def test_a_band_holds_the_power_that_is_promised_with_the_runs_that_are_still_needed() -> None:
+    for n, effect in ((4, 0.3), (10, 0.02), (50, 0.4)):
+        more = still_needed(n, effect, 0.0, 1.0, n - 1.0, "undetermined")
+        low, high = power_band(effect, 1.0, n - 1.0, 1 + more / n)
+        assert low <= POWER + 0.02 <= high + 0.02

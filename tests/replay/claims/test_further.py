@@ -33,8 +33,8 @@ def test_a_verdict_and_advice_say_alike_what_further_runs_would_show():
 def test_evidence_that_is_followed_has_no_power_at_a_fixed_number():
     found = open_verdict(apart=1.5, sequential=True)
     assert 0 < found.runs_needed < math.inf
-    assert "would settle it." in found.paragraph
-    assert "power of" not in found.paragraph
+    assert "settle it with a power of 80%." in found.paragraph
+    assert "over the effects and spreads" not in found.paragraph
 
 
 def test_a_comparison_over_tasks_and_a_verdict_of_them_say_alike_what_they_mean_for_further_ones():
@@ -61,6 +61,14 @@ def test_a_comparison_over_tasks_and_a_verdict_of_them_say_alike_what_they_mean_
 )
 def test_numbers_of_runs_are_words(more, words):
     assert words in further_runs(more)
+
+
+def test_an_effect_that_is_nothing_beside_its_error_has_no_number_of_runs() -> None:
+    assert "2,000 more runs show it" in further_runs(2000.0, had=20)
+    said = further_runs(2001.0, had=20, cost="9 calls")
+    assert "only more than 100 times as many runs would show it" in said
+    assert "2,001" not in said
+    assert "more runs settle it" in further_runs(2001.0, had=20, sequential=True)
 
 
 def test_two_tasks_say_nothing_of_further_ones():

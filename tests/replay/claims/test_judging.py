@@ -12,6 +12,7 @@ from evo.policies import EpsilonGreedy
 from replay.claims.decision import power_band, still_needed
 from replay.claims.sides import Sides
 from replay.logs.frames import ReplayWarning, distinct_runs
+from replay.statistics.sequential import pairs_to_settle
 
 
 def group(mean, n, model, seed=0, generations=4):
@@ -88,8 +89,9 @@ def test_an_undetermined_comparison_says_what_would_settle_it():
     sides = f"{found.runs_needed / 2:,.0f} on each side"
     assert f"{found.runs_needed:,.0f} more runs, {sides} (" in found.paragraph
     assert found.detectable > abs(found.effect)
-    pairs = np.ceil(found.n * (found.detectable / abs(found.effect)) ** 2)
-    assert found.runs_needed == 2 * (pairs - found.n)
+    # At seven degrees of freedom an effect is detectable that is larger than at those of more.
+    at_seven = found.n * (found.detectable / abs(found.effect)) ** 2
+    assert 0.7 * at_seven < found.n + found.runs_needed / 2 < at_seven
     assert found.power_then[0] < 0.8 < found.power_then[1]
     low, high = (f"{limit:.0%}" for limit in found.power_then)
     assert "with a power of about 80%; over the effects and spreads" in found.paragraph
@@ -315,9 +317,12 @@ def test_evidence_that_does_not_grow_does_not_say_that_there_is_no_difference():
     found = replay.judge(frame, NEW, OLD, sequential=True)
     assert found.effect > 0
     assert found.e_value < 0.5
-    assert np.isnan(found.runs_needed)
-    assert "a difference that is 0" not in str(found)
-    assert "ore runs may decide it" in str(found)
+    assert f"{found.runs_needed:,.0f} more runs settle it with a power of 80%" in str(found)
+    none = replay.judge(two(-0.0042, 20), NEW, OLD, sequential=True)
+    assert 0 < abs(none.effect) < 0.001
+    assert none.runs_needed == np.inf
+    assert "a difference that is 0" not in str(none)
+    assert "not even 8,192 more runs would settle so small a difference" in str(none)
 
 
 def test_the_order_of_a_sequence_is_that_of_the_seeds():
@@ -430,9 +435,21 @@ def test_a_verdict_on_raw_rewards_says_where_fitness_leaves_the_unit_interval(mo
 
 def test_runs_needed_are_those_of_the_nearer_verdict():
     """A tenth of the margin is nearer to `within margin` than to a difference."""
-    assert still_needed(10, 0.02, 0.1, 0.16, "undetermined") == 40 - 10
-    assert still_needed(10, 0.08, 0.1, 0.16, "undetermined", 2.0) == 2 * (40 - 10)
-    assert still_needed(10, 0.02, 0.0, 0.16, "undetermined") == 640 - 10
+    found = {"error": 0.05, "freedom": 18.0, "verdict": "undetermined"}
+    assert still_needed(10, 0.02, 0.1, **found) == still_needed(10, 0.08, 0.1, **found)
+    assert still_needed(10, 0.02, 0.1, **found) == still_needed(10, 0.08, 0.0, **found)
+    assert still_needed(10, 0.02, 0.0, **found) > 10 * still_needed(10, 0.02, 0.1, **found)
+
+
+def test_further_runs_say_what_they_would_show():
+    """Nearer to none than to the margin, they show that the difference lies within it."""
+    near, far = (replay.judge(two(lead, 8), NEW, OLD, margin=0.04) for lead in (0.01, 0.02))
+    assert (near.verdict, far.verdict) == ("undetermined", "undetermined")
+    assert (near.nearer_none, far.nearer_none) == (True, False)
+    for found in (near, far):
+        for text in (repr(found), found.paragraph, replay.advise(found)):
+            assert ("show that it lies within the margin with" in text) is found.nearer_none
+            assert ("show it with" in text) is not found.nearer_none
 
 
 def test_differences_are_those_of_pairs_first():
@@ -477,13 +494,11 @@ def test_the_power_with_further_runs_counts_pairs_where_runs_are_pairs():
 
 
 def test_further_runs_of_a_sequential_verdict_are_two_for_each_pair():
-    """At the rate of the evidence so far, so many pairs reach the threshold and no fewer."""
     found = replay.judge(two(0.03, 12), NEW, OLD, sequential=True)
     assert (found.verdict, found.unit, found.n) == ("undetermined", "pairs", 12)
-    rate, settled = np.log(2 * found.e_value) / 12, np.log(2 / 0.05)
-    assert rate > 0
-    pairs = 12 + found.runs_needed / 2
-    assert (pairs - 1) * rate < settled <= pairs * rate
+    d = np.subtract(*found.points)
+    assert found.runs_needed == 2 * pairs_to_settle(d, share=0.8)
+    assert f"{found.runs_needed:,.0f} more runs settle it with a power of 80%" in repr(found)
 
 
 def test_groups_of_equal_means_have_the_interval_of_their_spread():

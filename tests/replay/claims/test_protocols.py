@@ -361,7 +361,10 @@ def test_runs_for_a_verdict_are_single_runs_whichever_side_is_first(judged) -> N
         )
         assert set(found["verdict"]) == {"undetermined"}
         total = 10 * (found["detectable"].iloc[0] / away) ** 2
-        assert found["runs_needed"].tolist() == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
+        needed, same = found["runs_needed"]
+        assert needed == same
+        # With more runs Student's quantiles come nearer to the normal ones: 2.8 for 3.2 at 8.
+        assert 0.76 * total < 10 + needed <= total + 1
     decided = judged(APART, 9.0, {}).iloc[0]
     assert (decided["verdict"], decided["runs_needed"]) == ("greater", 0)
 

@@ -102,7 +102,7 @@ def test_evidence_that_is_followed_has_an_e_value_in_place_of_p():
     [
         ("runs", 7.0, "7 more runs show it"),
         ("runs", 1.0, "1 more run shows it"),
-        ("pairs", 2400.0, "2,400 more runs, 1,200 on each side (300 calls) show it"),
+        ("pairs", 1400.0, "1,400 more runs, 700 on each side (300 calls) show it"),
     ],
 )
 def test_further_runs_are_counted_and_those_of_pairs_by_side(unit, more, words):

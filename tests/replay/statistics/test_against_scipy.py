@@ -99,14 +99,22 @@ def test_power_is_that_of_the_noncentral_t(freedom, level):
     assert np.isnan(detectable(np.nan, freedom, level))
 
 
-def test_runs_still_needed_shrink_the_error_by_their_root():
-    assert still_needed(10, 0.5, 0.0, 1.0, "undetermined") == 30  # half the effect: four times n
-    assert still_needed(10, -0.5, 0.0, 1.0, "undetermined", per=2) == 60
-    assert still_needed(10, 0.1, 0.6, 1.0, "undetermined") == 30  # .5 from the margin
-    assert still_needed(10, 0.9, 1.0, 0.2, "undetermined") == 1
-    assert still_needed(10, 0.0, 0.0, 1.0, "undetermined") == np.inf
-    assert np.isnan(still_needed(10, 0.5, 0.0, np.nan, "undetermined"))
-    assert still_needed(10, 0.5, 0.0, np.nan, "within margin") == 0
+def test_runs_still_needed_have_the_power_that_is_promised_and_no_fewer_have():
+    """Two groups of normal runs: SciPy's power of Welch's t with equal spreads."""
+    for effect, each, level in ((0.9, 5, 0.95), (0.5, 5, 0.995), (0.3, 20, 0.95)):
+        error, freedom = np.sqrt(2 / each), 2 * each - 2
+        more = still_needed(
+            2 * each, effect, 0.0, float(error), freedom, "undetermined", level=level
+        )
+
+        def with_more(runs, each=each, effect=effect, level=level):
+            side = (2 * each + runs) / 2
+            away, freedom = effect / np.sqrt(2 / side), 2 * side - 2
+            limit = stats.t.ppf((1 + level) / 2, freedom)
+            return stats.nct.sf(limit, freedom, away) + stats.nct.cdf(-limit, freedom, away)
+
+        assert with_more(more - 6) < 0.8 < with_more(more + 6)
+        assert with_more(more) == pytest.approx(0.8, abs=0.015)
 
 
 def test_the_range_of_the_power_holds_the_true_one_as_often_as_it_is_called():

@@ -5,7 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from replay.statistics.sequential import FRACTIONS, e_holm, e_process, sequence
+from replay.statistics.sequential import (
+    FRACTIONS,
+    e_holm,
+    e_process,
+    pairs_to_settle,
+    sequence,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -102,3 +108,25 @@ def test_no_bet_loses_more_than_its_stake_whatever_effect_is_tested(effect):
     best = e_process(np.full(1, 1.0), 1.0, effect)
     gain = (1 - effect) / (1 + effect)
     np.testing.assert_allclose(best, 1 + np.mean(FRACTIONS) * gain)
+
+
+@pytest.mark.parametrize("half_range", [None, 6.0])
+def test_pairs_that_settle_do_so_in_the_share_that_is_asked(half_range):
+    """Continuations from the law itself, whose mean and variance the pairs so far have."""
+    rng = np.random.default_rng(4)
+    d = rng.standard_normal(30)
+    d = np.clip(0.35 + (d - d.mean()) / d.std(ddof=1), -3, 3)
+    more = pairs_to_settle(d, share=0.8, half_range=half_range)
+    law = np.clip(d.mean() + rng.standard_normal((400, int(more))) * d.std(ddof=1), -6, 6)
+    path = np.concatenate([np.broadcast_to(d, (400, len(d))), law], axis=1)
+    settled = (e_process(path, half_range)[:, len(d) :] >= 40).any(axis=1).mean()
+    assert 0.68 < settled < 0.92
+    assert pairs_to_settle(d, share=0.3, half_range=half_range) < more
+    assert pairs_to_settle(-d, share=0.8, half_range=half_range) == more  # either side
+
+
+def test_an_effect_too_small_for_the_stakes_is_settled_by_no_number_of_pairs():
+    d = np.tile([1.0, -1.0], 20)
+    assert pairs_to_settle(d + 0.01, share=0.8) == np.inf
+    within = pairs_to_settle(d + 0.01, share=0.8, margin=0.8)
+    assert 0 < within < 200  # but that it lies within a margin is
