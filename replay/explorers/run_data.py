@@ -13,7 +13,7 @@ import numpy as np
 
 from evo.logs.constructions import kept_value
 from evo.logs.log import Log
-from evo.logs.records import STATUSES, Child, Evaluation
+from evo.logs.records import STATUSES, Child, Evaluation, Initial, Outcome
 from replay.logs.lineage import Place, parent_of, program_of
 from replay.statistics.numbers import amount
 
@@ -40,19 +40,21 @@ class RunData:
 
     def __init__(self, log: Log) -> None:
         self.log = log  # as given
-        found = {(each.generation, each.index): each.evaluation for each in log.outcomes}
+        self.records: dict[Place, Initial | Outcome] = {}  # by (generation, index), in order
         if log.initial is not None:
-            found = {(0, 0): log.initial.evaluation, **found}
-        self.places: list[Place] = list(found)  # (generation, index) of each program, in order
+            self.records[0, 0] = log.initial
+        self.records |= {(each.generation, each.index): each for each in log.outcomes}
+        found = [each.evaluation for each in self.records.values()]
+        self.places: list[Place] = list(self.records)
         if not self.places:
             raise ValueError(f"{log.path.name}: no program was evaluated yet")
         winners = {each.best for each in log.generations if each.improved}
         self.generation = np.array([place[0] for place in self.places])  # of each program
         self.index = np.array([place[1] for place in self.places])
         self.fitness = np.array(
-            [np.nan if each.fitness is None else each.fitness for each in found.values()]
+            [np.nan if each.fitness is None else each.fitness for each in found]
         )
-        self.status = np.array([NAMED.index(status_name(each)) for each in found.values()])
+        self.status = np.array([NAMED.index(status_name(each)) for each in found])
         self.improved = np.array([place in winners for place in self.places])
         self.trajectory = log.trajectory
         self._asked = {(each.generation, each.index): each.parents for each in log.outcomes}
@@ -117,6 +119,12 @@ class RunData:
             return None
         asked = self._asked.get(place)
         return asked[0] if asked else parent_of(self.log, place[0])
+
+    @functools.cached_property
+    def parents(self) -> list[int]:
+        """The numbers of what the programs rewrite; -1: unknown or none."""
+        found = [self.parent(place) for place in self.places]
+        return [-1 if place is None else self._numbers.get(place, -1) for place in found]
 
     def tree(self) -> list[tuple[str, Place]]:
         """Who descends from whom, each program under its parent: the parents and the best."""

@@ -93,7 +93,7 @@ class RunExplorer(KernelExplorer):
         if view.data is not self._packed_run:
             self._packed_run, log = view.data, view.data.log
             run = run_arrays(log, log.path.name.removesuffix(".gz").removesuffix(".jsonl"))
-            run |= {"label": view.data.label, "theme": self._spec.theme}
+            run["theme"] = self._spec.theme
         return run, list(view.place), {"at": list(view.place), **drawing_arrays(view.drawing)}
 
     def _still(self) -> str:

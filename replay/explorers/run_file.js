@@ -1,6 +1,7 @@
 // The page of a run: the texts of the child that its address names, unpacked when they are needed.
 //
-// `drawing.js` and `run_view.js`, which draw the run, stand before it. Texts of logs come escaped.
+// `drawing.js`, `chart.js` and `run_view.js`, which draw the run, stand before it. Texts of logs
+// come escaped.
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 

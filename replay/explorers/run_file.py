@@ -94,4 +94,4 @@ def _generations(data: RunData, without: Collection[str]) -> Iterator[tuple[str,
 def _drawn(drawing: Any) -> dict[str, Any]:
     """The construction of a program, where the log keeps it."""
     made = drawing_arrays(drawing)
-    return {"drawing": made} if "title" in made else {}
+    return {"drawing": made} if "chart" in made else {}

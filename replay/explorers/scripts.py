@@ -19,8 +19,13 @@ View = Literal["view", "run_view", "chart"]
 @functools.cache
 def script(name: View) -> str:
     """The module of a view, with what all views share before it."""
-    own = (CHART, WIDGET) if name == "chart" else (Path(__file__).with_name(f"{name}.js"),)
-    return module(*own)
+    folder = Path(__file__).parent
+    files = {
+        "view": [folder / "view.js"],
+        "run_view": [CHART, folder / "run_view.js"],
+        "chart": [CHART, WIDGET],
+    }
+    return module(*files[name])
 
 
 def screen_class(name: View, **traits: TraitType[Any, Any]) -> Any:

@@ -98,6 +98,7 @@ const CHART_STYLE = `
   text-decoration: line-through;
 }
 .replay-chart .legend svg {
+  overflow: visible;
   display: inline-block;
   vertical-align: -1px;
   margin-right: 5px;
@@ -109,8 +110,13 @@ const CHART_STYLE = `
 .replay-chart .takes {
   font-size: 12px;
   margin: 2px 0 0;
+  border: 0;
 }
 .replay-chart .takes summary {
+  font-size: inherit;
+  padding: 0;
+  border: 0;
+  background: none;
   cursor: pointer;
   width: max-content;
   opacity: 0.8;
@@ -192,6 +198,8 @@ function isDark(part) {
   if (theme) return theme === "false";
   return Math.max(...getComputedStyle(part).color.match(/\d+/g).slice(0, 3)) > 128;
 }
+// Whether two places are one.
+const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
 // One for all places, or one each.
 const pick = (value, k) => (Array.isArray(value) ? value[k] : value);
 const colorOf = (mark, k) => inked(pick(mark.color, k));
@@ -218,7 +226,7 @@ function middleCut(text, most) {
 
 // A text in lines no wider than so many pixels, broken after blanks and punctuation, where it has
 // them.
-function folded(text, most) {
+function lined(text, most) {
   const lines = [""];
   for (const piece of text.match(/[^\s_./-]*[\s_./-]+|[^\s_./-]+/g) || []) {
     if (lines.at(-1) && wide((lines.at(-1) + piece).trimEnd()) > most) lines.push("");
@@ -385,9 +393,13 @@ function nameRule(mark, plan, parent) {
   const { left, right, top, bottom, panel } = plan,
     at = plan.y(mark.y),
     size = wide(mark.text) + 4;
-  const points = panel.marks.flatMap((each) =>
-    each.kind === "points" ? each.x.map((_, k) => LOCATE.points(each, k, plan) || [NaN, NaN]) : [],
-  );
+  const beside = []; // where points lie that the name might hide, along the line and across
+  for (const each of panel.marks)
+    if (each.kind === "points")
+      each.y.forEach((value, k) => {
+        const height = known(value) ? plan.y(value) : NaN;
+        if (Math.abs(height - at) < 20) beside.push([plan.x(each.x[k]), height]);
+      });
   const heights = [at - 4, at + 13].filter((base) => base > top + 12 && base < bottom - 3);
   let least = Infinity,
     best = [right - size, at - 4];
@@ -395,10 +407,10 @@ function nameRule(mark, plan, parent) {
     for (const base of heights) {
       const hides = ([px, py]) =>
         px > from - 4 && px < from + size + 4 && py > base - 15 && py < base + 6;
-      const hidden = points.filter(hides).length;
+      const hidden = beside.filter(hides).length;
       if (hidden < least) [least, best] = [hidden, [from, base]];
     }
-  svg("text", { x: best[0], y: best[1] }, parent, mark.text);
+  svg("text", { x: best[0], y: best[1], class: "over" }, parent, mark.text);
 }
 
 // The outlines of points, as paths around a place; dots are wide strokes without a length.
@@ -1173,7 +1185,7 @@ function mountChart(el, given, tell = () => {}) {
         value,
         text
           .split("\n")
-          .map((line) => folded(line, apart - 6))
+          .map((line) => lined(line, apart - 6))
           .join("\n"),
       ]);
       if (Math.max(...folds.map(([, text]) => wide(text))) <= apart - 6) xTicks = folds;
@@ -1366,9 +1378,11 @@ function mountChart(el, given, tell = () => {}) {
       for (let k = 0; k < count; k++) {
         if (!textOf(plan.panel, mark, k)) continue;
         if (mark.kind === "points") {
-          const here = LOCATE.points(mark, k, plan),
-            far = here ? Math.hypot(here[0] - point[0], here[1] - point[1]) : Infinity;
-          if (far <= Math.max(NEAR, pick(mark.size, k))) take(m, k, far / 1e3);
+          const reach = Math.max(NEAR, pick(mark.size, k)),
+            dx = plan.x(mark.x[k]) - point[0];
+          const far =
+            Math.abs(dx) > reach ? Infinity : Math.hypot(dx, plan.y(mark.y[k]) - point[1]);
+          if (far <= reach && LOCATE.points(mark, k, plan)) take(m, k, far / 1e3);
         } else if (
           ["bars", "spans", "cells"].includes(mark.kind) &&
           LOCATE[mark.kind](mark, k, plan)
@@ -1680,7 +1694,6 @@ function mountChart(el, given, tell = () => {}) {
     );
     return stops;
   }
-  const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
   function step(key) {
     const all = places(),
       begins = (each) => (held ? same(each, held) : markOf(each).chosen === each.place),

@@ -40,7 +40,7 @@ def draw(panels: Sequence[Panel], message: str, ax: Axes | None, theme: Theme) -
     [panel] = panels
     if ax is None:
         ax = style.subplots(width=_width(panel), height=panel.height / 100 + HEAD)[1][0]
-    return _draw_panel(panel.settled(), ax, theme)
+    return draw_panel(panel.settled(), ax, theme)
 
 
 def draw_all(
@@ -68,7 +68,7 @@ def draw_all(
     made = style.blank(width or usual, sum(heights))
     grid = made.add_gridspec(len(heights), across, height_ratios=heights)
     for panel, place in zip(panels, places, strict=True):
-        _draw_panel(panel.settled(), made.add_subplot(grid[place]), theme)
+        draw_panel(panel.settled(), made.add_subplot(grid[place]), theme)
     if title:
         made.suptitle(
             title, x=0.01, ha="left", color=THEMES[theme].text,
@@ -95,7 +95,8 @@ def _width(panel: Panel) -> float:
     return 5.0 if panel.equal else panel.width / 100
 
 
-def _draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
+def draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
+    """Draws a panel that is settled on axes."""
     ax = style.prepare(ax, theme)
     _set_axis(ax, panel.x, "x")
     _set_axis(ax, panel.y, "y")

@@ -47,6 +47,9 @@ SHAPES = {
     "square": "s", "cross": "x", "plus": "P", "times": "X", "hexagon": "h", "ring": "o",
     "frame": "s",
 }  # fmt: skip
+SCALE = {"diamond": 0.71}
+"""What makes a marker of matplotlib as large as the radius says, where it is larger."""
+
 HOLLOW = {"ring": 1.7, "frame": 0.9, "cross": 1.2}
 """Widths of the lines that shapes are made of, in points."""
 
@@ -97,15 +100,16 @@ def _points(mark: Points, ax: Axes, theme: Theme) -> Iterator[Artist]:
             yield lines(place, _numbers(low), _numbers(high), color=colours, lw=1.6, alpha=0.6)
     look: dict[str, Any] = {"linewidths": HOLLOW.get(mark.shape, 0)}
     if mark.shape in ("ring", "frame"):
-        look |= {"facecolors": "none", "edgecolors": colours}
+        look |= {"facecolors": "none", "edgecolors": colours, "clip_on": False}
     else:
         look["c"] = colours
     if mark.edge:
         look |= {"linewidths": 0.6, "edgecolors": ink_of(mark.edge, theme)}
     if mark.shape == "later":
         look["clip_on"] = False
+    radius = PIXEL * SCALE.get(mark.shape, 1.0) * _numbers(mark.size)
     yield ax.scatter(
-        x, y, s=(2 * PIXEL * _numbers(mark.size)) ** 2, marker=SHAPES[mark.shape], zorder=3, **look,
+        x, y, s=(2 * radius) ** 2, marker=SHAPES[mark.shape], zorder=3, **look,
     )  # fmt: skip
     yield from _arrows(mark, ax, colours)
     yield from _names(mark, ax, theme)

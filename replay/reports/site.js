@@ -1,6 +1,6 @@
 // The table of runs, and a run: its picture, what improved it, and its programs.
 //
-// `drawing.js` and `run_view.js` of the explorers, which draw the run, stand before it in the page.
+// `drawing.js`, `chart.js` and `run_view.js`, which draw the run, stand before it in the page.
 // A run's data come as `replaySite(number, data)` from runs/NUMBER.js when it is opened. Texts of
 // logs come escaped in `html` fields, all others become text nodes.
 
@@ -113,8 +113,7 @@ function route() {
   }
   if (window.replayChild && /^\d+-\d+$/.test(place)) tellOf(number, place);
   else {
-    const { generation, index } = loaded[number].children,
-      known = !place || generation.some((each, k) => `${each}-${index[k]}` === place);
+    const known = !place || loaded[number].places.some((each) => each.join("-") === place);
     delete $("#child").dataset.place;
     $("#child").replaceChildren(
       ...(known ? [] : [make("p", { class: "muted" }, "There is no such child.")]),

@@ -315,8 +315,8 @@ def run_of(log: Log, row: pd.Series[Any]) -> dict[str, object]:
     texts = _texts(log, parents, improving)
     note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
     drawn = run_arrays(log, row["run"])
-    children = drawn["children"]
-    children["fitness"] = [f if f is None else float(f"{f:.6g}") for f in children["fitness"]]
+    if "chart" in drawn:
+        drawn["chart"]["title"] = ""  # the page has it
     return {
         **drawn,
         "about": f"{header.task.name}, {header.model_name}{note}",
@@ -334,7 +334,11 @@ def _drawing(log: Log, texts: Texts) -> JsonObject:
         return {}
     program = texts.get((best.generation, best.index))
     made = drawing_arrays(drawing_of(log, best.evaluation, program, best.value))
-    return {**made, "title": f"The best: {made['title']}"} if "title" in made else {}
+    if "chart" not in made:
+        return {}
+    [panel] = made["chart"]["panels"]
+    panel["title"] = f"The best: {panel['title']}"
+    return made
 
 
 def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,7 @@ ipywidgets.VBox([each.widget for each in made])
 
 REDRAWN = """
 async (room) => {
-  const picture = room.querySelector('[role=application]');
+  const picture = room.querySelector('[role=application] .one > svg');
   while (picture.isConnected) await new Promise((done) => setTimeout(done, 20));
 }
 """

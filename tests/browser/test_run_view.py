@@ -14,22 +14,34 @@ import replay
 from evo.logs.log import read_log
 from evo.logs.records import STATUSES
 from replay.explorers.run_data import RunData, look_at, name
+from replay.plots.style import usual_range
 
 pytestmark = pytest.mark.slow
 
 DRAWN = """() => {
-  const { run, plan } = document.querySelector(".replay-run").view.shown();
-  return plan.places.map(([x, y], k) => [
-    plan.x.back(x), run.children.fitness[k] === null ? null : plan.y.back(y),
-  ]);
+  const { spots } = document.querySelector(".replay-run").view.shown();
+  return spots.map(({ x, y, panel }) => [x, panel ? null : y]);
 }"""
-"""Where every program is drawn, in the coordinates of the axes."""
+"""Where every program lies, in the coordinates of the axes; the height of what is ok."""
 
 SHOWN = "() => document.querySelector('.replay-run').view.shown().state.at"
 LIMITS = """() => {
-  const { x, y, left, x1, bottom, top } = document.querySelector(".replay-run").view.shown().plan;
-  return [x.back(left), x.back(x1), y.back(bottom), y.back(top)];
+  const [{ x, y, left, right, bottom, top }] =
+    document.querySelector(".replay-run").view.shown().plans;
+  return [x.back(left), x.back(right), y.back(bottom), y.back(top)];
 }"""
+SIGNS = """() => {
+  const { plans } = document.querySelector(".replay-run").view.shown();
+  return plans.flatMap(({ panel, picture, left, right, top, bottom }) =>
+    panel.marks.flatMap(({ shape }, m) => {
+      const { width, x, y } = picture.querySelector(`[data-mark="${m}"]`).getBBox();
+      const [px, py] = [x + width / 2, y + width / 2];
+      const seen = width && px > left - 8 && px < right + 8 && py > top - 8 && py < bottom + 8;
+      return seen && ["ring", "frame"].includes(shape) ? [shape] : [];
+    }),
+  );
+}"""
+"""What marks the shown program and its parent, as far as they are in sight."""
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +72,19 @@ def test_every_program_lies_where_its_numbers_say(page: Any, data: RunData) -> N
     assert np.allclose(x, data.generation + spread)
     known = np.isfinite(data.fitness)
     assert np.array_equal(np.isfinite(y), known)
-    low = page.evaluate("() => document.querySelector('.replay-run').view.shown().run.range[0]")
+    low, _ = usual_range(data.fitness)
     assert np.allclose(y[known], np.maximum(data.fitness[known], low))
 
 
 def test_names_of_lines_hide_no_points(page: Any) -> None:
     hidden = page.evaluate("""() => {
-      const { plan } = document.querySelector(".replay-run").view.shown();
+      const { plans: [plan], spots } = document.querySelector(".replay-run").view.shown();
+      const points = spots.filter(({ panel }) => !panel).map(({ x, y }) => [plan.x(x), plan.y(y)]);
       const texts = [...plan.picture.querySelectorAll("text")];
       return texts.filter((each) => each.textContent === "initial program").map((each) => {
         const { x, y, width, height } = each.getBBox();
         const under = ([a, b]) => a > x && a < x + width && b > y && b < y + height;
-        return plan.places.filter(under).length;
+        return points.filter(under).length;
       });
     }""")
     assert hidden == [0]
@@ -85,7 +98,7 @@ def test_what_is_said_of_every_program_is_what_python_knows(page: Any, data: Run
     for number, place in enumerate(data.places):
         if number:
             page.keyboard.press("ArrowRight")
-        said = page.locator(".replay-run .tip").inner_text()
+        said = page.locator(".replay-run .tip").first.inner_text()
         view = look_at(data, place)
         status = STATUSES[data.status[number]].replace("_", " ")
         assert said.startswith(f"{name(place)}: {status}")
@@ -121,16 +134,14 @@ def test_a_click_goes_to_a_program_and_marks_its_parent(page: Any, data: RunData
         said = lab.click(page, f"{name(place)}:")
         assert said.startswith(f"{name(place)}: ")
         assert page.evaluate(SHOWN) == list(place)
-        assert page.locator(".replay-run circle.shown").count() == 1
-        assert page.locator(".replay-run rect.parent").count() == 1
+        assert sorted(page.evaluate(SIGNS)) == ["frame", "ring"]
 
 
 def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
     lab.click(page, f"{name((0, 0))}: ")
-    shown = page.locator(".replay-run circle.shown")
-    assert shown.count() == 1
+    assert page.evaluate(SIGNS) == ["ring"]
     before = page.evaluate(LIMITS)
-    box = page.locator("rect.panel[data-panel=fitness]").bounding_box()
+    box = page.locator("rect.panel[data-panel='0']").first.bounding_box()
     page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.2 * box["height"])
     page.mouse.down()
     page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.6 * box["height"], steps=3)
@@ -139,10 +150,10 @@ def test_a_drag_zooms_both_axes_and_a_double_click_shows_all(page: Any) -> None:
     for low, share in ((0, 0.5), (2, 0.4)):
         part = (zoomed[low + 1] - zoomed[low]) / (before[low + 1] - before[low])
         assert part == pytest.approx(share, rel=0.02)
-    assert shown.count() == 0  # it lies outside
-    page.locator("rect.panel[data-panel=failures]").dblclick()
+    assert page.evaluate(SIGNS) == []  # it lies outside
+    page.locator("rect.panel[data-panel='1']").dblclick()
     assert page.evaluate(LIMITS) == before
-    assert shown.count() == 1
+    assert page.evaluate(SIGNS) == ["ring"]
 
 
 def test_every_text_of_a_child_is_behind_a_link(page: Any, data: RunData) -> None:
@@ -173,15 +184,15 @@ def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> 
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
             """(w) => {
-              const root = document.querySelector(".replay-run"), { plan } = root.view.shown();
-              const drawn = [...root.querySelectorAll(".stage svg")].at(-1).getBoundingClientRect();
+              const root = document.querySelector(".replay-run"), { plans } = root.view.shown();
+              const drawn = root.querySelector(".one > svg").getBoundingClientRect();
               return innerWidth === w && root.getBoundingClientRect().right - drawn.right < 60
-                && drawn.right <= root.getBoundingClientRect().right + 1 && Boolean(plan);
+                && drawn.right <= root.getBoundingClientRect().right + 1 && plans.length === 2;
             }""",
             arg=width,
         )
         clipped = page.evaluate(
-            """() => [...document.querySelectorAll('.stage svg text')].filter((each) => {
+            """() => [...document.querySelectorAll('.one > svg text')].filter((each) => {
               const box = each.getBoundingClientRect();
               const all = each.ownerSVGElement.getBoundingClientRect();
               return box.left < all.left - 1 || box.right > all.right + 1
@@ -190,6 +201,7 @@ def test_nothing_is_too_small_or_clipped_and_everyone_can_read_it(page: Any) -> 
         )
         assert clipped == []
         assert lab.small(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert lab.faults(page) == []
 
 

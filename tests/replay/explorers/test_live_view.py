@@ -133,7 +133,7 @@ def test_the_browser_gets_a_run_again_only_if_it_has_grown(tmp_path):
     with path.open("ab") as file:
         file.write(b"".join(lines[5:]))
     view._update(coarse=False)
-    assert len(view._screen.run["children"]["fitness"]) == 1 + len(evo.read_log(path).outcomes)
+    assert len(view._screen.run["places"]) == 1 + len(evo.read_log(path).outcomes)
     view.close()
 
 

@@ -12,29 +12,28 @@ from samples import make_log_bytes
 import replay
 from evo.logs.log import read_log
 from evo.logs.records import STATUSES
-from replay.explorers import run_explorer
+from replay.explorers import run_explorer, run_picture
 from replay.explorers.explorer_spec import Sentence
-from replay.explorers.run_data import RunData, look_at
-from replay.explorers.run_picture import RunPicture
+from replay.explorers.run_data import RunData, look_at, name
 
 
 def test_the_browser_gets_every_number_of_the_run_once(browser, log):
     data, drawn = RunData(log), browser._screen.run
-    children = drawn["children"]
-    assert list(zip(children["generation"], children["index"], strict=True)) == data.places
-    known = [None if np.isnan(each) else each for each in data.fitness.tolist()]
-    assert children["fitness"] == known
-    names = [drawn["statuses"][k][0] if k >= 0 else "ok" for k in children["status"]]
-    assert names == [STATUSES[k] for k in data.status.tolist()]
-    assert children["better"] == np.flatnonzero(data.improved).tolist()
-    parents = [data.places[k] if k >= 0 else None for k in children["parent"]]
+    assert [tuple(place) for place in drawn["places"]] == data.places
+    for panel, mark, numbers in drawn["points"]:
+        points = drawn["chart"]["panels"][panel]["marks"][mark]
+        for number, y, text in zip(numbers, points["y"], points["texts"], strict=True):
+            status = STATUSES[data.status[number]]
+            assert (panel == 0) == (status == "ok")
+            assert text.startswith(f"{name(data.places[number])}: {status.replace('_', ' ')}")
+            if panel == 0:
+                assert y == data.fitness[number]
+            else:
+                assert text.splitlines()[1] in log.child(*data.places[number]).evaluation.error
+    assert sum(len(numbers) for *_, numbers in drawn["points"]) == len(data.places)
+    assert drawn["better"] == np.flatnonzero(data.improved).tolist()
+    parents = [data.places[k] if k >= 0 else None for k in drawn["parents"]]
     assert parents == [data.parent(place) for place in data.places]
-    assert drawn["best"] == log.trajectory.tolist()
-    errors = {int(k): drawn["errors"][text] for k, text in children["said"].items()}
-    failed = [k for k, place in enumerate(data.places) if names[k] != "ok"]
-    assert list(errors) == failed
-    for number in failed:
-        assert errors[number] in log.child(*data.places[number]).evaluation.error
     went(browser, (1, 0))
     assert browser._screen.run is drawn
 
@@ -43,7 +42,7 @@ def test_moving_draws_nothing_in_the_kernel(browser, monkeypatch):
     def refuse(*args, **settings):
         raise AssertionError("a picture was drawn")
 
-    monkeypatch.setattr(RunPicture, "show", refuse)
+    monkeypatch.setattr(run_picture, "run_chart", refuse)
     for _ in range(5):
         browser.hop("child", -1)
     went(browser, (1, 1))
@@ -72,7 +71,7 @@ def test_a_run_is_sent_again_only_where_another_one_is_shown(browser, tmp_path):
     data = RunData(read_log(tmp_path / "other.jsonl.gz"))
     run, at, _ = browser._arrays(look_at(data, (1, 1)))
     assert (run["name"], at) == ("other", [1, 1])
-    assert run["label"] == data.label
+    assert run["chart"]["title"] == data.label
     assert browser._arrays(look_at(data, (1, 2)))[0] is None
 
 

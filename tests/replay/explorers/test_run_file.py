@@ -100,7 +100,8 @@ def test_only_programs_whose_construction_the_log_keeps_have_a_drawing(tmp_path)
     with contextlib.closing(replay.browse(path)) as shown:
         found = unpacked(shown.save(tmp_path / "run.html").read_text())
     assert [name for name, each in found.items() if "drawing" in each] == ["1-0"]
-    assert len(found["1-0"]["drawing"]["points"]) == 16
+    [panel] = found["1-0"]["drawing"]["chart"]["panels"]
+    assert len(panel["marks"][-1]["x"]) == 16
 
 
 def test_the_name_and_the_words_of_a_run_are_text(browser):

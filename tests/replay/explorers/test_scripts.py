@@ -16,7 +16,7 @@ from replay.plots.scripts import CHART, FOLDER, WIDGET
 EXPLORERS = FOLDER.parent / "explorers"
 VIEWS = {
     "view": [EXPLORERS / "view.js"],
-    "run_view": [EXPLORERS / "run_view.js"],
+    "run_view": [CHART, EXPLORERS / "run_view.js"],
     "chart": [CHART, WIDGET],
 }
 

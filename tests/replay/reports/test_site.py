@@ -15,7 +15,9 @@ from evo.logs.journal import LogError, encode_line
 from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial
 from replay.cli.entry import main
-from replay.plots.constructions import construct
+from replay.explorers.run_data import name as name_of
+from replay.plots.chart import pack
+from replay.plots.constructions import construction
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,7 +31,7 @@ def data_of(folder, number):
 
 
 def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
-    paths = [write_sample(tmp_path / f"{name}.jsonl", seed=k) for k, name in enumerate("abc")]
+    paths = [write_sample(tmp_path / f"{stem}.jsonl", seed=k) for k, stem in enumerate("abc")]
     page = replay.site(paths, tmp_path / "site", title="Three runs")
     assert page == tmp_path / "site" / "index.html"
     text = page.read_text()
@@ -38,16 +40,19 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
     assert links == [("a", "0"), ("b", "1"), ("c", "2")]
     for number, path in enumerate(paths):
         log, shown = read_log(path), data_of(tmp_path / "site", number)
-        children = shown["children"]
-        assert shown["best"] == log.trajectory.tolist()
-        assert len(children["fitness"]) == 1 + len(log.outcomes)
-        fitness = [outcome.evaluation.fitness for outcome in log.outcomes]
-        for stated, own in zip(children["fitness"][1:], fitness, strict=True):
-            assert stated == (own if own is None else pytest.approx(own, rel=1e-5))
+        marks = [mark for panel in shown["chart"]["panels"] for mark in panel["marks"]]
+        texts = [text for mark in marks for text in mark.get("texts", ())]
+        for outcome in log.outcomes:
+            [said] = [
+                text
+                for text in texts
+                if text.startswith(f"{name_of((outcome.generation, outcome.index))}: ")
+            ]
+            fitness = outcome.evaluation.fitness
+            assert (f", fitness {fitness:.6g}" if fitness is not None else "boom") in said
         improved = [each.best for each in log.generations if each.improved]
         assert [step["at"] for step in shown["steps"]] == [f"{g}-{i}" for g, i in improved]
-        better = [(children["generation"][k], children["index"][k]) for k in children["better"]]
-        assert better == improved
+        assert [tuple(shown["places"][k]) for k in shown["better"]] == improved
         assert all("data-sign='+'" in step["html"] for step in shown["steps"])
 
 
@@ -70,10 +75,8 @@ def test_a_page_holds_the_construction_of_the_best_program_of_a_run(tmp_path):
     path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
     replay.site(path, tmp_path / "site")
     log, shown = read_log(path), data_of(tmp_path / "site", 0)["drawing"]
-    wanted = construct(log.header.task.picture, log.best.value)
-    assert shown["title"] == f"The best: {wanted.title}"
-    assert shown["points"] == wanted.points.tolist()
-    assert shown["discs"] == wanted.discs.tolist()
+    [wanted] = json.loads(pack(construction(log.header.task.picture, log.best.value)))["panels"]
+    assert shown["chart"]["panels"] == [{**wanted, "title": f"The best: {wanted['title']}"}]
 
 
 def test_of_a_long_run_the_last_steps_are_shown(tmp_path):
@@ -91,17 +94,16 @@ def test_of_a_long_run_the_last_steps_are_shown(tmp_path):
     shown = data_of(tmp_path / "site", 0)
     assert [step["at"] for step in shown["steps"]] == [f"{g}-0" for g in range(11, 71)]
     assert all(step["gain"] == "+0.01" for step in shown["steps"])
-    assert len(shown["children"]["better"]) == 70
+    assert len(shown["better"]) == 70
 
 
 def test_each_child_names_the_program_that_it_rewrote(tmp_path):
     path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
     replay.site(path, tmp_path / "site")
-    shown = data_of(tmp_path / "site", 0)["children"]
+    shown = data_of(tmp_path / "site", 0)
     asked = [o.parents[0] for o in read_log(path).outcomes]
     assert len({*asked}) > 2
-    places = list(zip(shown["generation"], shown["index"], strict=True))
-    assert [places[number] for number in shown["parent"][1:]] == asked
+    assert [tuple(shown["places"][number]) for number in shown["parents"][1:]] == asked
 
 
 def test_hostile_text_of_a_log_stays_text(tmp_path):
@@ -128,7 +130,7 @@ def test_odd_and_compact_logs_have_pages_and_damaged_ones_are_refused(tmp_path, 
     *odd, damaged = odd_logs(tmp_path)
     replay.site(odd, tmp_path / "site")
     assert len(list((tmp_path / "site" / "runs").iterdir())) == len(odd)
-    assert data_of(tmp_path / "site", 0)["children"]["fitness"] == []
+    assert data_of(tmp_path / "site", 0)["places"] == []
     with pytest.raises(LogError, match="damaged"):
         replay.site([*odd, damaged], tmp_path / "site")
     assert main(["site", str(damaged), "-o", str(tmp_path / "other")]) == 2
