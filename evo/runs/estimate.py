@@ -22,6 +22,7 @@ from evo.prompt import build_messages
 from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
 from evo.runs.options import ManyOptions
 from evo.runs.options import SeriesOptions as Configuration
+from evo.runs.progress import counted
 from evo.runs.signatures import check_options, options_in
 from evo.tasks.instances import calls_of_evaluation, checks_of, read_instances
 from evo.tasks.task import Task, load_task
@@ -78,7 +79,7 @@ class Estimate:
             ("dollars", _between(self.dollars, ",.2f")),
             ("time of the calls", " to ".join(map(_duration, self.seconds))),
         ]
-        runs = f"{self.runs} {'run' if self.runs == 1 else 'runs'}, nothing was called"
+        runs = f"{counted(self.runs, 'run')}, nothing was called"
         lines = [f"  {name:<18}{text}" for name, text in rows]
         return "\n".join([runs, *lines, self.basis])
 

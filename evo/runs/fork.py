@@ -24,6 +24,7 @@ from evo.runs.handle import Prepared, in_foreground
 from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
 from evo.runs.places import Resume, found_job
 from evo.runs.playback import evaluated_again
+from evo.runs.progress import counted
 from evo.runs.session import RunJob
 from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options, options_in
@@ -151,7 +152,7 @@ def prepare_fork(
     for own in headers:
         job = found_job(own, goal, folder, resume=resume)
         jobs.append(RunJob(job.path, own, goal, named="model" in changes, inherited=inherited))
-    return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
+    return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {counted(copies, 'fork')}")
 
 
 def copies_of(

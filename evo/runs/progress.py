@@ -114,6 +114,11 @@ def short(number: float) -> str:
     return f"{number:.3g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun, such as "1 run" or "2 runs"."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
     """Returns the figures of a session in one short line; costs go on as they were, by child."""
     share = 1 + left / done if done else 1.0

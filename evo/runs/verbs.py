@@ -41,6 +41,7 @@ from evo.runs.options import (
     SeriesOptions,
 )
 from evo.runs.places import Resume, check_resume, found_jobs, place_of_log, place_of_run
+from evo.runs.progress import counted
 from evo.runs.resources import ByHand, open_resources
 from evo.runs.session import JobResult, RunJob, all_logs, only_log, run_jobs
 from evo.runs.settings import Goal, Settings
@@ -182,7 +183,7 @@ def prepare_many(
     _check_critic(options, *headers[:1])
     settings = settings_of(options)
     jobs = found_jobs([(each, goal) for each in headers], log_dir, settings, resume=resume)
-    return prepare_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
+    return prepare_jobs(jobs, settings, budget, f"{loaded.name}, {counted(len(jobs), 'run')}")
 
 
 @lists_options(GridOptions)
@@ -249,7 +250,7 @@ def prepare_grid(
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
     settings, goals = settings_of(options), [Goal(calls // each.children) for each in headers]
     jobs = found_jobs(zip(headers, goals, strict=True), folder, settings, resume=resume)
-    return prepare_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs")
+    return prepare_jobs(jobs, settings, budget, f"{loaded.name} grid, {counted(len(jobs), 'run')}")
 
 
 @lists_options(RunOptions)
@@ -352,7 +353,7 @@ def prepare_resume(
         warn(f"{words[0]}{f'; {len(words) - 1} more likewise' if len(words) > 1 else ''}")
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
-    return prepare_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
+    return prepare_jobs(jobs, settings, budget, f"{label}{counted(len(jobs), 'run')}")
 
 
 def _listed(paths: Iterable[Place] | Place) -> Iterable[Place]:

@@ -56,8 +56,13 @@ def facets(
         columns: Most axes side by side.
         width: Of the figure, inches; see `subplots`.
         height: Of each row, inches.
+
+    Raises:
+        ValueError: There is no name.
     """
     names = list(names)
+    if not names:
+        raise ValueError("facets: expected one name or more, such as tasks, got none")
     across = min(columns, len(names))
     figure, axes = style.subplots(-(-len(names) // across), across, width=width, height=height)
     for ax in axes[len(names) :]:

@@ -16,7 +16,7 @@ from replay.plots.marks import Bars, Line, Mark, Rule
 from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import PALETTE
-from replay.statistics.numbers import number
+from replay.statistics.numbers import amount, number
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
@@ -152,16 +152,21 @@ class _Heading:
     def words(self, pieces: dict[str, Pieces]) -> str:
         """What the slots did, in shares of their time."""
         every = self.slots * self.seconds
+        shown = f"Generations {self.first} to {self.last}"
+        if self.first == self.last:
+            shown = f"Generation {self.first}"
         if not every:
-            return f"Generations {self.first} to {self.last}; they took no time."
+            return f"{shown} took no time."
         shares = {kind: each.seconds / every for kind, each in pieces.items()}
         idle = max(0.0, 1 - sum(shares.values()))
         parts = [f"{kind}s {100 * share:.0f} %" for kind, share in shares.items() if share >= 0.005]
-        text = f"Generations {self.first} to {self.last} took {number(self.seconds)} s on "
-        text += f"{self.slots} slots: {', '.join([*parts, f'idle {100 * idle:.0f} %'])}. "
+        text = f"{shown} took {number(self.seconds)} s on {amount(self.slots, 'slot')}: "
+        text += f"{', '.join([*parts, f'idle {100 * idle:.0f} %'])}. "
         text += "Laid out in order of the children, as a log holds durations and not moments"
         if self.squeezed:
-            text += f"; {self.squeezed} generations are squeezed, as evaluations overlapped calls"
+            are = "is" if self.squeezed == 1 else "are"
+            text += f"; {amount(self.squeezed, 'generation')} {are} squeezed, as evaluations "
+            text += "overlapped calls"
         return f"{text}."
 
 
@@ -196,12 +201,15 @@ def _spent_panel(log: Log, children: dict[int, list[Outcome]], ends: np.ndarray)
     )
     spent = before + np.cumsum([0, *counts])
     total = cost_of_calls(log.calls, log.header).dollars
-    about = f"{spent[-1]} attempts"
+    about = amount(int(spent[-1]), "attempt")
     if total is not None and log.header.model.is_llm:
         about += f"; the whole run cost ${total:.4f}"
-    goal = log.goal * log.header.children
-    marks: list[Mark] = [Rule(y=float(goal), dash=REFERENCE)] if goal < 1.5 * spent[-1] else []
-    about += f"; the goal of {log.goal} generations is {goal} calls (dotted)" if marks else ""
+    stated = log.sessions[-1].generations if log.sessions else None  # of an arm there is none
+    goal = (stated or 0) * log.header.children
+    marks: list[Mark] = []
+    if stated and goal < 1.5 * spent[-1]:
+        marks.append(Rule(y=float(goal), dash=REFERENCE))
+        about += f"; the goal of {amount(stated, 'generation')} is {amount(goal, 'call')} (dotted)"
     marks.append(Line(
         x=[0.0, *ends], y=spent, color=PALETTE[0], width=2.2,
         texts=[f"{count} attempts after {number(at)} s" for at, count in

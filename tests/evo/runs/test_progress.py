@@ -12,7 +12,7 @@ from evo.cli.entry import main
 from evo.logs.cost import cost_of_calls
 from evo.logs.records import Attempt
 from evo.models.limits import Load, Slots
-from evo.runs.progress import Tally, watch
+from evo.runs.progress import Tally, counted, watch
 
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 
@@ -42,6 +42,10 @@ ok = Attempt(status="ok", latency=1.0, usage=USAGE, http_status=200)
 busy = Attempt(status="error", latency=0.1, http_status=429)
 late = Attempt(status="timeout", latency=9.0)
 hit = Attempt(status="ok", latency=0.0, usage=USAGE, http_status=200, cached=True)
+
+
+def test_a_count_of_one_has_its_singular():
+    assert [counted(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_a_tally_adds_up_and_hits_cost_nothing(header):

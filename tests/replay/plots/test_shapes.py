@@ -22,6 +22,11 @@ from replay.plots import charts
 from replay.plots.policies import EFFECTS
 
 
+def test_facets_of_nothing_say_what_is_expected():
+    with pytest.raises(ValueError, match="facets: expected one name or more, such as tasks"):
+        plots.facets([], lambda name, ax: None)
+
+
 def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
     tasks = ["circle_packing", "min_max_distance", "third"]
     frame = pd.concat([made_runs(4, task=t, model=m) for t in tasks for m in ("b", "a")])

@@ -58,6 +58,23 @@ def test_no_slot_does_two_things_and_no_generation_passes_its_end(tmp_path, slot
     assert len(timeline(log)) == 2
 
 
+def test_a_run_without_a_goal_has_none_drawn_and_counts_of_one_have_their_singular(tmp_path):
+    for goal in (1, None):
+        lines = [
+            msgspec.structs.replace(line, generations=goal, max_concurrent=1)
+            if isinstance(line, Session)
+            else msgspec.structs.replace(line, seconds=100.0)
+            if isinstance(line, Generation)
+            else line
+            for line in sample_lines(generations=1, children=1)
+        ]
+        slots, spent = charts.timeline(write(tmp_path / f"{goal}.jsonl", lines)).panels
+        assert slots.about.startswith("Generation 1 took 100 s on 1 slot: ")
+        rules = [mark for mark in spent.marks if mark.kind == "rule"]
+        assert len(rules) == (goal is not None)
+        assert ("the goal of 1 generation is 1 call (dotted)" in spent.about) == (goal is not None)
+
+
 def test_what_took_longer_than_its_generation_is_squeezed_and_said(tmp_path):
     log = read_log(write_sample(tmp_path / "a.jsonl", generations=3, children=6))
     assert sum(a.latency for a in log.outcomes[0].attempts) > log.generations[0].seconds
