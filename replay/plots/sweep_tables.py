@@ -24,7 +24,7 @@ from replay.planning.sweeps import (
 )
 from replay.plots.limits import held
 from replay.plots.style import FITNESS, ranged
-from replay.plots.ticks import tick_texts
+from replay.plots.ticks import even_ticks, tick_texts
 from replay.statistics.intervals import LEAST, measured
 from replay.statistics.numbers import number
 
@@ -36,6 +36,9 @@ MOST_NAMED = 8
 
 MOST_TICKS = 8
 """Values of a field that are written on its axis of parallel coordinates."""
+
+MOST_ROUND = 5
+"""Round values on the axis of mean fitness, at most, and one more."""
 
 MOST_WHOLE = 1e15
 """Below which a whole number is written with all its digits, such as a limit of tokens."""
@@ -130,15 +133,13 @@ def coordinates(frame: pd.DataFrame) -> Coordinates:
     top = limits.iloc[:best]
     shown = held(limits["fitness"], top["fitness_low"], top["fitness_high"], possible_in(frame))
     low, high = float(shown.min()), float(shown.max())
-    span, at = (high - low) or 1.0, round_values(low, high)
+    span = (high - low) or 1.0
     thick = "the best one" if best == 1 else f"the best {best}"
     return Coordinates(
         table=table,
         fields=[_coordinate(name, table[name]) for name in names],
         heights=(limits - low) / span,
-        ticks=[
-            ((value - low) / span, text) for value, text in zip(at, tick_texts(at), strict=True)
-        ],
+        ticks=[((value - low) / span, text) for value, text in even_ticks(low, high, MOST_ROUND)],
         best=best,
         title="Configurations of the sweep",
         about=(
@@ -300,17 +301,6 @@ def words_of(row: Mapping[Any, Any], fields: Sequence[str]) -> str:
     asked = [f"{name} = {short(row[name])}" for name in asked_of(row, fields)]
     mean = ranged(row["fitness"], row["fitness_low"], row["fitness_high"])
     return "\n".join([*asked, f"mean fitness {mean}, n = {row['n']}"])
-
-
-def round_values(low: float, high: float, most: int = 5) -> list[float]:
-    """Round values between two limits, as many as `most` or one more."""
-    if not high > low:
-        return [low]
-    rough = (high - low) / most
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(each * unit for each in (1, 2, 2.5, 5, 10) if each * unit >= rough * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
 def short(value: object) -> str:

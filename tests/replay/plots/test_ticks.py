@@ -85,3 +85,17 @@ def test_texts_below_an_axis_do_not_touch(domain: tuple[float, float], width: fl
     assert len(boxes) >= 2
     assert all(left.x1 + 2 < right.x0 for left, right in itertools.pairwise(boxes))
     plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "values"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0, 10, [0, 2, 4, 6, 8, 10]),
+        (0.1, 1.35, [0.25, 0.5, 0.75, 1, 1.25]),
+        (-1, 1, [-1, -0.5, 0, 0.5, 1]),
+        (0.3, 0.3, [0.3]),
+    ],
+)
+def test_round_values_by_hand(low, high, values):
+    assert [value for value, _ in even_ticks(low, high, 5)] == pytest.approx(values)
