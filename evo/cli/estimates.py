@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evo.plugins import MistakenType
 
 if TYPE_CHECKING:
     from evo.logs.records import CriticRecord, Header
+    from evo.runs.bounds import CostBound
     from evo.studies.sweep.design import Design
     from evo.studies.sweep.fields import Configuration
 
@@ -30,7 +31,7 @@ def outlook(
         budget: Limits by unit of all runs together.
         in_waves: Whether the budget lets all runs get equally far.
     """
-    from evo.runs.bounds import affordable, cost_bound
+    from evo.runs.bounds import cost_bound
 
     calls, tokens, dollars = 0.0, 0.0, 0.0
     known = [(header, cost_bound(header, generations, retries=0)) for header, generations in runs]
@@ -46,15 +47,32 @@ def outlook(
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
         text += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
-    if budget:
-        limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
-        text += f"; no further generation begins once {limits} are spent"
-        bounds = [bound for _, bound in known]
-        longest = max((bound.generations for bound in bounds), default=0)
-        bought = affordable(bounds, budget) if in_waves else None
-        if bought is not None and bought < longest and count > 1:
-            text += f", which is enough for {bought} of {longest} generations of each run"
-    return text
+    within = bought([bound for _, bound in known], budget, in_waves=in_waves)
+    return f"{text}; {within}" if within else text
+
+
+def bought(
+    bounds: Sequence[CostBound], budget: Mapping[str, float] | None, *, in_waves: bool = False
+) -> str:
+    """Returns in words what a budget pays for of some runs; empty without one.
+
+    Args:
+        bounds: What each run may cost at most.
+        budget: Limits by unit of all runs together.
+        in_waves: Whether the budget lets all runs get equally far.
+    """
+    from evo.runs.bounds import affordable
+
+    if not budget:
+        return ""
+    limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
+    text = f"no further generation begins once {limits} are spent"
+    longest = max((bound.generations for bound in bounds), default=0)
+    count = affordable(bounds, budget) if in_waves or len(bounds) == 1 else None
+    if count is None or count >= longest:
+        return text
+    each = " of each run" if len(bounds) > 1 else ""
+    return f"{text}, which is enough for {count} of {longest} generations{each}"
 
 
 def _asked(header: Header) -> list[Header | CriticRecord]:

@@ -111,7 +111,8 @@ def run(
             the endpoint and machine go with it.
         dry_run: Call nothing; show what the runs may cost in calls, tokens, dollars and time.
     """
-    from evo.cli.estimates import outlook
+    from evo.cli.estimates import bought, outlook
+    from evo.runs.bounds import cost_bound
     from evo.runs.estimate import estimate, planned_runs
     from evo.runs.verbs import prepare_many, prepare_run
 
@@ -130,11 +131,10 @@ def run(
     if log is not None and (seeds or log_dir is not None):
         raise ValueError("--log: goes with one seed; --log-dir takes several")
     if dry_run:
-        print(estimate(task, seeds=seeds or [seed or 0], **options))
-        if budget:
-            print(
-                outlook(planned_runs(task, seeds or [seed or 0], **options), budget, in_waves=True)
-            )
+        print(estimate(task, seeds=seeds or [seed or 0], budget=budget, **options))
+        planned = planned_runs(task, seeds or [seed or 0], **options)
+        if words := bought([cost_bound(*run, retries=0) for run in planned], budget, in_waves=True):
+            print(f"{words[:1].upper()}{words[1:]}.")
         return 0
     if log is None:
         prepared = prepare_many(

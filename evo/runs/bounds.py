@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evo.logs.cost import cost_of_tokens, longest_reply
 from evo.logs.records import AskedModel, CriticRecord, Header
@@ -51,6 +52,74 @@ class CostBound:
             unit: math.fsum([number * most if number else 0.0, *(each[unit] for each in parts)])
             for unit, most in self.generation.items()
         }
+
+
+class Bracket(NamedTuple):
+    """The least and the most of a figure; NaN: unknown."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Within:
+    """What is left of the costs of some runs where a budget ends them.
+
+    A generation begins while what is spent is below every limit. Its amounts lie in brackets, and
+    are taken to be low together and high together.
+
+    Attributes:
+        limits: Of all runs, by unit; empty: none.
+        amounts: What all generations would take, by unit.
+        generations: Their number.
+        calls: The most calls that the limits allow.
+    """
+
+    limits: Mapping[str, float]
+    amounts: Mapping[str, Bracket]
+    generations: int
+    calls: float
+
+    def of(self, amount: Bracket) -> Bracket:
+        """Returns what the generations take within the limits of what all of them would take."""
+        lows, highs = [amount.low], []
+        for at in self._places():
+            here = _between(amount, at)
+            few, many = self._shares(at)
+            lows.append(few * here)
+            highs.append(many * here)
+        known = [low for low in lows if not math.isnan(low)]
+        low = min(known) if known else math.nan
+        return Bracket(low, math.nan if any(map(math.isnan, highs)) else max(highs))
+
+    def _places(self) -> list[float]:
+        """Returns where the most may be: both ends, and where a limit is just reached."""
+        shared = {unit: self.amounts[unit] for unit in self.limits if unit in self.amounts}
+        inside = [
+            (self.limits[unit] - low) / (high - low)
+            for unit, (low, high) in shared.items()
+            if low < self.limits[unit] < high
+        ]
+        return [0.0, 1.0, *inside]
+
+    def _shares(self, at: float) -> tuple[float, float]:
+        """Returns the least and the largest share of the generations that are made."""
+        few = many = 1.0
+        for unit, limit in self.limits.items():
+            total = _between(self.amounts.get(unit, Bracket(math.nan, math.nan)), at)
+            if math.isnan(total):
+                few = 0.0
+            elif total > 0:
+                few = min(few, limit / total)
+                many = min(many, limit / total + 1 / self.generations)
+        most = self.amounts["calls"].high
+        return few, min(many, self.calls / most if most else 1.0)
+
+
+def _between(bracket: Bracket, at: float) -> float:
+    """Returns the figure that lies at a place in a bracket, from 0, its least, to 1, its most."""
+    ends = {0.0: bracket.low, 1.0: bracket.high}
+    return ends[at] if at in ends else bracket.low + at * (bracket.high - bracket.low)
 
 
 def affordable(runs: Sequence[CostBound], limits: Mapping[str, float]) -> int | None:

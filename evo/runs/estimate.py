@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, SupportsIndex, Unpack
+from typing import SupportsIndex, Unpack
 
-from evo.logs.cost import longest_reply, price_of_tokens, usage_tokens
+from evo.logs.cost import cost_of_tokens, longest_reply, usage_tokens
 from evo.logs.log import Log, read_log
 from evo.logs.records import AskedModel, CriticRecord, Header, Model
 from evo.models.critics import rubrics_of
 from evo.plugins import MistakenType
 from evo.prompt import build_messages
+from evo.runs.bounds import Bracket, Within, cost_bound
+from evo.runs.budget import check_budget
 from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
 from evo.runs.options import ManyOptions
 from evo.runs.options import SeriesOptions as Configuration
@@ -35,13 +37,6 @@ ADVICE = 200
 
 SPEED = (20.0, 150.0)
 """Completion tokens a second of one call, from slow to fast endpoints."""
-
-
-class Bracket(NamedTuple):
-    """The least and the most of a figure; NaN: unknown."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,7 @@ def estimate(
     *,
     seeds: Iterable[SupportsIndex] | str = (0,),
     like: str | os.PathLike[str] | Log | None = None,
+    budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
 ) -> Estimate:
     """Returns what runs may cost, without a call: calls, tokens, dollars and time.
@@ -98,6 +94,8 @@ def estimate(
         seeds: Seeds of the runs, as for `evo.run_many`.
         like: A log of earlier calls of this kind. Tokens and seconds of a rewrite are then between
             the 10th and the 90th percentile of its calls.
+        budget: Limits of all runs together, as for `evo.run_many`. They are passed by one
+            generation at most.
         **options: Those of `evo.run_many`.
 
     Raises:
@@ -113,9 +111,9 @@ def estimate(
     header = make_header(loaded, seed=numbers[0], **options_in(Configuration, options))
     slots = settings_of(options).max_concurrent
     generations = goal_of(options).generations
+    limits = check_budget(budget, [header])
     kinds = _kinds(header, generations, None if like is None else _opened(like))
     calls = [len(numbers) * kind.calls for kind in kinds]
-    total = sum(calls)
 
     def summed(of: Sequence[Bracket]) -> Bracket:
         pairs = [(count, each) for count, each in zip(calls, of, strict=True) if count]
@@ -128,17 +126,37 @@ def estimate(
     waves = max(generations * math.ceil(header.children * header.drafts / slots), 1)
     waves += sum(map(header.advises, range(generations + 1)))
     rewrites = kinds[0].seconds  # one after another, whatever the number of slots
+    seconds = Bracket(*(max(s / slots, waves * r) for s, r in zip(inside, rewrites, strict=True)))
+    amounts = {unit: summed([kind.units[unit] for kind in kinds]) for unit in kinds[0].units}
+    runs = len(numbers) * max(1, generations)
+    most = _most_calls(header, generations, sum(calls), limits.get("calls", math.inf))
+    within = Within(limits, amounts | {"seconds": seconds}, generations=runs, calls=most)
+    tokens = [summed([each.prompt for each in kinds]), summed([each.completion for each in kinds])]
+    prompt, completion = map(within.of, tokens)
     return Estimate(
         runs=len(numbers),
-        calls=total,
-        prompt_tokens=summed([kind.prompt for kind in kinds]),
-        completion_tokens=summed([kind.completion for kind in kinds]),
-        dollars=summed([kind.dollars for kind in kinds]),
-        seconds=Bracket(
-            *(max(s / slots, waves * r) for s, r in zip(inside, rewrites, strict=True))
-        ),
+        calls=_whole(within.of(amounts["calls"]).high, header, generations),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        dollars=within.of(summed([kind.dollars for kind in kinds])),
+        seconds=within.of(seconds),
         basis=_basis(like is not None, header),
     )
+
+
+def _most_calls(header: Header, generations: int, total: int, limit: float) -> float:
+    """Returns the calls that runs make at most under a limit, which the last generation passes."""
+    bound = cost_bound(header, generations, retries=0)
+    most = max(bound.of(number)["calls"] for number in range(generations + 1))
+    return total if limit >= total else min(total, math.ceil(limit) - 1 + most)
+
+
+def _whole(calls: float, header: Header, generations: int) -> int:
+    """Returns calls in whole generations, where all have as many."""
+    count = math.floor(calls + 1e-9)
+    bound = cost_bound(header, generations, retries=0)
+    alike = bound.total["calls"] == generations * header.children
+    return count - count % header.children if alike else count
 
 
 def planned_runs(
@@ -161,6 +179,7 @@ class _Kind:
     completion: Bracket
     dollars: Bracket
     seconds: Bracket
+    units: Mapping[str, Bracket]  # by which budgets are held
 
 
 def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
@@ -216,16 +235,20 @@ def _kind(
     seconds = Bracket(completion.low / fast, completion.high / slow)
     if like is not None:
         prompt, completion, seconds = _measured(like)
-    prices = [
-        [
-            float(price_of_tokens(p, 0.0, c, model=model)) if model.is_llm else 0.0
-            for model, _ in asked
-        ]
+    costs = [
+        [(model, cost_of_tokens((p, 0.0, c), model)) for model, _ in asked]
         for p, c in zip(prompt, completion, strict=True)
     ]
-    known = not any(math.isnan(each) for end in prices for each in end)
-    dollars = Bracket(min(prices[0]), max(prices[1])) if known else Bracket(math.nan, math.nan)
-    return _Kind(calls, prompt, completion, dollars, seconds)
+    units = {u: _range([[cost[u] for _, cost in end] for end in costs]) for u in costs[0][0][1]}
+    paid = [[cost["dollars"] if m.is_llm else 0.0 for m, cost in end] for end in costs]
+    return _Kind(calls, prompt, completion, _range(paid), seconds, units)
+
+
+def _range(ends: Sequence[Sequence[float]]) -> Bracket:
+    """Returns the least of the low ends and the most of the high ones; NaN where one is unknown."""
+    if any(math.isnan(each) for end in ends for each in end):
+        return Bracket(math.nan, math.nan)
+    return Bracket(min(ends[0]), max(ends[1]))
 
 
 def _initial(header: Header) -> str:

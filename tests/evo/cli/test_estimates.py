@@ -31,7 +31,8 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     assert call(*wp) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 run, at most 7 calls" in first
-    assert first.endswith("no further generation begins once 3 calls are spent")
+    words = "no further generation begins once 3 calls are spent, which is enough for"
+    assert first.endswith(f"{words} 0 of 1 generations")
 
 
 def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missing(
@@ -53,3 +54,18 @@ def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missi
     said = capsys.readouterr().out
     assert "enough for" not in said
     assert "not begun" not in said
+
+
+@pytest.mark.parametrize("calls", [1, 4, 5, 8, 99])
+def test_a_dry_run_says_what_the_budget_of_one_run_buys_and_the_run_makes_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], calls: int
+) -> None:
+    run = ["run", "mmd", "-T", "3", "-N", "4", "--budget", f"calls={calls}"]
+    assert call(*run, "--dry-run") == 0
+    told = capsys.readouterr().out
+    assert call(*run, "-q", "--log", str(tmp_path / "a.jsonl")) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    log = evo.read_log(tmp_path / "a.jsonl")
+    assert f"calls, at most    {len(log.calls)}\n" in told
+    words = f"which is enough for {len(log.generations)} of 3 generations"
+    assert (words in told) == (words in said) == (calls < 9)

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import evo
@@ -45,18 +46,20 @@ def matches(reply, row):
     return float(reply == row["want"])
 
 
+ROWS = [{"prompt": f"{k} + 1?", "want": str(k + 1)} for k in range(7)]
+SUMS = evo.task(
+    "sums",
+    initial_program="Answer with a number.",
+    evolves="text",
+    evaluate=matches,
+    instances=ROWS[:4],
+    held_out=ROWS[4:],
+    statement="Add one.",
+)
+
+
 def test_rows_that_only_check_are_asked_of_the_first_and_the_best_text() -> None:
-    rows = [{"prompt": f"{k} + 1?", "want": str(k + 1)} for k in range(7)]
-    asks = evo.task(
-        "sums",
-        initial_program="Answer with a number.",
-        evolves="text",
-        evaluate=matches,
-        instances=rows[:4],
-        held_out=rows[4:],
-        statement="Add one.",
-    )
-    known = evo.estimate(asks, generations=2, children=3)
+    known = evo.estimate(SUMS, generations=2, children=3)
     assert known.calls == 6 + (1 + 6) * 4 + 2 * 3  # rewrites, evaluations, checks
 
 
@@ -98,6 +101,68 @@ def test_a_log_of_earlier_calls_narrows_the_brackets() -> None:
         was, now = getattr(wide, name), getattr(narrow, name)
         assert 0 < now.low < now.high
         assert now.high - now.low < was.high - was.low
+
+
+FIGURES = ("calls", "prompt_tokens", "completion_tokens", "dollars", "seconds")
+
+
+@pytest.mark.parametrize("unit", ["calls", "tokens", "dollars", "seconds", "flops"])
+@pytest.mark.parametrize("seeds", [range(1), range(3)])
+def test_a_budget_is_passed_by_one_generation_at_most(unit, seeds) -> None:
+    model = evo.Model(
+        "priced", base_url="http://127.0.0.1:9/v1", input_price=1, output_price=4,
+        context=16384, active_parameters=1e9,
+    )  # fmt: skip
+    given = {"seeds": seeds, "model": model, "generations": 10, "children": 16}
+    whole, one = (evo.estimate("cp", **given | {"generations": T}) for T in (10, 1))
+
+    def spent(known: evo.Estimate) -> tuple[float, float]:
+        """The least and the most in the unit."""
+        both = zip(known.prompt_tokens, known.completion_tokens, strict=True)
+        low, high = (prompt + completion for prompt, completion in both)
+        known_of = {"tokens": (low, high), "flops": (2e9 * low, 2e9 * high)}
+        return {**known_of, "calls": (known.calls,) * 2}.get(unit) or getattr(known, unit)
+
+    least, most = spent(whole)
+    before = None
+    for limit in (0.1 * least, least, (least + most) / 2, most, 2 * most):
+        known = evo.estimate("cp", **given, budget={unit: limit})
+        assert spent(known)[1] <= min(most, limit + spent(one)[1]) * (1 + 1e-9)
+        assert spent(known)[0] <= limit
+        for name in FIGURES:
+            now, then, ever = (
+                np.atleast_1d(getattr(each, name)) for each in (known, before or known, whole)
+            )
+            assert (then <= now * (1 + 1e-9)).all()
+            assert (now <= ever * (1 + 1e-9)).all()
+        before = known
+    assert before == whole
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 30, 10**6])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"task": "cp", "generations": 4, "children": 3},
+        {"task": SUMS, "generations": 3, "children": 1},
+        {"task": "mmd", "generations": 3, "children": 2, "drafts": 2, "critic": "offline-2"},
+    ],
+    ids=["plain", "asking", "drafts"],
+)
+def test_a_run_makes_no_more_calls_than_are_estimated_within_its_budget(
+    limit, options, tmp_path
+) -> None:
+    given = {**options, "budget": {"calls": limit}}
+    log = evo.run(**given, log=tmp_path / "a.jsonl", progress=False)
+    made, known = len(log.calls), evo.estimate(**given)
+    assert made == known.calls if options["task"] == "cp" else made <= known.calls
+
+
+def test_a_budget_that_cannot_be_counted_is_refused_before_anything_is_estimated() -> None:
+    with pytest.raises(ValueError, match="budget: dollars cannot be counted"):
+        evo.estimate(
+            "cp", model=evo.Model("m", base_url="http://127.0.0.1:9/v1"), budget={"dollars": 1}
+        )
 
 
 def test_twice_as_many_seeds_cost_twice_as_much() -> None:
