@@ -20,6 +20,7 @@ from typing import TextIO
 
 import cyclopts
 
+from evo.cli.going_on import Interrupted
 from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.mistakes import words_of
 from evo.cli.options import COMMON
@@ -72,9 +73,9 @@ COMMANDS = {
 """Where each command stands, by group, in the order of `evo --help`."""
 
 GOES_ON = {
-    "run": "stopped; `evo resume LOG` goes on where a log was",
+    "run": "stopped; the same command goes on where it was",
     "resume": "stopped; the same command goes on where it was",
-    "fork": "stopped; `evo resume LOG` goes on where a fork was",
+    "fork": "stopped; the same command goes on where it was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
     "drive": "stopped; the same command goes on where it was, as far as the engine can",
@@ -247,6 +248,9 @@ def guard(name: str, work: Callable[[], int], *, stopped: str | None = None) -> 
         try:
             with contextlib.redirect_stdout(_Plain(sys.stdout)):
                 return work()
+        except Interrupted as error:
+            say(error)
+            return 130
         except KeyboardInterrupt:
             say("stopped" if stopped is None else stopped if WRITTEN.is_set() else NOTHING_YET)
             return 130

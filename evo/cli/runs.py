@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 from cyclopts import Parameter
 
 from evo.cli.folders import logs_with_programs, unfinished_logs
+from evo.cli.going_on import do
 from evo.cli.options import (
     FLAGS,
     Budget,
@@ -146,11 +147,12 @@ def run(
             **options,
         )
         print(outlook(prepared.runs, budget, in_waves=True), flush=True)
-        return print_logs(prepared.do())
+        logs = do(prepared)
+        return print_logs(logs)
     else:
         alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
         print(outlook(alone.runs, budget), flush=True)
-        return print_logs([alone.do()])
+        return print_logs([do(alone)])
 
 
 def _run_protocol(name: str, folder: str | None, given: SeriesFlags) -> int:
@@ -194,6 +196,7 @@ def resume(
     logs: LogPaths,
     *,
     model: str | None = None,
+    base_url: str | None = None,
     budget: Budget = None,
     search: OwnSearch = None,
     filters: OwnFilters = None,
@@ -204,6 +207,8 @@ def resume(
     Args:
         logs: Logs; folders, whose unfinished runs all go on; or folders of sweeps and nothing else.
         model: Name of the model to call (default: the logged name).
+        base_url: Where it is asked, https://host/v1 (default: where your models.toml or
+            OPENAI_BASE_URL says; a log does not decide where calls go).
         budget: Limit of what all logs hold and what is added, such as calls=512.
         search: The search, if it is one of your own.
         filters: A filter of your own; may be given several times.
@@ -223,10 +228,14 @@ def resume(
         if not found:
             print(f"no run to continue in {', '.join(logs)}")
             return 0
-        return print_logs(resume_many(found, model=model, budget=budget, **options))
+        made = resume_many(found, model=model, base_url=base_url, budget=budget, **options)
+        return print_logs(made)
     settings = options_in(SessionOptions, options)
-    if len(sweeps) < len(logs) or model is not None or len(settings) < len(options):
-        raise ValueError("expected logs, or folders of sweeps alone and without -T")
+    elsewhere = model is not None or base_url is not None
+    if len(sweeps) < len(logs) or elsewhere or len(settings) < len(options):
+        raise ValueError(
+            "expected logs, or folders of sweeps alone and without -T, --model and --base-url"
+        )
     return go_on(sweeps, budget, options_in(SweepOptions, settings))
 
 
@@ -271,7 +280,8 @@ def fork(
         **options,
     )
     print(outlook(prepared.runs, budget, in_waves=True), flush=True)
-    return print_logs(prepared.do())
+    logs = do(prepared)
+    return print_logs(logs)
 
 
 @takes(

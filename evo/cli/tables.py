@@ -53,13 +53,14 @@ EARLY = {
 
 def print_early_ends(logs: Sequence[Log]) -> None:
     """Prints why runs have fewer generations than asked for, and what goes on with the first."""
-    from shlex import quote
+    from evo.cli.going_on import resume_command
 
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
         if those:
-            how = f"; `evo resume {quote(str(those[0].path))}` goes on"
-            goes_on = how if reason in ("budget", "interrupted") else ""
+            goes_on = ""
+            if reason in ("budget", "interrupted"):
+                goes_on = f"; `{resume_command(those[:1])}` goes on"
             print(f"{len(those)} of {len(logs)} run{'s' * (len(logs) > 1)} {words}{goes_on}")
 
 

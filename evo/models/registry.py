@@ -112,15 +112,22 @@ def _found(model: Given, base_url: str | None) -> Model:
     )
 
 
-def own_model(logged: Model, path: object, given: Given | None = None) -> Model:
-    """Returns the user's own model that the calls of a log may go to.
+def own_model(
+    logged: Model,
+    path: object,
+    given: Given | None = None,
+    base_url: str | None = None,
+    *,
+    alone: bool = False,
+) -> Model:
+    """Returns the user's own model that the calls of a log may go to; `alone`: it has no other.
 
     Endpoint, key, id and extra fields in a log are only information: a call goes where the
     user's registry (or `given`), the environment or a flag points; a log that differs, or
     names a model that the user has not, is a ModelError.
     """
-    if given is not None:
-        return find_model(given)
+    if given is not None or base_url is not None:
+        return find_model(logged.name if given is None else given, base_url)
     own = load_models().get(logged.name)
     if logged.way != "endpoint":
         if own is None or own.way != logged.way:
@@ -129,30 +136,42 @@ def own_model(logged: Model, path: object, given: Given | None = None) -> Model:
     if own is None and _is_pointed_at():
         own = Model(name=logged.name)
     states = {n: v for n in _POINTING if (v := getattr(logged, n)) is not None}
-    command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
+    resume = f"evo resume {shlex.quote(str(path))}"
+    command = f"{resume} --model {shlex.quote(logged.name)}"
+    there = ""
+    if alone and logged.base_url is not None:
+        there = f"go on there with `{resume} --base-url {shlex.quote(logged.base_url)}`, "
     if own is None:
         raise ModelError(
-            f"{path}: its model {logged.name!r} ({_fields(states)}) is not among your "
-            f"models, and a log does not decide where calls go: add [{json.dumps(logged.name)}] "
+            f"{path}: its model {logged.name!r} ({_fields(states)}) is not among your models, and "
+            f"a log does not decide where calls go: {there}or add [{json.dumps(logged.name)}] "
             f"to {USER_FILE} and go on with `{command}`, or name another of `evo models`"
         )
     yours = {n: getattr(own, n) for n in _POINTING} | {"id": own.id or own.name}
     if any(yours[name] != value for name, value in states.items()):
         raise ModelError(
             f"{path}: its model {logged.name!r} has {_fields(states)}, yours has {_fields(yours)}; "
-            f"a log does not decide where calls go: `{command}` goes on with yours"
+            f"a log does not decide where calls go: {there}or with yours, `{command}`"
         )
     return with_prices(own)
 
 
 def own_models(
-    header: Header, path: object, given: Given | Sequence[Given] | None = None
+    header: Header,
+    path: object,
+    given: Given | Sequence[Given] | None = None,
+    base_url: str | None = None,
 ) -> Header:
     """Returns a log's header with the user's own models, a critic's too; see `own_model`.
 
     A model that is given takes the place of the one of its name; one of another name that of the
-    run's only model.
+    run's only model, whose address is `base_url`, if that is given.
     """
+    if base_url is not None and header.models:
+        raise ModelError(
+            f"{path}: base_url: it asks {header.model_name}, each at an address of its own: give "
+            "these as models"
+        )
     alone = not isinstance(given, Sequence) or isinstance(given, str)
     listed = _listed(given)
     named = {each.name: each for each in map(find_model, listed)}
@@ -171,7 +190,9 @@ def own_models(
     def mine(logged: Model) -> Model:
         return own_model(logged, path, named.get(logged.name))
 
-    first = mine(header.model)
+    first = own_model(
+        header.model, path, named.get(header.model.name), base_url, alone=not header.models
+    )
     models = tuple(msgspec.structs.replace(e, model=mine(e.model)) for e in header.models)
     asks, critic = header.asks, header.critic
     if asks is not None:

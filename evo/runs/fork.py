@@ -192,12 +192,12 @@ def fork_seed(seed: int, at: int, copy: int) -> int:
 
 def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]) -> Header:
     """Returns the configuration of the generations after the fork."""
-    model = changes.pop("model", None)
+    model, base_url = changes.pop("model", None), changes.pop("base_url", None)
     if model is not None and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
     if model is not None:  # it takes the place of several
         header = msgspec.structs.replace(header, models=(), model_policy="")
-    return make_header_again(own_models(header, parent.path, model), **changes)
+    return make_header_again(own_models(header, parent.path, model, base_url), **changes)
 
 
 def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[InheritableLine]:

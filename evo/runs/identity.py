@@ -12,6 +12,7 @@ from evo.filters.registry import KIND as FILTER_KIND
 from evo.logs.hashes import changed_parts
 from evo.logs.log import Log
 from evo.logs.records import SCHEMA, Header, Model, TaskRecord
+from evo.models.offline import OFFLINE_MODELS
 from evo.searches.registry import KIND as SEARCH_KIND
 from evo.tasks.task import as_stated_now
 
@@ -20,12 +21,15 @@ def identity(header: Header) -> Header:
     """Returns a header without what does not identify its run.
 
     The software's versions, the number of the schema, where the model is served and at what price,
-    the source of shipped searches and filters, and the task's notes may differ.
+    the source of shipped searches and filters, and the task's notes may differ. A model at an
+    address is not the built-in one, whatever its name.
     """
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
 
     def bare(model: Model) -> Model:
         plain = dict.fromkeys((*elsewhere, "context") if model.filled else elsewhere)
+        if model.name in OFFLINE_MODELS and not _is_built_in(model):
+            plain["version"] = None
         return msgspec.structs.replace(model, **plain, source="", filled="")
 
     plain = msgspec.structs.replace(
@@ -121,7 +125,10 @@ def differing(there: Header, here: Header, ignored: Set[str] = frozenset()) -> s
             changed = changed_names(there.model.source, here.model.source)
             parts.append(_changed_model(here.model.name, changed))
             continue
-        one, other = (_shown(getattr(each, name)) for each in (there, here))
+        if name == "model" and _is_built_in(there.model) != _is_built_in(here.model):
+            one, other = (_placed(each.model) for each in (there, here))
+        else:
+            one, other = (_shown(getattr(each, name)) for each in (there, here))
         parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
     return "; ".join(parts)
 
@@ -138,6 +145,9 @@ def other_model(log: Log, header: Header) -> str:
     if not {"model", "models", "critic", "asks"} & {*differences(there, header)}:
         return ""
     one, other = there.model_name, header.model_name
+    if _is_built_in(there.model) != _is_built_in(header.model):
+        one, other = (_placed(each.model) for each in (there, header))
+        return f"{log.path}: it was made with the model {one} and goes on with {other}"
     if one != other:
         return f"{log.path}: it was made with the model {one!r} and goes on with {other!r}"
     if None in (last.version, header.model.version) and last.id == header.model.id:
@@ -145,6 +155,18 @@ def other_model(log: Log, header: Header) -> str:
     changed = changed_names(last.source, header.model.source) if last.source else []
     what = f" ({', '.join(changed)} changed)" if changed else ""
     return f"{log.path}: it goes on with another version of the model {one!r} than before{what}"
+
+
+def _is_built_in(model: Model) -> bool:
+    """Whether a model is a stand-in in this process, and none of its name at some address."""
+    return model.name in OFFLINE_MODELS and model.base_url is None
+
+
+def _placed(model: Model) -> str:
+    """Returns a model and where it is, in words."""
+    if _is_built_in(model):
+        return f"{model.name!r} that is built in"
+    return repr(model.name) if model.base_url is None else f"{model.name!r} at {model.base_url}"
 
 
 def _changed_model(name: str, changed: Sequence[str]) -> str:

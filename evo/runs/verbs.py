@@ -7,16 +7,12 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, Unpack
 
-import msgspec
-
 from evo.logs.inputs import at_least
-from evo.logs.journal import LogError, check_folder
+from evo.logs.journal import check_folder
 from evo.logs.log import Log, Logs, read_log
-from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, Model
 from evo.logs.servers import connect
 from evo.logs.types import absolute_paths, as_path
-from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.bounds import powers_of_two
 from evo.runs.budget import BudgetError, Ledger, check_budget
@@ -32,7 +28,6 @@ from evo.runs.handle import Control, Handle, Prepared, begin, in_foreground
 from evo.runs.identity import other_model
 from evo.runs.options import (
     ConfigurationOptions,
-    GoalOptions,
     GridConfiguration,
     GridOptions,
     ManyOptions,
@@ -43,12 +38,12 @@ from evo.runs.options import (
 from evo.runs.places import Resume, check_resume, found_jobs, place_of_log, place_of_run
 from evo.runs.progress import counted
 from evo.runs.resources import ByHand, open_resources
+from evo.runs.resuming import resume_job
 from evo.runs.session import JobResult, RunJob, all_logs, only_log, run_jobs
 from evo.runs.settings import Goal, Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.searches import Search
-from evo.searches.registry import known_search
-from evo.tasks.task import Task, load_task, with_function
+from evo.tasks.task import Task, load_task
 from evo.warning import warn
 
 Place = str | os.PathLike[str]
@@ -300,6 +295,7 @@ def resume_many(
     paths: Iterable[Place],
     *,
     model: str | Model | None = None,
+    base_url: str | None = None,
     search: Search | None = None,
     task: Task | None = None,
     budget: Mapping[str, float] | None = None,
@@ -313,6 +309,7 @@ def resume_many(
     Args:
         paths: Logs that are not compact.
         model: The model to call: a name in the registry, or a Model (default: the logged name).
+        base_url: Where it is asked, https://host/v1, as of `run`.
         search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
         task: The log's task, if its evaluator is a function of this process.
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
@@ -327,7 +324,13 @@ def resume_many(
     """
     return in_foreground(
         lambda: prepare_resume(
-            paths, model=model, search=search, task=task, budget=budget, **options
+            paths,
+            model=model,
+            base_url=base_url,
+            search=search,
+            task=task,
+            budget=budget,
+            **options,
         )
     )
 
@@ -336,6 +339,7 @@ def prepare_resume(
     paths: Iterable[Place],
     *,
     model: str | Model | None = None,
+    base_url: str | None = None,
     search: Search | None = None,
     task: Task | None = None,
     budget: Mapping[str, float] | None = None,
@@ -347,7 +351,7 @@ def prepare_resume(
             raise MistakenType(f"{name!r} is part of the run's identity and cannot change")
     check_options(ResumeOptions, options, verb=resume_many)
     logs = [read_log(as_path("path", path)) for path in _listed(paths)]
-    jobs = [_resume_job(log, options, model, search, task) for log in logs]
+    jobs = [resume_job(log, options, (model, base_url), search, task) for log in logs]
     pairs = zip(logs, jobs, strict=True)
     if words := [found for log, job in pairs if (found := other_model(log, job.header))]:
         warn(f"{words[0]}{f'; {len(words) - 1} more likewise' if len(words) > 1 else ''}")
@@ -375,6 +379,7 @@ def resume(
     path: Place,
     *,
     model: str | Model | None = None,
+    base_url: str | None = None,
     search: Search | None = None,
     task: Task | None = None,
     budget: Mapping[str, float] | None = None,
@@ -384,13 +389,14 @@ def resume(
 
     Its calls go where the registry points for the model of that name; another model than before is
     warned of. If the log names any other endpoint, key, id or extra fields, nothing is called
-    unless `model` is given. Of `generations`, `target`, `patience`, `max_concurrent`, the rates and
-    the preset, those that are not given stay as they were in the last session; a preset that is
-    given replaces the logged numbers.
+    unless `model` or `base_url` is given. Of `generations`, `target`, `patience`,
+    `max_concurrent`, the rates and the preset, those that are not given stay as they were in the
+    last session; a preset that is given replaces the logged numbers.
 
     Args:
         path: A log that is not compact.
         model: The model to call: a name in the registry, or a Model (default: the logged name).
+        base_url: Where it is asked, https://host/v1, as of `run`.
         search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
         task: The log's task, if its evaluator is a function of this process.
         budget: Limits by unit of all that the log holds and what is added, as for `run`.
@@ -405,7 +411,9 @@ def resume(
         >>> len(evo.resume(made, generations=2, progress=False).generations)
         2
     """
-    (log,) = resume_many([path], model=model, search=search, task=task, budget=budget, **options)
+    (log,) = resume_many(
+        [path], model=model, base_url=base_url, search=search, task=task, budget=budget, **options
+    )
     return log
 
 
@@ -450,31 +458,3 @@ def _prepare(
 
     runs = [(job.header, job.goal.generations) for job in jobs]
     return Prepared([job.path for job in jobs], work, many=many, runs=runs)
-
-
-def _resume_job(
-    log: Log,
-    options: GoalOptions,
-    model: str | Model | None,
-    search: Search | None,
-    task: Task | None,
-) -> RunJob:
-    """Returns what is left to do for a log, after checking that it can go on, and where."""
-    path = log.path
-    if log.header.compact:
-        raise LogError(f"{path}: a compact log holds no programs and cannot go on")
-    if log.header.source != "evo":
-        raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
-    require_whole(log)
-    last = log.sessions[-1] if log.sessions else None
-    before = Goal(log.goal, last.target, last.patience) if last else Goal(log.goal)
-    goal = goal_of(options, before)
-    if goal.generations == 0:
-        raise ValueError(f"{path}: states no goal; give one, generations (-T)")
-    if goal.generations < (done := len(log.generations)):
-        raise ValueError(
-            f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
-        )
-    header = known_search(own_models(log.header, path, model), search)
-    header = msgspec.structs.replace(header, task=with_function(header.task, task))
-    return RunJob(path, header, goal, named=model is not None)

@@ -1,0 +1,53 @@
+"""The command that continues logs, which is printed where runs ended early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from evo.logs.log import Log
+    from evo.runs.handle import Prepared
+
+Result = TypeVar("Result")
+
+
+class Interrupted(KeyboardInterrupt):
+    """A command was stopped; the message says how to go on."""
+
+
+def do(prepared: Prepared[Result]) -> Result:
+    """Does prepared work; `Interrupted` names the command that continues its logs."""
+    from evo.logs.log import read_log
+
+    try:
+        return prepared.do()
+    except KeyboardInterrupt:
+        begun = [read_log(path) for path in prepared.paths if path.exists()]
+        if left := [log for log in begun if len(log.generations) < log.goal]:
+            where = "it was" if len(left) == 1 else "they were"
+            raise Interrupted(f"stopped; `{resume_command(left)}` goes on where {where}") from None
+        raise
+
+
+def resume_command(logs: Sequence[Log]) -> str:
+    """Returns the command that continues logs where they were made, with what names an endpoint."""
+    words = ["evo resume", *(quote(str(log.path)) for log in logs)]
+    return " ".join([*words, *_endpoint_of(logs[0])])
+
+
+def _endpoint_of(log: Log) -> list[str]:
+    """Returns the options that say where a log's model is, unless the user's registry says so."""
+    from evo.models.registry import ModelError, own_model
+
+    logged = log.header.model
+    last = next((each.model for each in reversed(log.sessions) if each.model), logged)
+    if log.header.models or last.way != "endpoint" or last.base_url is None:
+        return []
+    try:
+        known = own_model(logged, log.path).base_url == last.base_url
+    except ModelError:
+        known = False
+    named = [] if last.name == logged.name else ["--model", quote(last.name)]
+    return named if known else [*named, "--base-url", quote(last.base_url)]
