@@ -16,10 +16,8 @@ both by an entry point of the group `replay.importers`: an object, such as a mod
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,12 +27,9 @@ from typing import Any
 import pandas as pd
 
 from evo.logs import examples
-from evo.logs.journal import encode_line, file_name, write_new
+from evo.logs.journal import LogError
 from evo.logs.types import as_path
 from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
-from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
-from evo.studies.folders import ALLOCATION
-from evo.tasks.task import load_task
 from replay.importers import cells, codeevolve, gepa, openevolve, paper, shinkaevolve, table
 from replay.importers.cells import Named as Columns
 from replay.importers.foreign import (
@@ -46,8 +41,9 @@ from replay.importers.foreign import (
     judged,
     write,
 )
+from replay.importers.keeping import keep, keep_for_now
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.others import FOR_NOW, Foreign, remember, what_to_do_with
+from replay.logs.others import what_to_do_with
 
 __all__ = [
     "IMPORTERS",
@@ -127,10 +123,32 @@ def register(
     _RECOGNISED.update({name: recognise, **others})
 
 
-def recognised(path: Path, *, without: Sequence[str] = ()) -> str | None:
-    """The format of a path itself, not of what lies below it; None if there is none."""
-    asked = ((name, ask) for name, ask in _recognisers().items() if name not in without)
-    return next((name for name, ask in asked if ask(path)), None)
+def recognised(path: Path, *, without: Sequence[str] = ()) -> list[str]:
+    """The formats of a path itself, not of what lies below it; several where tools share it."""
+    asked = _recognisers()
+    return _formats_of(path, {name: asked[name] for name in asked if name not in without})
+
+
+_OF_RUNS = re.compile(r"\.|__pycache__$|checkpoints?(_\d+)?$|ckpt$|logs$|programs$|gen_\d+$")
+"""How folders begin, or are called, that are parts of the run in whose folder they are."""
+
+
+def _formats_of(path: Path, asked: Recognisers) -> list[str]:
+    """The formats in which there are runs at a path itself; one of a file, or of a package."""
+    first = next((name for name, ask in asked.items() if ask(path)), None)
+    if first is None or first not in _SHIPPED or not path.is_dir():
+        return [first] if first else []
+    others = (name for name in asked if name in _SHIPPED and name != first and asked[name](path))
+    return [first, *(name for name in others if {first, name} != {"skydiscover", "openevolve"})]
+
+
+def apart_from(path: Path, names: Sequence[str]) -> Iterator[Path]:
+    """The folders in that of a run of these formats that may hold runs of their own."""
+    if path.is_dir() and all(name in _SHIPPED for name in names):
+        for inside in sorted(path.iterdir()):
+            passed = _OF_RUNS.match(inside.name) or inside.is_symlink()
+            if not passed and inside.is_dir() and recognised(inside):
+                yield inside
 
 
 def _known() -> Mapping[str, Any]:
@@ -172,11 +190,13 @@ class _Added(Mapping[str, Any]):
 
 
 def _found(path: Path, asked: Recognisers) -> Iterator[tuple[str, Path]]:
-    """Formats and places of the runs at or below a path; no run lies within another."""
+    """Formats and places of the runs at or below a path."""
     if not path.exists():
         raise LogFormatError(f"{path}: no such file or folder")
-    if name := next((name for name, ask in asked.items() if ask(path)), None):
-        yield name, path
+    if names := _formats_of(path, asked):
+        yield from ((name, path) for name in names)
+        for inside in apart_from(path, names):
+            yield from _found(inside, asked)
     elif path.is_dir() and not path.is_symlink():
         for inside in sorted(path.iterdir()):
             if inside.exists():
@@ -264,6 +284,19 @@ def read(
         >>> len(imported.generations)
         2
     """
+    runs, damaged = read_all(path, format, columns=columns)
+    if damaged:
+        raise next(iter(damaged.values()))
+    return runs
+
+
+def read_all(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    *,
+    columns: Columns | None = None,
+) -> tuple[list[Imported], dict[Path, LogError]]:
+    """The runs of `read` that can be read, and the errors of the others by their place."""
     given, path = path, _as_path(path)
     if not os.fspath(given).strip():
         raise LogFormatError("expected the path of a file or folder, got an empty one")
@@ -285,86 +318,27 @@ def read(
             return table.read(place, columns=columns)
         return list(getattr(known[name], "read", known[name])(place))
 
-    if places[0][1] == path:
-        return runs_of(*places[0])
-    runs = []
-    stems = Counter(place.with_suffix("") for _, place in places)
+    runs: list[Imported] = []
+    damaged: dict[Path, LogError] = {}
+    stems = Counter(place.with_suffix("") for place in {place for _, place in places})
+    shared = Counter(place for _, place in places)
     for name, place in places:
+        try:
+            found = runs_of(name, place)
+        except LogError as error:
+            damaged[place / name if shared[place] > 1 else place] = error
+            continue
+        if place == path and not places[1:]:
+            return found, damaged
         alone = stems[place.with_suffix("")] == 1
         inside = (place.with_suffix("") if alone else place).relative_to(path).as_posix()
-        found = runs_of(name, place)
+        if shared[place] > 1 or place == path:
+            inside = Path(inside, name).as_posix()
         for run in found:  # a run is called after its place, several in a file beside each other
             own = run.name.rpartition("/")[2] if run.pool else run.name if found[1:] else ""
             pool = run.pool and replace(run.pool, name=inside)
             runs.append(replace(run, name="/".join(filter(None, (inside, own))), pool=pool))
-    return runs
-
-
-def keep(
-    runs: Sequence[Imported],
-    folder: str | os.PathLike[str],
-    *,
-    full: bool = False,
-    task: str | os.PathLike[str] | None = None,
-) -> list[Path]:
-    """Writes imported runs as logs, and the choices of a bandit beside its arms.
-
-    Args:
-        runs: As `read` gives them.
-        folder: Where; a name with `/` lies in a folder there.
-        full: With prompts, replies and programs, as far as the tool kept them.
-        task: Name or folder of the task that they were run on, so that the logs can be rescored
-            and forked; None: unknown.
-
-    Returns:
-        The logs, in the order of the runs.
-
-    Raises:
-        LogError: A log exists already or cannot be written.
-        TaskError: There is no such task.
-
-    Example:
-        >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
-        >>> born = replay.importers.born
-        >>> imported = replay.importers.assemble(
-        ...     path, "mine", name="run", initial=born(0, evaluation),
-        ...     children=[[born(1, evaluation)]], lost=[], model=evo.Model("m"),
-        ... )
-        >>> len(replay.importers.keep([imported], new("")))
-        1
-    """
-    record = None if task is None else load_task(task).record
-    paths, pools = [], dict[str, list[tuple[Path, Imported]]]()
-    for run in runs:
-        parts = [file_name(part) for part in run.name.split("/")]
-        paths.append(Path(folder, *parts[:-1], f"{parts[-1]}.jsonl"))
-        write(run, paths[-1], compact=not full, task=record)
-        if run.pool is not None:
-            pools.setdefault(run.pool.name, []).append((paths[-1], run))
-    for arms in pools.values():
-        _write_choices(arms)
-    return paths
-
-
-def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
-    """Writes the choices of a bandit beside the logs of its arms."""
-    pool = arms[0][1].pool
-    assert pool is not None
-    header = AllocationHeader(
-        policy=pool.policy,
-        reward="unknown",
-        rounds=len(pool.picks),
-        seed=pool.seed,
-        arms=tuple(ArmRecord(log=path.name, seed=run.header.seed) for path, run in arms),
-    )
-    lines: list[AllocationHeader | ArmAsked | ArmAdvanced] = [header]
-    for k, (arm, reward, best) in enumerate(zip(pool.picks, pool.rewards, pool.best, strict=True)):
-        costs = {"calls": float(arms[arm][1].header.children)}
-        completed = ArmAdvanced(
-            round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest=""
-        )
-        lines += [ArmAsked(round=k, arm=arm), completed]
-    write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
+    return runs, damaged
 
 
 def load(
@@ -397,30 +371,6 @@ def load(
         return tables.load(path, progress=False)
     runs = read(path, format, columns=columns)
     return tables.load(keep_for_now(runs, path, [name]).logs, progress=False)
-
-
-def keep_for_now(
-    runs: Sequence[Imported], place: Path, names: Sequence[str], *, full: bool = False
-) -> Foreign:
-    """Writes runs as logs to a folder that is removed when this process ends.
-
-    Args:
-        runs: The runs, from `read`.
-        place: The file or folder that they were read from, which messages name.
-        names: Names of their formats.
-        full: With prompts, replies and programs; otherwise compact.
-
-    Returns:
-        The logs, with where they are from.
-    """
-    folder = Path(tempfile.mkdtemp(prefix=f"{FOR_NOW}{names[0]}-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    logs = keep(runs, folder, full=full)
-    lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
-    texts = frozenset(log for log, run in zip(logs, runs, strict=True) if run.keeps_best)
-    kept = Foreign(place, " and ".join(names), folder, logs, lost, texts)
-    remember(kept)
-    return kept
 
 
 def kinds(path: str | os.PathLike[str]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from evo.gate.log import ENGINE_LOG
 from evo.warning import warn
 from replay import importers
+from replay.importers.keeping import keep_for_now
 from replay.importers.reading import LogFormatError
 from replay.logs import decode, others
 from replay.logs.decode import find_logs
@@ -24,8 +25,10 @@ def as_logs(path: Path) -> Foreign | None:
         raise LogFormatError(f"{path}: {words}")
     if not names:
         return None
-    runs = importers.read(path)
-    return importers.keep_for_now(runs, path, names) if runs else None
+    runs, damaged = importers.read_all(path)
+    if not runs and not damaged:
+        return None
+    return keep_for_now(runs, path, names, damaged=damaged)
 
 
 _WHOLE: dict[Path, Path] = {}
@@ -46,8 +49,8 @@ def whole(log: Path) -> Path:
     if origin is None:
         return log
     if origin.folder not in _WHOLE:
-        runs = importers.read(origin.place)
-        kept = importers.keep_for_now(runs, origin.place, origin.tool.split(" and "), full=True)
+        runs, _ = importers.read_all(origin.place)
+        kept = keep_for_now(runs, origin.place, origin.tool.split(" and "), full=True)
         _WHOLE[origin.folder] = _WHOLE[kept.folder] = kept.folder
     return _WHOLE[origin.folder] / log.relative_to(origin.folder)
 
@@ -73,12 +76,14 @@ def others_in(
 
 def _looked_at(path: Path, is_own: Callable[[Path], bool]) -> Iterator[tuple[str | None, Path]]:
     """Files and folders at and below a path with their formats, those of runs as a whole."""
-    name = importers.recognised(path)
-    yield name, path
-    if name is not None or not path.is_dir():
+    known = importers.recognised(path)
+    yield from ((name, path) for name in known)
+    if not known:
+        yield None, path
+    if not path.is_dir():
         return
     try:
-        inside = sorted(path.iterdir())
+        inside = sorted(importers.apart_from(path, known) if known else path.iterdir())
     except OSError:
         return  # it is not ours to read
     names = {each.name for each in inside}

@@ -38,7 +38,9 @@ def places(folder: Path, *, depth: int = DEEPEST) -> Iterator[tuple[str, Path]]:
     try:
         known = importers.recognised(folder, without=_NO_TOOLS)
         if known:
-            yield known, folder
+            yield from ((name, folder) for name in known)
+            for each in importers.apart_from(folder, known):
+                yield from places(each, depth=depth - 1)
             return
         inside = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:

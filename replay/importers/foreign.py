@@ -32,6 +32,7 @@ from evo.logs.records import (
     TaskRecord,
 )
 from replay.importers.reading import LogFormatError
+from replay.logs.decode import out_of_reach
 
 UNKNOWN_SEED = -1
 """Stands for a seed that the source does not hold; real seeds are at least 0."""
@@ -167,7 +168,7 @@ def write(
             line_decoder.decode(line)  # an integer beyond 64 bits can be written, but not read
     except (OverflowError, RecursionError, TypeError, msgspec.MsgspecError, ValueError) as error:
         raise LogFormatError(
-            f"{imported.source}: holds what a log cannot: {error or type(error).__name__}"
+            f"{imported.source}: holds what a log cannot: {str(error) or type(error).__name__}"
         ) from None
     write_new(target, b"".join(lines))
 
@@ -213,6 +214,7 @@ def assemble(
             f"{source}: expected at most {20 * MOST} children, got {n} x {len(children)}"
         )
     best = None if initial is None else initial.evaluation.fitness
+    require_in_reach(best, f"{source}: the initial program")
     place, all_children, generations = (0, 0), list[Child](), list[Generation]()
     for number, members in enumerate(children, start=1):
         present = {child.index: child for child in members}
@@ -226,6 +228,7 @@ def assemble(
             child = present.get(index) or failed(number, (None, NOT_IN_SOURCE), index=index)
             all_children.append(child)
             fitness = child.evaluation.fitness
+            require_in_reach(fitness, f"{source}: child {index} of generation {number}")
             if fitness is not None and (best is None or fitness > best):
                 best, place = fitness, (number, index)
         took, improved = seconds[number - 1] if seconds else None, place[0] == number
@@ -431,6 +434,12 @@ def finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def require_in_reach(fitness: float | None, where: Path | str) -> None:
+    """Raises LogFormatError of a fitness that no statistic can hold, which no report would take."""
+    if fitness is not None and (words := out_of_reach(fitness)):
+        raise LogFormatError(f"{where}: {words}; scale it in the file, or leave the child out")
 
 
 def within(value: object, where: Path | str, what: str = "generation") -> int:

@@ -216,6 +216,8 @@ def _add_checkpoint(folder: Path, found: _Found, *, torn_allowed: bool) -> None:
             if not torn_allowed:
                 raise
             torn += 1
+        else:
+            foreign.require_in_reach(evaluation(program.metrics).fitness, file)
     if torn:
         found.notes.append(f"{torn} torn files of the newest checkpoint")
 

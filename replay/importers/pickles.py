@@ -84,5 +84,5 @@ def load(path: Path, *, package: str) -> object:
         raise
     except _ERRORS as error:
         raise LogFormatError(
-            f"{path}: not a readable pickle: {error or type(error).__name__}"
+            f"{path}: not a readable pickle: {str(error) or type(error).__name__}"
         ) from None

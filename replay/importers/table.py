@@ -257,6 +257,7 @@ def _child(row: Row, generation: int, index: int, where: str) -> Child:
             f"{where}: expected a number in column 'fitness', with a point before its decimals, or "
             f"nothing where there is none, got {text!r:.60}"
         )
+    foreign.require_in_reach(fitness, where)
     failure: Failure | None = None
     if word is not None and word != "ok":
         failure = (_STATUSES.get(str(word)), f"status {word!r}")

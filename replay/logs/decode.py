@@ -119,14 +119,22 @@ def find_own(source: Source) -> list[Path]:
 
 
 def find_all(
-    sources: Iterable[Source | Log | Iterable[Source | Log]],
+    sources: Iterable[Source | Log | Iterable[Source | Log]], *, strict: bool = True
 ) -> tuple[list[Path], list[tuple[str, str]]]:
-    """The logs as of `find_logs`, and what other tools wrote beside them with what to do."""
+    """The logs as of `find_logs`, and what other tools wrote beside them with what to do.
+
+    Runs of other tools that cannot be read are an error, or if not `strict` among what is left out.
+    """
     found: dict[Path, Path] = {}
     left: dict[str, str] = {}
     foreign: list[Foreign] = []
     for path in _paths(sources, left, foreign):
         found.setdefault(path.resolve(), path)
+    damaged = {place: error for read in foreign for place, error in read.damaged.items()}
+    if strict and damaged:
+        raise next(iter(damaged.values()))
+    left.update((str(place), str(error)) for place, error in damaged.items())
+    foreign = [read for read in foreign if read.logs]
     for message in read_of(foreign):
         warn(message, ReplayWarning)
     return list(found.values()), list(left.items())
@@ -160,7 +168,7 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := of_another_tool(path, foreign)):
             note_others(path, left, own=ours, read=True)
-            return read
+            return read.logs
         if not ours:
             first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
             others: dict[str, str] = {}
@@ -176,7 +184,8 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
     if path.exists():
         is_own = path.name == ALLOCATION or (_looks_like_log(path) and _is_ours(path, {}))
         theirs = path.is_file() and not is_own
-        return (of_another_tool(path, foreign) if theirs else []) or _arms_or_log(path)
+        read = of_another_tool(path, foreign) if theirs else None
+        return read.logs if read else _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
     if not found:
@@ -327,6 +336,15 @@ def _checksums_match(lines: bytes) -> bool:
 _place = attrgetter("generation", "index")
 
 
+def out_of_reach(fitness: float) -> str:
+    """Says of a fitness that no statistic can hold it; empty of all others."""
+    if abs(fitness) <= MOST_FITNESS:
+        return ""
+    return (
+        f"a fitness of {fitness:.6g}, but statistics are possible up to {MOST_FITNESS:g} either way"
+    )
+
+
 def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[object, str] | None:
     """The record that contradicts the others, if any, and how."""
     beyond, n = len(run.generations) + 1, run.header.children
@@ -341,12 +359,9 @@ def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[object, str
     every: list[Initial | Outcome] = [*([run.initial] if run.initial else []), *run.children]
     for evaluated in every:
         fitness = evaluated.evaluation.fitness
-        if fitness is not None and not abs(fitness) <= MOST_FITNESS:
-            return evaluated, (
-                f"a fitness of {fitness:.6g}, but statistics are possible up to {MOST_FITNESS:g} "
-                "either way; have the evaluator scale it, or take another of its metrics "
-                "(`evo rescore --metric NAME`)"
-            )
+        if fitness is not None and (words := out_of_reach(fitness)):
+            how = "scale it, or take another of its metrics (`evo rescore --metric NAME`)"
+            return evaluated, f"{words}; have the evaluator {how}"
     for number, record in enumerate(run.generations, start=1):
         if record.generation != number:
             return record, f"expected generation {number}, got {record.generation}"

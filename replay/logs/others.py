@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
+from evo.logs.journal import LogError
 from replay.logs.given import ROW
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Foreign(NamedTuple):
         logs: The logs in it.
         lost: What the tool did not keep, in words.
         texts: Those of the logs whose best program the tool kept.
+        damaged: Files and folders of the tool that cannot be read, with the error of each.
     """
 
     place: Path
@@ -34,6 +37,7 @@ class Foreign(NamedTuple):
     logs: list[Path]
     lost: str
     texts: frozenset[Path]
+    damaged: Mapping[Path, LogError] = {}
 
 
 FOR_NOW = "replay-import-"
@@ -66,6 +70,13 @@ def origin_of(log: Source) -> Foreign | None:
     return _ORIGINS.get(os.fspath(log))
 
 
+def with_origin(error: LogError, log: Path) -> str:
+    """What is wrong with a log; of one made of another tool's run, by the name of that."""
+    if origin_of(log) is None:
+        return str(error)
+    return re.sub(rf"{re.escape(os.fspath(log))}(:\d+)?", lambda _: lasting_name(log), str(error))
+
+
 def lasting_name(log: Source) -> str:
     """The path of a log; of one made of another tool's run, where that lies and which it is."""
     origin = origin_of(log)
@@ -95,25 +106,30 @@ def note_others(folder: Path, left: dict[str, str], *, own: Collection[Path], re
     """
     for find in OTHERS:
         places, unread = find(folder, own)
+        formats: dict[Path, list[str]] = {}
         for name, place in places:
+            formats.setdefault(place, []).append(name)
+        for place in formats:
             for each in [each for each in left if Path(each).is_relative_to(place)]:
                 del left[each]
+        for place, names in formats.items():
             if not read:
+                name = "auto" if names[1:] else names[0]
                 how = f"replay import {name} {quote(str(place))} -o FOLDER"
-                left[str(place)] = f"runs of {name} beside logs of evo; `{how}` converts them"
+                of = " and ".join(names)
+                left[str(place)] = f"runs of {of} beside logs of evo; `{how}` converts them"
         if read:
             left.update((str(path), why) for path, why in unread)
 
 
-def of_another_tool(path: Path, foreign: list[Foreign] | None) -> list[Path]:
-    """Logs of another tool's runs at a path, which are noted; none if no tool is known or asked."""
+def of_another_tool(path: Path, foreign: list[Foreign] | None) -> Foreign | None:
+    """Another tool's runs at a path, which are noted; None if no tool is known or asked."""
     if foreign is None:
-        return []
+        return None
     read = next((found for convert in FOREIGN if (found := convert(path))), None)
-    if read is None:
-        return []
-    foreign.append(read)
-    return read.logs
+    if read is not None:
+        foreign.append(read)
+    return read
 
 
 def read_of(foreign: Sequence[Foreign]) -> Iterator[str]:

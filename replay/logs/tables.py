@@ -21,7 +21,7 @@ from evo.warning import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, find_all, name_runs, read_run
-from replay.logs.others import Source, in_words
+from replay.logs.others import Source, in_words, lasting_name, with_origin
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     RESCORED,
@@ -262,7 +262,7 @@ def _kept(
     cache: bool | None,
 ) -> list[pd.DataFrame]:
     """The tables of `_collect`, out of the cache where it has them; `what` names them there."""
-    paths, skipped = find_all(sources)
+    paths, skipped = find_all(sources, strict=strict)
     marks = None if cache is False else store.marks_of(paths)
     name, foreign = store.name_of(what, marks) if marks else "", len(skipped)
     if marks and (found := store.fetch(name, marks)) is not None:
@@ -299,8 +299,8 @@ def _collect(
                 run = read_run(path, names[path])
             except LogError as error:
                 if strict:
-                    raise
-                skipped.append((str(path), str(error)))
+                    raise type(error)(with_origin(error, path)) from None
+                skipped.append((lasting_name(path), with_origin(error, path)))
                 continue
             if run.header.source.startswith(RESCORED):
                 rescored.append((len(parts), run))
@@ -317,9 +317,10 @@ def _collect(
             if "repeat_of" in rows:
                 rows["repeat_of"] = repeats.get(run_lines.name, "")
     if not parts:
+        unread = skipped[foreign:] or ([] if paths else skipped)
         raise LogError(
-            f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"
-            if len(skipped) > foreign
+            f"none of {len(unread)} logs can be read; the first: {unread[0][1]}"
+            if unread
             else "expected at least one log, got none"
         )
     _say_what_was_left(skipped, len(paths) + foreign)

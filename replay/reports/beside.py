@@ -33,7 +33,7 @@ def require_followed(path: Path) -> None:
     """Raises LogError for a file that is no log of evo and none of a gate: a page shows nothing."""
     if not path.is_file() or find_own(path) or is_gate_log(path):
         return
-    name = importers.recognised(path)
+    name = " and ".join(importers.recognised(path))
     if words := "" if name else importers.table_words(path):
         raise LogError(f"{path}: {words}")
     how = f"; `replay site {quote(str(path))} -o FOLDER` shows its runs of {name}" if name else ""
@@ -74,7 +74,7 @@ class Beside:
 
     path: Path
     _gates: dict[Path, _Gate] = field(default_factory=dict)
-    _tools: dict[Path, Followed] = field(default_factory=dict)
+    _tools: dict[tuple[Path, str], Followed] = field(default_factory=dict)
     _behind: dict[Path, Path] = field(default_factory=dict)  # place of a tool -> its gate's log
     _again: float = 0.0
 
@@ -119,7 +119,7 @@ class Beside:
                     self._read(path)
         if self.path.is_dir():
             for tool, place in places(self.path):
-                self._tools.setdefault(place.resolve(), Followed(place, tool))
+                self._tools.setdefault((place.resolve(), tool), Followed(place, tool))
         for path, gate in self._gates.items():
             for began in gate.log.watched:
                 for folder in began.folders:
@@ -128,12 +128,14 @@ class Beside:
 
     def _add(self, place: Path, tool: str, gate: Path, since: float) -> None:
         """Follows what has changed since a program was started behind a gate."""
-        key = place.resolve()
-        if self._behind.get(key) == gate or last_change(stamp_of(place)) < since - 1:
+        key = place.resolve(), tool
+        if key in self._tools and self._behind.get(key[0]) == gate:
+            return
+        if last_change(stamp_of(place)) < since - 1:
             return
         if key not in self._tools:
             self._tools[key] = Followed(place, tool)
-        self._behind[key] = gate
+        self._behind[key[0]] = gate
 
     def _logs(self) -> Iterator[Path]:
         """The files that may be logs of gates."""

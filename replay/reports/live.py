@@ -138,6 +138,8 @@ class Folder:
             place = run.followed.place
             known = place.is_relative_to(base) and place != base
             path = place.relative_to(base) if known else Path(*place.absolute().parts[-2:])
+            if sum(each.place == place for each in self.beside.tools) > 1:
+                path /= run.followed.tool
             if len(run.followed.logs) > 1:
                 path /= run.path.stem
         if path.suffix == ".gz" and run.path.with_suffix("").exists():

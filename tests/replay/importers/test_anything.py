@@ -10,6 +10,10 @@ from samples import write_sample
 
 import replay
 from evo.logs.journal import LogError
+from replay import importers
+from replay.importers import anything
+from replay.importers.anything import find_logs, find_whole, load, load_tables
+from replay.importers.following import places
 from replay.logs.frames import ReplayWarning
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
@@ -171,3 +175,91 @@ def test_children_say_which_island_made_them(tmp_path, name):
         found = replay.children(place)["island"].dropna()
     assert set(found) == stated - {None}
     assert len(set(found)) > 1
+
+
+@pytest.fixture
+def flat(tmp_path):
+    """A folder that two tools have written into, side by side."""
+    for name in ("gepa-1", "openevolve-1"):
+        shutil.copytree(SAMPLES / name, tmp_path / "flat", dirs_exist_ok=True)
+    return tmp_path / "flat"
+
+
+def runs_by_tool(frame):
+    return dict(zip(frame["tool"], frame["run"], strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:.*which lack")
+def test_a_folder_that_two_tools_share_holds_the_runs_of_both(flat):
+    tables = load_tables(flat, progress=False)
+    assert runs_by_tool(tables.runs) == {"GEPA": "gepa", "OpenEvolve": "openevolve"}
+    assert importers.kinds(flat) == ["gepa", "openevolve"]
+    [whole] = {path.parent for path in find_whole(flat)}
+    assert {each.stem for each in whole.iterdir()} == {"gepa", "openevolve"}
+
+
+def test_a_run_in_a_folder_of_another_run_is_one_of_its_own(tmp_path):
+    shutil.copytree(SAMPLES / "gepa-1", tmp_path / "outer")
+    shutil.copytree(SAMPLES / "openevolve-1", tmp_path / "outer" / "inner")
+    with pytest.warns(ReplayWarning, match="read 2 runs"):
+        tables = load_tables(tmp_path / "outer", progress=False)
+    assert runs_by_tool(tables.runs) == {"GEPA": "gepa", "OpenEvolve": "inner"}
+    assert [*places(tmp_path)] == [
+        ("gepa", tmp_path / "outer"),
+        ("openevolve", tmp_path / "outer" / "inner"),
+    ]
+
+
+def test_all_tools_beside_logs_of_evo_are_named(flat):
+    shutil.copytree(SAMPLES / "shinkaevolve-1", flat / "shinka")
+    write_sample(flat / "ours.jsonl")
+    with pytest.warns(UserWarning, match="runs of gepa and openevolve beside.*import auto") as told:
+        find_logs(flat)
+    assert "runs of shinkaevolve beside" in str(told[0].message)
+
+
+@pytest.mark.parametrize("name", ["gepa-1", "openevolve-1", "shinkaevolve-1"])
+def test_the_folders_of_a_run_are_no_runs_of_their_own(name):
+    assert [place for _, place in places(SAMPLES / name)] == [SAMPLES / name]
+    assert len(importers.read(SAMPLES / name)) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*which lack")
+def test_what_is_damaged_of_another_tool_is_an_error_or_left_out(flat):
+    cut = flat.with_name("cut")
+    shutil.copytree(SAMPLES / "gepa-1", cut)
+    (cut / "gepa_state.bin").write_bytes((cut / "gepa_state.bin").read_bytes()[:2000])
+    for sources in ([flat.parent], [cut, flat]):
+        with pytest.raises(LogError, match=r"gepa_state.bin: not a readable pickle: \w"):
+            load_tables(*sources, progress=False)
+        with pytest.warns(UserWarning, match="1 of 3 logs were left out: .*cut"):
+            assert len(load_tables(*sources, strict=False, progress=False).runs) == 2
+    with pytest.raises(LogError, match=r"none of 1 logs can be read.*gepa_state.bin"):
+        load_tables(cut, strict=False, progress=False)
+    found = find_logs(flat)
+    assert {each.name for each in map(anything.whole, found)} == {each.name for each in found}
+
+
+def test_a_fitness_beyond_statistics_is_refused_in_the_tools_own_file(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("run,order,fitness\na,1,0.5\na,2,1e308\n")
+    shutil.copytree(SAMPLES / "openevolve-1", tmp_path / "tool")
+    [program, *_] = (tmp_path / "tool").glob("checkpoints/*/programs/*.json")
+    data = json.loads(program.read_text())
+    program.write_text(json.dumps(data | {"metrics": {"combined_score": 1e300}}))
+    for source, where in ((table, f"{table}:3"), (tmp_path / "tool", program)):
+        for read in (importers.read, load, importers.load):
+            with pytest.raises(LogError, match=f"^{where}: a fitness of 1e.*statistics"):
+                read(source)
+
+
+def test_an_error_about_an_imported_log_names_where_it_is_from(tmp_path, monkeypatch):
+    table = tmp_path / "table.csv"
+    table.write_text("run,order,fitness\na,1,0.5\nb,1,0.5\n")
+
+    def torn(path, name):
+        raise LogError(f"{path}:3: torn")
+
+    monkeypatch.setattr("replay.logs.tables.read_run", torn)
+    with pytest.warns(ReplayWarning), pytest.raises(LogError, match=f"^{table}, run a: torn"):
+        load(table, progress=False)
