@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+MOST_NAMED = 10  # files that a sentence or a command lists by name
+
 
 class Interrupted(KeyboardInterrupt):
     """A command was stopped; the message says how to go on."""
@@ -32,8 +34,13 @@ def do(prepared: Prepared[Result]) -> Result:
 
 
 def resume_command(logs: Sequence[Log]) -> str:
-    """Returns the command that continues logs where they were made, with what names an endpoint."""
-    words = ["evo resume", *(quote(str(log.path)) for log in logs)]
+    """Returns the command that continues logs where they were made, with what names an endpoint.
+
+    It names the logs, or where they are many their folder.
+    """
+    folders = {log.path.parent for log in logs}
+    named = folders if len(logs) > MOST_NAMED and len(folders) == 1 else [log.path for log in logs]
+    words = ["evo resume", *(quote(str(path)) for path in named)]
     return " ".join([*words, *_endpoint_of(logs[0])])
 
 

@@ -20,9 +20,12 @@ AGAIN = {"allocation": "allocate", "selection": "select"}
 def pause(paths: Paths = None, *, control: str | None = None) -> int:
     """Pauses studies, or the sessions that write logs, on whatever machine: calls in flight finish.
 
+    All runs of a session are paused together.
+
     Args:
-        paths: Folders of sweeps, allocations or selections, or logs; with --control also other
-            folders, or none for all sessions.
+        paths: Folders of sweeps, allocations or selections, logs, or folders of logs, for those
+            that are being written on this machine; with --control any folder, or none for all
+            sessions.
         control: The Redis server that the sessions listen to, such as redis://host: they wait
             until `evo go-on` (default: a file asks, and the session ends).
     """
@@ -30,11 +33,12 @@ def pause(paths: Paths = None, *, control: str | None = None) -> int:
 
 
 def stop(paths: Paths = None, *, control: str | None = None) -> int:
-    """Stops studies, or the sessions that write logs.
+    """Stops studies, or the sessions that write logs, with all runs of these sessions.
 
     Args:
-        paths: Folders of sweeps, allocations or selections, or logs; with --control also other
-            folders, or none for all sessions.
+        paths: Folders of sweeps, allocations or selections, logs, or folders of logs, for those
+            that are being written on this machine; with --control any folder, or none for all
+            sessions.
         control: The Redis server that the sessions listen to (default: a file asks).
     """
     return _ask(paths, "stop", control)
@@ -52,7 +56,7 @@ def go_on(paths: Paths = None, *, control: str) -> int:
 
 def _ask(paths: Sequence[Path] | None, wish: Wish, control: str | None) -> int:
     from evo.logs.stopping import stop as stop_log
-    from evo.studies.folders import request
+    from evo.studies.folders import kind_of, request
 
     if control is not None:
         _ask_there(paths, wish, control)
@@ -60,15 +64,40 @@ def _ask(paths: Sequence[Path] | None, wish: Wish, control: str | None) -> int:
     if not paths:
         raise ValueError(f"expected what is to {wish}: PATH, or --control redis://host for all")
     for path in paths:
-        again = f"`evo resume {quote(str(path))}`"
-        if path.is_dir():
+        again, also = f"`evo resume {quote(str(path))}`", ""
+        if kind_of(path):
             kind = request(path, wish)
             if kind in AGAIN:
                 again = f"the same `evo {AGAIN[kind]}` with --log-dir {quote(str(path))}"
+        elif path.is_dir():
+            logs = _written_in(path)
+            for log in logs:
+                stop_log(log, wish)
+            also = f" what is written there, {', '.join(log.name for log in logs)}"
         else:
             stop_log(path, wish)
-        print(f"{path}: asked to {wish}; {again} goes on")
+            also = ", with all runs of the command that writes it"
+        print(f"{path}: asked to {wish}{also}; {again} goes on")
     return 0
+
+
+def _written_in(folder: Path) -> list[Path]:
+    """The logs in a folder that are being written, without those of gates, which cannot be asked.
+
+    Raises:
+        LogError: There are none.
+    """
+    from evo.gate.log import is_gate_log, without_engines
+    from evo.logs.journal import LogError
+    from evo.logs.locks import is_written
+
+    files = without_engines(sorted(folder.rglob("*.jsonl")))
+    if written := [file for file in files if is_written(file) and not is_gate_log(file)]:
+        return written
+    raise LogError(
+        f"{folder}: not the folder of a study, and no log in it is being written on this machine; "
+        "give the log of a session on another machine, or --control"
+    )
 
 
 def _ask_there(paths: Sequence[Path] | None, wish: Wish, control: str) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evo.cli.going_on import MOST_NAMED, resume_command
+
 if TYPE_CHECKING:
     from evo.logs.log import Log
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
-MOST_NAMED = 10  # files that a sentence lists by name
 _MAX_LENGTH = 64 << 20  # characters of a program or a table that is given
 
 
@@ -52,15 +53,13 @@ EARLY = {
 
 
 def print_early_ends(logs: Sequence[Log]) -> None:
-    """Prints why runs have fewer generations than asked for, and what goes on with the first."""
-    from evo.cli.going_on import resume_command
-
+    """Prints why runs have fewer generations than asked for, and what goes on with them."""
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
         if those:
             goes_on = ""
             if reason in ("budget", "interrupted"):
-                goes_on = f"; `{resume_command(those[:1])}` goes on"
+                goes_on = f"; `{resume_command(those)}` goes on"
             print(f"{len(those)} of {len(logs)} run{'s' * (len(logs) > 1)} {words}{goes_on}")
 
 

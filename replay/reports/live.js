@@ -17,11 +17,15 @@ let drawn = "", // what the figures were drawn of, and when
   passed = "",
   reread = 0,
   notice = { over: () => true, until: 0 };
+const GONE = "The server is gone: `replay view` was stopped. What is shown is what it said last.",
+  gone = make("p", { role: "status", class: "muted" }); // above the page of a run
+$("#lost").after(gone);
 
 async function look() {
   try {
     const answer = await fetch("state");
     const { runs, studies, gates, rest, wait } = await answer.json();
+    gone.textContent = "";
     const before = lines.size;
     runs.forEach(follow);
     if (lines.size > before && find.value) find.oninput({ target: find });
@@ -33,10 +37,8 @@ async function look() {
     if (gates !== passed) $("#gates").innerHTML = passed = gates;
     draw(runs, studies, rest);
   } catch {
-    tell(
-      "The server is gone: `replay view` was stopped. What is shown is what it said last.",
-      () => true,
-    );
+    tell(GONE, () => true);
+    gone.textContent = $("#all").hidden ? GONE : ""; // the table has its own notice
   }
   setTimeout(look, PAUSE);
 }
@@ -75,10 +77,10 @@ function follow(run) {
   for (const wish of run.tool ? [] : wishes(run)) state.append(button(run, wish));
   line.row.cells[0].after(state);
   if (fresh) insert(line.row);
-  if (focused)
-    [...line.row.querySelectorAll("a, button")]
-      .find((each) => each.textContent === focused)
-      ?.focus({ preventScroll: true });
+  if (!focused) return;
+  const [link, ...buttons] = line.row.querySelectorAll("a, button"),
+    same = [link, ...buttons].find((each) => each.textContent === focused);
+  (same ?? buttons[0] ?? link).focus({ preventScroll: true });
 }
 // The page of the run that is open, again once the run has more and its page may be read.
 function reopen(run, wait) {
@@ -100,10 +102,20 @@ const heeded = (before, now, wish) =>
   !now ||
   now.state !== before.state ||
   (wish === "go on" && (now.failed || now.stamp !== before.stamp));
+// What a button does, or why it does nothing.
+const TOKEN = "Buttons need the whole link that `replay view` printed, with its token.";
+const EFFECT = {
+  pause: "Ends the command that writes this run, with all its runs, once calls under way finish.",
+  stop: "Ends the command that writes this run, with all its runs, within seconds.",
+  "go on": "Continues this run, and no other one of its command.",
+};
 function button(run, wish) {
-  const made = make("button", { type: "button", class: "wish" }, wish);
+  const title = token ? EFFECT[wish] : TOKEN,
+    made = make("button", { type: "button", class: "wish", title }, wish);
+  if (!token) made.ariaDisabled = "true";
   made.onclick = async (event) => {
     event.stopPropagation();
+    if (!token) tell(TOKEN, () => true, READ);
     if (made.ariaDisabled) return; // `disabled` would take the focus from it
     made.ariaDisabled = "true";
     try {

@@ -205,7 +205,10 @@ class Folder:
         if run.state != "running":
             raise LogError(f"{self.name(run)} is {run.state}: nothing is writing it")
         stop(run.path, wish)  # type: ignore[arg-type]
-        return f"{self.name(run)} was asked to {wish}"
+        own = (each for each in self.runs if not isinstance(each, ToolRun))
+        others = any(each.state == "running" for each in own if each is not run)
+        also = ", with all runs of its command" if others else ""
+        return f"{self.name(run)} was asked to {wish}{also}"
 
     def parts(self) -> str:
         """Allocations and sweeps, and figures and tables of every task and model, as they are."""

@@ -15,6 +15,7 @@ from browser import lab
 from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 
 from evo.logs.records import Header, Model
+from evo.logs.stopping import stop_file
 from replay.reports.live import Folder, LivePage
 from replay.reports.live_runs import Run
 
@@ -256,3 +257,46 @@ def test_everyone_can_read_and_use_the_page(page: Any, theme: str, width: int) -
     page.locator("#child h2").wait_for()
     assert lab.faults(page) == []
     assert lab.small(page) == []
+
+
+def test_the_page_of_a_run_says_that_the_server_is_gone(chromium: str, tmp_path: Path) -> None:
+    write_sample(tmp_path / "logs" / "done.jsonl")
+    with lab.browser() as (page, _):
+        with LivePage(tmp_path / "logs") as view:
+            page.goto(f"{view.link}#run/done")
+            page.get_by_role("heading", name="done").wait_for()
+            assert page.get_by_text("The server is gone").count() == 0
+        said = page.get_by_text("The server is gone").locator("visible=true")
+        lab.expect(said).to_have_count(1)
+        page.get_by_role("link", name="all runs").click()
+        page.wait_for_timeout(2500)  # two looks of the page
+        lab.expect(said).to_have_count(1)
+
+
+def test_without_the_token_buttons_say_what_they_need(page: Any, view: LivePage) -> None:
+    path = view.folder.path / "done.jsonl"
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        pause = page.locator("#runs tbody tr").get_by_role("button", name="pause")
+        lab.expect(pause).to_have_attribute("title", re.compile("with all its runs"))
+        lab.expect(pause).to_be_enabled()
+        page.goto(view.address)
+        lab.expect(pause).to_have_attribute("title", re.compile("its token"))
+        lab.expect(pause).to_be_disabled()
+        pause.click(force=True)
+        lab.expect(page.locator("#news")).to_contain_text("Buttons need the whole link")
+        assert lab.faults(page) == []
+    assert not stop_file(path, "pause").exists()
+
+
+def test_the_focus_stays_in_a_row_whose_buttons_are_others_now(
+    page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_sample(view.folder.path / "cut.jsonl")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    row = page.locator("#runs tbody tr", has_text="cut")
+    with path.open("rb") as file:
+        monkeypatch.setattr(Run, "go_on", lambda run: fcntl.flock(file, fcntl.LOCK_EX))
+        row.get_by_role("button", name="go on").focus()
+        page.keyboard.press("Enter")
+        lab.expect(row.get_by_role("button", name="pause")).to_be_focused()

@@ -9,6 +9,7 @@ from commands import call, one_line
 import evo
 import replay
 from evo.cli import entry
+from evo.cli.going_on import resume_command
 from evo.cli.options import instance_range
 from evo.models.registry import find_model
 from evo.runs.configuration import seeds_of
@@ -332,6 +333,20 @@ def test_runs_that_ended_early_say_why_and_what_goes_on(
     assert call("resume", str(path), "-q") == 0
     assert "goes on" not in capsys.readouterr().out
     assert len(evo.read_log(path).generations) == 4
+
+
+def test_what_goes_on_is_named_for_all_runs_of_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("run", "mmd", "-T", "4", "-N", "1", "--seeds", "1:4", "--log-dir", str(tmp_path), "-q")
+    assert call(*given, "--budget", "calls=6") == 0
+    *_, said = capsys.readouterr().out.splitlines()
+    command = said.split("`")[1]
+    assert command.split()[2:] == [str(path) for path in sorted(tmp_path.glob("*.jsonl"))]
+    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    assert resume_command(logs * 10) == f"evo resume {tmp_path}"
+    assert call(*command.split()[1:], "-q") == 0
+    assert all(log.finished for log in map(evo.read_log, tmp_path.glob("*.jsonl")))
 
 
 def test_one_configuration_leaves_nothing_to_select(

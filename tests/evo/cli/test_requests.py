@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from commands import call, one_line
 from samples import write_sample
 
-from evo.logs.stopping import stop_file
+from evo.logs.journal import LogError
+from evo.logs.stopping import stop, stop_file
 from evo.studies.folders import MARKERS
 
 
@@ -22,9 +24,27 @@ def test_a_log_is_asked_beside_it_and_how_it_goes_on_can_be_pasted(
     said = capsys.readouterr().out.splitlines()
     for path, line in zip(paths, said, strict=True):
         assert stop_file(path, wish).exists()
-        assert line.startswith(f"{path}: asked to {wish}; ")
+        assert line.startswith(f"{path}: asked to {wish}, with all runs of the command that")
     assert said[0].endswith(f"`evo resume {paths[0]}` goes on")
     assert said[1].endswith(f"`evo resume '{paths[1]}'` goes on")
+
+
+def test_a_folder_of_logs_is_asked_for_all_that_are_being_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = [write_sample(tmp_path / name) for name in ("a.jsonl", "b.jsonl", "in/c.jsonl")]
+    with logs[0].open("rb") as one, logs[2].open("rb") as other:
+        for file in (one, other):
+            fcntl.flock(file, fcntl.LOCK_EX)  # as the session that writes it does
+        assert call("pause", str(tmp_path)) == 0
+    assert [stop_file(log, "pause").exists() for log in logs] == [True, False, True]
+    said = capsys.readouterr().out
+    assert said.startswith(f"{tmp_path}: asked to pause what is written there, a.jsonl, c.jsonl; ")
+    assert said.endswith(f"`evo resume {tmp_path}` goes on\n")
+    assert call("stop", str(tmp_path)) == 2
+    assert "no log in it is being written on this machine" in one_line(capsys)
+    with pytest.raises(LogError, match="is a folder; give a log in it"):
+        stop(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,10 @@ def test_only_who_has_the_link_may_change_anything(view, folder):
         assert wish(view, 0, "pause") == (200, '{"said":"a was asked to pause"}')
         assert stop_file(path, "pause").exists()
         assert "asked to pause" in runs_of(view)[0]["words"]
+        with (folder / "pool" / "b.jsonl").open("rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            said = "a was asked to stop, with all runs of its command"
+            assert wish(view, 0, "stop") == (200, f'{{"said":"{said}"}}')
         assert wish(view, 0, "stop")[0] == 200
         assert stop_file(path).exists()
 
