@@ -292,8 +292,8 @@ def copied(tmp_path: Path) -> Path:
 
 SMALLER = {
     "00_quickstart": "GENERATIONS, SEEDS = 4, range(40, 45)",
-    "01_depth_breadth": "RESAMPLES = 100",
-    "03_post_hoc_bandits": "ROUNDS, REPLICATES, LOGS = 128, 60, LOGS / 'heilbronn_triangle'",
+    "01_depth_breadth": "RESAMPLES, LOGS = 100, LOGS / 'min_max_distance'",
+    "03_post_hoc_bandits": "ROUNDS, REPLICATES, LOGS = 64, 60, LOGS / 'heilbronn_triangle'",
     "04_live_allocation": "ROUNDS, CHILDREN = 8, 2",
     "05_plan_a_budget": "PILOTS = 2",
     "07_inside_a_run": "GENERATIONS = 6",
@@ -310,6 +310,7 @@ FEWER = {
         '"seeds": range(10), "generations": 6',
         '"seeds": range(4), "generations": 3',
     ),
+    "05_plan_a_budget": ("TASKS = sorted(children.groups)", "TASKS = [TASK]"),
     "08_sweeps_and_selection": ('"seeds": range(40, 48)', '"seeds": range(40, 43)'),
 }
 """The same of what stands in a cell."""

@@ -17,7 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Chromium and JupyterLab share a machine with all other tests: on a starved one a page may lose
     its kernel or take longer than any patience, which says nothing of the explorers.
     """
-    here = [item for item in items if Path(__file__).parent in item.path.parents]
+    folder = Path(__file__).parent
+    files = {path for path in {item.path for item in items} if folder in path.parents}
+    here = [item for item in items if item.path in files]
     if here:
         from playwright.sync_api import Error
 

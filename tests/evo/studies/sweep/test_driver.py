@@ -89,11 +89,11 @@ def test_a_run_of_a_sweep_is_the_run_that_evo_run_makes(finished, tmp_path: Path
 
 def test_a_grid_is_extended_by_further_values_and_seeds(tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    small: dict[str, Any] = {"children": [1, 3], "temperature": [0.4]}
-    large: dict[str, Any] = {"children": [1, 2, 3], "temperature": [0.4, 0.9]}
+    small: dict[str, Any] = {"children": [2], "temperature": [0.4]}
+    large: dict[str, Any] = {"children": [1, 2], "temperature": [0.4, 0.9]}
     evo.sweep(small, log_dir=folder, **ONE)
     before = {path: path.read_bytes() for path in folder.glob("runs/*.jsonl")}
-    for space, seeds in (({"children": [2, 3], "temperature": [0.4]}, [1]), (small, [2])):
+    for space, seeds in (({"children": [1], "temperature": [0.4]}, [1]), (small, [2])):
         with pytest.raises(ValueError, match=r"holds a sweep with .*; a grid takes further values"):
             evo.sweep(space, log_dir=folder, **{**COMMON, "seeds": seeds})
     for more in ({"strategy": "random"}, {"base": {"generations": 3}}):
@@ -102,7 +102,7 @@ def test_a_grid_is_extended_by_further_values_and_seeds(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"got seeds; a grid is given further ones .*log_dir="):
         evo.sweep(folder, seeds=[1, 2])
     made = evo.sweep(large, log_dir=folder, **{**COMMON, "seeds": [1, 2]})
-    assert (made.completed_runs, made.failed_runs) == (12, 0)
+    assert (made.completed_runs, made.failed_runs) == (8, 0)
     assert (
         before.items() <= {path: path.read_bytes() for path in folder.glob("runs/*.jsonl")}.items()
     )
