@@ -26,6 +26,7 @@ from replay.explorers.budget_data import (
 from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import costs_in_words, limits_in_words
 from replay.planning.grid import FloatArray
+from replay.plots.marks import RAMP
 from replay.statistics.intervals import clopper_pearson
 
 Place = tuple[int, int]
@@ -83,6 +84,7 @@ def pack(
         "brackets": brackets(known),
         "names": list(NAMES),
         "maps": list(MAPS.items()),
+        "ramp": RAMP,
         "grid": {"rows": shown[0], "columns": shown[1]},
         "sizes": sizes,
         "columns": list(columns),

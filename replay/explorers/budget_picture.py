@@ -12,9 +12,8 @@ from replay.explorers.budget_arrays import cost_limits, fitness_limits
 from replay.explorers.budget_data import MAPS, NAMES, UNITS, BudgetCurve, Split
 from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import BudgetView
-from replay.plots import style
 from replay.plots.chart import Chart
-from replay.plots.marks import Label, Line, Mark, Points, Rule, Spans
+from replay.plots.marks import Label, Line, Mark, Points, Rule, Shape, Spans
 from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
 from replay.plots.shapes import heat, place
@@ -28,16 +27,15 @@ COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
 BEHIND = "0: the best of its budget, chosen from the same runs, which favours it"
 RUNS = (PALETTE[4], PALETTE[3], PALETTE[5])
 """Colours of runs that are drawn one by one."""
+HEIGHT = 110.0
+"""Pixels of a panel of curves; two of them stand beside the map."""
+
 _POINTS = 90  # most points of a curve
 
 
 def draw_budget(view: BudgetView, theme: Theme) -> Figure:
     """Draws a heatmap on the left, fitness and the probability to reach tau on the right."""
-    figure = style.blank(9.0, 5.4)
-    axes = figure.subplot_mosaic([["map", "fitness"], ["map", "reached"]])
-    for ax, panel in zip(axes.values(), [_map(view), *_curves(view)], strict=True):
-        Chart(panels=[panel]).draw(ax, theme)
-    return figure
+    return Chart(panels=[_map(view), *_curves(view)], columns=2).figure(theme, width=9.0)
 
 
 def _map(view: BudgetView) -> Panel:
@@ -79,7 +77,7 @@ def _map(view: BudgetView) -> Panel:
                 )
             )  # fmt: skip
     title = f"{view.outlook.fitness.task}, {view.outlook.model}"
-    return replace(panel, title=title, about=about, marks=[*panel.marks, *marks])
+    return replace(panel, title=title, about=about, marks=[*panel.marks, *marks], rows=2)
 
 
 def _curves(view: BudgetView) -> list[Panel]:
@@ -89,14 +87,12 @@ def _curves(view: BudgetView) -> list[Panel]:
     high = max([high, *(end + 0.03 * (high - low) for end in last)])
     cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
     domain = cost_limits(view.outlook, view.axis, view.outlook.grid[0])
-    chosen = view.splits[0]
-    assert chosen is not None
     fitness: list[Mark] = []
     reached: list[Mark] = []
     for k in (2, 1, 0):  # the choice on top
         if (split := view.splits[k]) is not None:
             fitness += _marks(split.fitness, COLOURS[k], low + 0.03 * (high - low), "")
-            reached += _marks(split.reached, COLOURS[k], -1.0, NAMES[k])
+            reached += _marks(split.reached, COLOURS[k], -1.0, f"{NAMES[k]}: {_label(split)}")
     for k, run in enumerate(view.runs):
         at = _thinned(len(run.x))
         color = RUNS[k % len(RUNS)]
@@ -106,11 +102,11 @@ def _curves(view: BudgetView) -> list[Panel]:
         fitness.append(Label(x=domain[0], y=view.tau, text=f"τ = {view.tau:g}", dx=4, dy=-4))
     return [
         Panel(
-            title=f"Best fitness so far: {_label(chosen)}", about=view.outlook.about, marks=fitness,
+            title="Best fitness so far", about=view.outlook.about, marks=fitness, height=HEIGHT,
             x=Axis(domain=domain, scale="log"), y=Axis(domain=(low, high), label="best fitness"),
         ),
         Panel(
-            title="Probability to reach τ", marks=reached, legend=True,
+            title="Probability to reach τ", marks=reached, legend=True, height=HEIGHT,
             x=Axis(domain=domain, scale="log", label=cost),
             y=Axis(domain=(-0.02, 1.02), label="share of runs at τ"),
         ),
@@ -140,9 +136,8 @@ def _marks(curve: BudgetCurve, color: str, foot: float, label: str) -> list[Mark
         )
     below = curve.value[-1] < foot  # the axis is for what is usual: point at it
     end = foot if below else float(curve.value[-1])
-    marks.append(
-        Points(x=curve.x[-1:], y=[end], color=color, size=3.5, shape="below" if below else "dot")
-    )
+    shape: Shape = "below" if below else "ring" if curve.logged < len(curve.x) else "dot"
+    marks.append(Points(x=curve.x[-1:], y=[end], color=color, size=3.5, shape=shape))
     return marks
 
 

@@ -19,13 +19,8 @@ View = Literal["view", "run_view", "chart"]
 @functools.cache
 def script(name: View) -> str:
     """The module of a view, with what all views share before it."""
-    folder = Path(__file__).parent
-    files = {
-        "view": [folder / "view.js"],
-        "run_view": [CHART, folder / "run_view.js"],
-        "chart": [CHART, WIDGET],
-    }
-    return module(*files[name])
+    own = WIDGET if name == "chart" else Path(__file__).with_name(f"{name}.js")
+    return module(CHART, own)
 
 
 def screen_class(name: View, **traits: TraitType[Any, Any]) -> Any:

@@ -1,5 +1,6 @@
-// The budgets of a task and model, drawn from arrays; nothing here estimates a number.
+// The budgets of a task and model as a chart, looked up in arrays; nothing here estimates a number.
 //
+// `drawing.js` and `chart.js`, whose pen draws the chart, stand before it.
 // `mount(el, bytes, state, tell)` knows nothing of Jupyter, so that widgets, pages and saved
 // notebooks use this same file. `bytes` is what `budget_arrays.pack` makes (a DataView): the length
 // of a JSON head (uint32, little endian), the head, and float64 columns that it refers to by place.
@@ -12,24 +13,11 @@ const RUN_COLOURS = ["#cc79a7", "#e69f00", "#56b4e9"]; // of runs that are drawn
 const RUN_DASHES = ["none", "12 3", "12 3 5 3", "16 3 5 3 5 3"]; // of the first three, and so on
 const MOST_RUNS = 12,
   MOST_LISTED = 40; // that can be chosen, that are listed of a split
-const CIVIDIS = "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78 "
-  .concat("8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838")
-  .split(" ")
-  .map((hex) => parsed(`#${hex}`));
 const MOST_PAST = 64; // choices that can be undone
-const MOST_POINTS = 120; // that are drawn of a curve
+const PANEL = 168; // pixels of a panel of curves
 const PAUSE = 80; // milliseconds that a slider stands still before the long texts follow
 
 const STYLE = `
-.replay-view .stage.fixed {
-  contain: strict;
-}
-.replay-view svg.over {
-  position: absolute;
-  left: 0;
-  top: 0;
-  pointer-events: none;
-}
 .replay-view .controls {
   display: flex;
   flex-wrap: wrap;
@@ -120,13 +108,6 @@ const STYLE = `
   height: 10px;
   border-radius: 2px;
   margin-right: 6px;
-}
-.replay-view svg .cell {
-  cursor: pointer;
-}
-.replay-view svg g.cells:focus-visible {
-  outline: 2px solid #0072b2;
-  outline-offset: 3px;
 }
 .replay-view .runs {
   margin: 6px 0 0;
@@ -383,18 +364,51 @@ const quoted = (text) =>
     ? `"${text}"`
     : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
-// Indices of a curve that are drawn: all, or evenly spread on a logarithmic scale, ends included.
-function thinned(first, count) {
-  if (count <= MOST_POINTS) return Array.from({ length: count }, (_, k) => first + k);
-  const found = new Set();
-  for (let k = 0; k < MOST_POINTS; k++)
-    found.add(first + Math.round(count ** (k / (MOST_POINTS - 1))) - 1);
-  return [...found];
+// The splits of the map as cells: their values, and how they compare with the best of their budget.
+function cellsOf(data, map) {
+  const { rows, columns } = data.grid,
+    { kinds, words } = data.cells,
+    behind = map === "behind",
+    numbers = data.column(data.cells[behind ? "behind" : "value"]);
+  const each = (read, none) =>
+    rows.map((N) =>
+      columns.map((T) => {
+        const at = data.sizes.indexOf(N) * data.columns.length + data.columns.indexOf(T);
+        return kinds[at] ? read(at) : none;
+      }),
+    );
+  const decimals = (value) =>
+    value >= 0 && value < 0.995 ? value.toFixed(2).slice(1) : digits(value, 2);
+  const texts = each((at) => {
+    const [text, , less] = words[at];
+    return behind ? `${text.split("\n")[0]}\n${less || "no other split of it is known"}` : text;
+  }, "");
+  const values = each((at) => numbers[at], NaN),
+    known = values.flat().filter(Number.isFinite);
+  return {
+    kind: "cells",
+    values,
+    ...{ x0: -0.5, x1: columns.length - 0.5, y0: -0.5, y1: rows.length - 0.5 },
+    colors: data.ramp,
+    least: Math.min(...known),
+    most: Math.max(...known),
+    texts,
+    opens: texts.flat().map(Boolean),
+    written: each((at) => {
+      if (!Number.isFinite(numbers[at])) return "";
+      return behind ? words[at][3] : decimals(numbers[at]);
+    }, ""),
+    round: each((at) => kinds[at] === 2, false),
+  };
 }
 
-// A text in lines of at most so many characters.
-function wrapped(text, most) {
-  return text.replace(new RegExp(`(.{1,${most}})(?:\\s+|$)`, "g"), "$1\n").trimEnd();
+const lineOf = (x, y, look) => ({ kind: "line", x, y, hover: true, width: 1.8, ...look });
+// The outlines of cells, one after the other.
+function outlines(cells, look) {
+  const around = (at, ...steps) => cells.flatMap((each) => steps.map((step) => each[at] + step));
+  const x = around(0, -0.43, 0.43, 0.43, -0.43, -0.43, NaN),
+    y = around(1, -0.43, -0.43, 0.43, 0.43, -0.43, NaN);
+  return lineOf(x, y, { hover: false, ...look });
 }
 
 // Put text on the clipboard; where that is denied, by the older way, else leave it selected.
@@ -414,29 +428,17 @@ async function copy(text, shown) {
 }
 
 export function mount(el, bytes, given, tell = () => {}) {
-  let data = unpack(bytes),
+  let data,
     state = { ...given };
+  const kept = new Map(); // of each part of the chart: what it depends on, and what it is
   let splits = [],
-    zoom = {},
-    plan = null,
-    held = null,
     serial = 0,
     pending = 0;
   const root = html("div", { class: "replay-view" }, el);
   html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips" }, root);
-  // Its fixed size spares the page a new layout.
-  const stage = html("div", { class: "stage fixed" }, root);
-  // What stays while a slider moves, and above it what changes.
-  const picture = svg("svg", { role: "group", "aria-label": "budgets" }, stage);
-  const over = svg("svg", { class: "over", "aria-hidden": "true" }, stage);
-  const map = svg("g", {}, picture),
-    axes = svg("g", {}, picture);
-  const moving = svg("g", {}, over),
-    pointed = svg("g", {}, over);
-  const clip = `clip-${Math.random().toString(36).slice(2)}`;
-  const tip = html("div", { class: "tip", role: "status" }, stage);
+  const stage = html("div", { style: "margin-top: 8px" }, root);
   const listed = html("div", { class: "runs" }, root);
   const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);
   const code = html("div", { class: "code" }, root);
@@ -576,13 +578,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     tell({ ...state });
   }
   function change(next, moved = false) {
-    const axis = next.axis !== state.axis,
-      map = next.map !== state.map;
-    const runs = String(next.runs) !== String(state.runs);
     state = next;
-    if (axis) zoom = {};
-    if (map) build();
-    else if (axis || runs) buildPanels();
     draw(moved);
   }
 
@@ -598,223 +594,194 @@ export function mount(el, bytes, given, tell = () => {}) {
     return [low, ends.length ? Math.max(...ends) + 0.03 * (high - low) : high];
   }
 
-  // Everything that stays while T, N, C and tau move: axes, cells, titles.
-  function build() {
-    const width = Math.max(320, Math.min(root.clientWidth - 4 || 880, 1400)),
-      beside = width >= 720;
-    const { rows, columns } = data.grid;
-    const mapRoom = beside ? Math.min(0.47 * width, 620) : width;
-    const left = 46,
-      bar = 58,
-      top = 44;
-    const side = Math.min((mapRoom - left - bar) / columns.length, 58),
-      tall = Math.min(side, 380 / rows.length, 46);
-    const mapWidth = side * columns.length,
-      mapHeight = tall * rows.length;
-    const x0 = beside ? mapRoom + 52 : left,
-      x1 = width - 14;
-    const y0 = beside ? top : top + mapHeight + 96,
-      panel = beside ? Math.max(150, Math.min(220, (mapHeight - 38) / 2)) : 160;
-    const height = Math.max(y0 + 2 * panel + 82, top + mapHeight + 44);
-    for (const each of [picture, over]) {
-      each.setAttribute("width", width);
-      each.setAttribute("height", height);
-      each.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    }
-    stage.style.width = `${width}px`;
-    stage.style.height = `${height}px`;
-    plan = { width, height, x0, x1, y0, panel, left, top, side, tall };
-    redraw(map, (put) => drawMap(put, left, top, side, tall, mapWidth, mapHeight));
-    buildPanels();
+  // A part of the chart, the same object as long as it shows the same: the pen leaves it alone.
+  function part(name, of, make) {
+    const key = of.join(" ");
+    if (kept.get(name)?.key !== key) kept.set(name, { key, made: make() });
+    return kept.get(name).made;
   }
-  function buildPanels() {
-    const { x0, x1, y0, panel } = plan,
-      limits = zoom.x || data.limits.costs[state.axis] || [1, 2];
-    const one = {
-      top: y0,
-      bottom: y0 + panel,
-      name: "fitness",
-      y: linear(...(zoom.fitness || seen()), y0 + panel, y0),
+  // What the pen draws.
+  function chart() {
+    const { generations: T, children: N, map, runs } = state,
+      limits = seen();
+    const costs = data.limits.costs[state.axis] || [1, 2],
+      label = data.options.axis.find(([, axis]) => axis === state.axis)?.[0] || state.axis,
+      steps = state.axis === "generation",
+      whole = steps || state.axis === "calls";
+    const curves = { height: PANEL, zoom: true, shares: "cost" },
+      x = { domain: costs, scale: "log", whole };
+    return {
+      label: "budgets: a map of splits, and the curves of those that are chosen",
+      theme: data.theme,
+      columns: 2,
+      panels: [
+        part("map", [T, N, map], mapPanel),
+        {
+          title: "Best fitness so far",
+          about: data.about,
+          x: { ...x, named: false },
+          y: { domain: limits },
+          marks: [
+            ...part("runs", [state.axis, ...runs], () => runs.flatMap(runLine)),
+            ...curvesOf("fitness", limits, ""),
+            ...threshold(limits),
+          ],
+          ...curves,
+        },
+        {
+          title: "Probability to reach τ",
+          x: { ...x, label: steps ? label : `${label} so far` },
+          y: { domain: [-0.02, 1.02] },
+          marks: curvesOf("reached", [-0.02, 1.02], state.tau),
+          ...curves,
+        },
+      ],
     };
-    const two = { top: y0 + panel + 38, bottom: y0 + 2 * panel + 38, name: "reached" };
-    two.y = linear(...(zoom.reached || [-0.02, 1.02]), two.bottom, two.top);
-    plan.x = ratios(limits[0], limits[1], x0, x1);
-    plan.panels = [one, two];
-    redraw(axes, (put) => {
-      for (const each of plan.panels) redraw(put("g", {}), (inside) => drawPanel(inside, each));
-    });
   }
 
-  function drawMap(put, left, top, side, tall, mapWidth, mapHeight) {
-    const { rows, columns } = data.grid;
-    put("text", { x: left, y: 15, class: "head" }, `${data.task}, ${data.model}`);
-    const predicted = data.cells.kinds.includes(2);
-    const behind = state.map === "behind";
-    const about = behind ? "0: the best of its budget" : "dotted: same budget";
-    put("text", { x: left, y: 33 }, `${about}${predicted ? "; round: never run, predicted" : ""}`);
-    const group = put("g", {
-      class: "cells",
-      tabindex: 0,
-      role: "application",
-      "data-lm-suppress-shortcuts": "true",
-      "aria-label": "splits; arrow keys go from cell to cell, Enter chooses one",
+  function mapPanel() {
+    const { rows, columns } = data.grid,
+      behind = state.map === "behind",
+      predicted = data.cells.kinds.includes(2);
+    const axis = (values, label) => ({
+      domain: [-0.5, values.length - 0.5],
+      label,
+      ticks: values.map((each, k) => [k, each > 9999 ? short(each) : String(each)]),
     });
-    const value = data.column(behind ? data.cells.behind : data.cells.value),
-      cells = [];
-    const wordsAt = ([text, , less]) =>
-      behind
-        ? `${text.split("\n")[0]}\n${wrapped(less || "no other split of it is known", 44)}`
-        : text;
-    rows.forEach((N, r) =>
-      columns.forEach((T, c) => {
-        const at = data.sizes.indexOf(N) * data.columns.length + data.columns.indexOf(T);
-        if (data.cells.kinds[at])
-          cells.push({
-            T,
-            N,
-            r,
-            c,
-            value: value[at],
-            kind: data.cells.kinds[at],
-            text: wordsAt(data.cells.words[at]),
-            less: data.cells.words[at][3],
-          });
-      }),
-    );
-    const known = cells.map((each) => each.value).filter(Number.isFinite);
-    const low = Math.min(...known),
-      high = Math.max(...known);
-    const share = (each) => (high > low ? (each - low) / (high - low) : 0.5);
-    plan.cells = cells;
-    plan.cellAt = (T, N) => cells.find((each) => each.T === T && each.N === N);
-    plan.corner = (each) => [left + each.c * side, top + mapHeight - (each.r + 1) * tall];
-    redraw(group, (inside) =>
-      cells.forEach((each) => {
-        const [x, y] = plan.corner(each),
-          rgb = Number.isFinite(each.value)
-            ? mixed(CIVIDIS, share(each.value), 0, 1)
-            : [136, 136, 136];
-        const round = each.kind === 2 ? Math.min(side, tall) / 2 : 2;
-        each.node = inside("rect", {
-          class: "cell",
-          x: x + 1,
-          y: y + 1,
-          width: side - 2,
-          height: tall - 2,
-          rx: round,
-          fill: `rgb(${rgb})`,
-          "data-t": each.T,
-          "data-n": each.N,
-          "data-value": each.value,
-        });
-        if (side < 19 || !Number.isFinite(each.value)) return;
-        const plain = each.value >= 0 && each.value < 0.995;
-        let text = plain ? each.value.toFixed(2).replace(/^0\./, "") : digits(each.value, 2);
-        if (plain && side >= 26) text = `.${text}`;
-        if (behind) text = each.less;
-        inside(
-          "text",
-          {
-            x: x + side / 2,
-            y: y + tall / 2 + 4,
-            "text-anchor": "middle",
-            style:
-              `fill:${readable(rgb)};pointer-events:none;` +
-              `font-size:${Math.min(11.5, tall - 4)}px`,
-          },
-          text,
-        );
-      }),
-    );
-    group.onkeydown = walk;
-    const name = (each) => (each > 9999 ? short(each) : String(each));
-    rows.forEach((N, r) =>
-      put(
-        "text",
-        { x: left - 7, y: top + mapHeight - (r + 0.5) * tall + 4, "text-anchor": "end" },
-        name(N),
+    const cells = part("cells", [state.map], () => cellsOf(data, state.map)),
+      { colors, least, most } = cells;
+    const at = ({ generations, children }) => [
+      columns.indexOf(generations),
+      rows.indexOf(children),
+    ];
+    const framed = [2, 1, 0].flatMap((k) => {
+      const [column, row] = splits[k] ? at(splits[k]) : [-1, -1];
+      return column < 0 || row < 0 ? [] : [{ k, column, row }];
+    });
+    const [column, row] = at(state);
+    cells.chosen = cells.opens[row * columns.length + column] ? row * columns.length + column : 0;
+    const same = cells.opens.flatMap((is, place) => {
+      const [r, c] = [Math.floor(place / columns.length), place % columns.length];
+      const taken = framed.some((each) => each.row === r && each.column === c);
+      return is && !taken && rows[r] * columns[c] === state.calls ? [[c, r]] : [];
+    });
+    const twice = (read) => framed.flatMap((each) => [read(each), read(each)]);
+    const height = Math.min(2 * PANEL + 44, 64 * rows.length),
+      names = ["children per generation N", "children N"];
+    const note = behind ? "0: the best of its budget" : "dotted: same budget";
+    return {
+      title: `${data.task}, ${data.model}`,
+      about: `${note}${predicted ? "; round: never run, predicted" : ""}`,
+      x: axis(columns, "generations T"),
+      y: axis(
+        rows,
+        names.find((each) => 6.6 * each.length <= height + 20),
       ),
-    );
-    const skip = side < 26 ? 2 : 1;
-    columns.forEach(
-      (T, c) =>
-        c % skip === 0 &&
-        put(
-          "text",
-          { x: left + (c + 0.5) * side, y: top + mapHeight + 16, "text-anchor": "middle" },
-          name(T),
-        ),
-    );
-    put(
-      "text",
-      { x: left + mapWidth / 2, y: top + mapHeight + 35, "text-anchor": "middle" },
-      "generations T",
-    );
-    const names = ["children per generation N", "children N", "N"];
-    put(
-      "text",
-      {
-        x: 12,
-        y: top + mapHeight / 2,
-        "text-anchor": "middle",
-        transform: `rotate(-90 12 ${top + mapHeight / 2})`,
-      },
-      names.find((each) => 6.6 * each.length <= mapHeight + 20) || "N",
-    );
-    if (!known.length) return;
-    const at = left + mapWidth + 12;
-    for (let k = 0; k < 40; k++) {
-      put("rect", {
-        x: at,
-        y: top + (mapHeight * (39 - k)) / 40,
-        width: 9,
-        height: mapHeight / 40 + 0.5,
-        fill: `rgb(${mixed(CIVIDIS, k / 39, 0, 1)})`,
-      });
-    }
-    const scale = linear(low, high > low ? high : low + 1, top + mapHeight, top);
-    for (const tick of high > low ? evenTicks(low, high, 5) : [low])
-      put("text", { x: at + 13, y: scale(tick) + 4 }, short(tick));
+      height,
+      rows: 2,
+      bar: least <= most ? { colors, least, most } : null,
+      marks: [
+        cells,
+        outlines(same, { color: "#ffffff", width: 1.6 }),
+        outlines(same, { color: "#222222", width: 1.6, dash: "1.5 3" }),
+        {
+          kind: "spans", // white around each frame sets it off from its cell
+          x0: twice(({ column }) => column - 0.46),
+          x1: twice(({ column }) => column + 0.46),
+          y0: twice(({ row }) => row - 0.46),
+          y1: twice(({ row }) => row + 0.46),
+          color: framed.flatMap(({ k }) => ["#ffffff", COLOURS[k]]),
+          frame: framed.flatMap(({ k }) => (k ? [4, 2.4] : [5.5, 3.8])),
+          opacity: 0,
+        },
+      ],
+    };
   }
 
-  function drawPanel(put, panel) {
-    const { x, x0, x1 } = plan,
-      { top, bottom, y } = panel,
-      below = panel.name === "reached";
-    const title = below ? "Probability to reach τ" : "Best fitness so far";
-    put("text", { x: x0, y: top - (below ? 9 : 29), class: "head" }, title);
-    if (!below) put("text", { x: x0, y: top - 11 }, data.about);
-    for (const tick of ratioTicks(x.back(x0), x.back(x1), (x1 - x0) / 52)) {
-      const at = x(tick);
-      put("line", { x1: at, x2: at, y1: top, y2: bottom, class: "grid" });
-      if (below) put("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, short(tick));
-    }
-    for (const tick of evenTicks(y.back(bottom), y.back(top), 4)) {
-      put("line", { x1: x0, x2: x1, y1: y(tick), y2: y(tick), class: "grid" });
-      put("text", { x: x0 - 7, y: y(tick) + 4, "text-anchor": "end" }, short(tick));
-    }
-    put("path", { d: `M${x0} ${top}V${bottom}H${x1}`, class: "frame" });
-    if (below) {
-      const label = data.options.axis.find(([, axis]) => axis === state.axis)?.[0] || state.axis;
-      const cost = state.axis === "generation" ? label : `${label} so far`;
-      put("text", { x: (x0 + x1) / 2, y: bottom + 35, "text-anchor": "middle" }, cost);
-    }
-    const id = `${clip}-${panel.name}`;
-    redraw(put("clipPath", { id }), (inside) =>
-      inside("rect", { x: x0, y: top - 2, width: x1 - x0 + 8, height: bottom - top + 4 }),
-    );
-    panel.clip = `url(#${id})`;
-    panel.ground = put("rect", {
-      x: x0,
-      y: top,
-      width: x1 - x0,
-      height: bottom - top,
-      class: "panel",
-      "data-panel": panel.name,
+  // Three curves, the choice on top.
+  const curvesOf = (name, limits, tau) =>
+    [2, 1, 0].flatMap((k) => {
+      if (!splits[k]) return [];
+      const { generations: T, children: N, waits } = splits[k];
+      return part(`${name} ${k}`, [T, N, state.axis, ...limits, tau, waits], () =>
+        curveOf(splits[k], name, k, limits),
+      );
     });
+  // Logged with a band, thin where only some runs go on, predicted dashed between dotted limits.
+  function curveOf(split, name, k, [low, high]) {
+    const { x, logged, whole } = split,
+      curve = split[name],
+      T = x.length,
+      color = COLOURS[k];
+    const along = (from, to, value, look) =>
+      from < to ? [lineOf(x.subarray(from, to), value.subarray(from, to), { color, ...look })] : [];
+    const known = (from, to, look) => {
+      const [least, most] = [curve.low, curve.high].map((each) => each.subarray(from, to));
+      return along(from, to, curve.value, {
+        low: least,
+        high: most,
+        label: data.names[k],
+        ...look,
+      });
+    };
+    const some = logged > whole ? whole - 1 : logged, // of the runs that go on
+      limit = { width: 1, dash: "1.5 2.5", hover: false },
+      end = curve.value[T - 1],
+      isBelow = end < low; // the axis is for what is usual: point there
+    return [
+      ...known(0, whole, { band: true, width: k ? 1.8 : 2.6 }),
+      ...known(some, logged, { band: true, width: 1, note: "of the runs that go on" }),
+      ...known(logged, T, { dash: "6 3", note: "predicted" }),
+      ...along(logged, T, curve.low, limit),
+      ...along(logged, T, curve.high, limit),
+      {
+        kind: "points",
+        x: [x[T - 1]],
+        y: [isBelow ? low + 0.03 * (high - low) : end],
+        color,
+        size: k ? 3 : 4,
+        shape: isBelow ? "below" : logged < T ? "ring" : "dot",
+      },
+    ];
   }
 
-  // What changes: frames on the map, curves, tau, words. While a slider moves, the long texts wait.
+  // A run from where it first has a fitness, in steps.
+  function runLine(name, k) {
+    const run = runOf(data, name);
+    if (!run) return [];
+    const place = data.costs[state.axis]?.[run.N],
+      cost = place ? data.column(place) : null;
+    const at = (g) => (cost ? cost[g - 1] : state.axis === "calls" ? g * run.N : g);
+    const x = [],
+      y = [];
+    run.best.forEach((value, step) => {
+      const g = Math.max(1, run.from[step]);
+      // Costs begin after 1.
+      if (Number.isNaN(value) || g > run.depth || run.from[step + 1] <= 1) return;
+      x.push(at(g));
+      y.push(value);
+    });
+    if (!x.length) return [];
+    const look = {
+      color: RUN_COLOURS[k % RUN_COLOURS.length],
+      dash: RUN_DASHES[Math.floor(k / RUN_COLOURS.length)],
+      label: name.slice(data.cut),
+      step: true,
+    };
+    return [lineOf([...x, at(run.depth)], [...y, y.at(-1)], look)];
+  }
+
+  function threshold([low, high]) {
+    const { tau: y } = state;
+    if (!(y >= low && y <= high)) return [];
+    const ink = { color: "ink", y };
+    return [
+      { kind: "rule", dash: "1.5 3", ...ink },
+      { kind: "label", text: `τ = ${digits(y, 6)}`, anchor: "start", dx: 5, dy: -4, ...ink },
+    ];
+  }
+
+  // While a slider moves, the long texts wait.
   function draw(moved = false) {
     splits = [
       [1, 1],
@@ -825,171 +792,11 @@ export function mount(el, bytes, given, tell = () => {}) {
         N = state.children * broad;
       return Number.isInteger(T) && Number.isInteger(N) ? splitOf(data, state, T, N) : null;
     });
-    redraw(moving, (put) => {
-      redraw(put("g", {}), drawSame);
-      redraw(put("g", {}), drawFrames);
-      for (const panel of plan.panels) {
-        redraw(put("g", { "clip-path": panel.clip }), (inside) => {
-          redraw(
-            inside("g", {}),
-            (runs) =>
-              panel.name === "fitness" &&
-              state.runs.forEach((name, k) => drawRun(runs, panel, name, k)),
-          );
-          for (const k of [2, 1, 0])
-            redraw(
-              inside("g", {}),
-              (curve) => splits[k] && drawCurve(curve, panel, splits[k], COLOURS[k], k),
-            );
-        });
-      }
-      drawTau(put, plan.panels[0]);
-    });
+    pen.load(chart());
     say();
     clearTimeout(pending);
     pending = moved ? setTimeout(settle, PAUSE) : 0;
     if (!moved) settle();
-  }
-
-  function drawFrame(put, each, inset, look) {
-    const { side, tall } = plan,
-      [x, y] = plan.corner(each);
-    put("rect", {
-      x: x + inset,
-      y: y + inset,
-      width: side - 2 * inset,
-      height: tall - 2 * inset,
-      rx: 3,
-      fill: "none",
-      ...look,
-    });
-  }
-  // The splits of the same budget.
-  function drawSame(put) {
-    for (const each of plan.cells) {
-      if (each.T * each.N !== state.generations * state.children) continue;
-      if (splits.some((split) => split?.generations === each.T && split.children === each.N))
-        continue;
-      drawFrame(put, each, 2.5, { stroke: "#fff", "stroke-width": 1.6 });
-      drawFrame(put, each, 2.5, {
-        stroke: "#222",
-        "stroke-width": 1.6,
-        "stroke-dasharray": "1.5 3",
-      });
-    }
-  }
-  function drawFrames(put) {
-    for (const k of [2, 1, 0]) {
-      const cell = splits[k] && plan.cellAt(splits[k].generations, splits[k].children);
-      if (!cell) continue;
-      drawFrame(put, cell, 1.5, { stroke: "#fff", "stroke-width": k ? 4 : 5.5 });
-      drawFrame(put, cell, 1.5, {
-        stroke: COLOURS[k],
-        "stroke-width": k ? 2.4 : 3.8,
-        "data-split": data.names[k],
-      });
-    }
-  }
-
-  function drawCurve(put, panel, split, stroke, k) {
-    const { x } = plan,
-      { y } = panel,
-      curve = split[panel.name],
-      T = split.x.length;
-    const whole = thinned(0, split.whole),
-      some = thinned(split.whole, split.logged - split.whole), // of the runs that go on
-      known = [...whole, ...some],
-      rest = thinned(split.logged, T - split.logged);
-    const path = (at, values) => {
-      let d = "",
-        pen = "M";
-      for (const k of at) {
-        if (Number.isNaN(values[k])) {
-          pen = "M";
-          continue;
-        }
-        d += `${pen}${x(split.x[k]).toFixed(1)} ${y(values[k]).toFixed(1)}`;
-        pen = "L";
-      }
-      return d;
-    };
-    const within = known.filter(
-      (k) => Number.isFinite(curve.low[k]) && Number.isFinite(curve.high[k]),
-    );
-    if (within.length > 1) {
-      const back = path([...within].reverse(), curve.low).replace("M", "L");
-      put("path", { d: `${path(within, curve.high)}${back}Z`, fill: stroke, "fill-opacity": 0.17 });
-    }
-    const look = { fill: "none", stroke, "stroke-linejoin": "round" };
-    put("path", {
-      ...look,
-      d: path(whole, curve.value),
-      "stroke-width": k ? 1.8 : 2.6,
-      "data-curve": `${panel.name} ${data.names[k]}`,
-    });
-    if (some.length)
-      put("path", {
-        ...look,
-        d: path([...whole.slice(-1), ...some], curve.value),
-        "stroke-width": 1,
-        "data-thin": `${panel.name} ${data.names[k]}`,
-      });
-    if (rest.length) {
-      put("path", {
-        ...look,
-        d: path(rest, curve.value),
-        "stroke-width": 1.8,
-        "stroke-dasharray": "6 3",
-      });
-      put("path", {
-        ...look,
-        d: path(rest, curve.low) + path(rest, curve.high),
-        "stroke-width": 1,
-        "stroke-dasharray": "1.5 2.5",
-      });
-    }
-    const end = curve.value[T - 1];
-    if (Number.isNaN(end)) return;
-    const at = x(split.x[T - 1]),
-      fill = rest.length ? "none" : stroke;
-    if (y(end) > panel.bottom) {
-      // below the axis: point there
-      put("path", {
-        d: `M${at - 5} ${panel.bottom - 9}h10l-5 7z`,
-        fill,
-        stroke,
-        "data-below": data.names[k],
-      });
-    } else put("circle", { cx: at, cy: y(end), r: k ? 3 : 4, fill, stroke, "stroke-width": 1.5 });
-  }
-
-  // A run from where it first has a fitness, in steps.
-  function drawRun(put, panel, name, k) {
-    const run = runOf(data, name);
-    if (!run) return;
-    const place = data.costs[state.axis]?.[run.N],
-      cost = place ? data.column(place) : null;
-    const at = (g) =>
-      plan.x(cost ? cost[g - 1] : state.axis === "calls" ? g * run.N : g).toFixed(1);
-    let d = "";
-    run.best.forEach((value, step) => {
-      const g = Math.max(1, run.from[step]);
-      // Costs begin after 1.
-      if (Number.isNaN(value) || g > run.depth || run.from[step + 1] <= 1) return;
-      const y = panel.y(value).toFixed(1);
-      d += d ? `H${at(g)}V${y}` : `M${at(g)} ${y}`;
-    });
-    if (!d) return;
-    const stroke = RUN_COLOURS[k % RUN_COLOURS.length],
-      dashes = RUN_DASHES[Math.floor(k / RUN_COLOURS.length)];
-    put("path", {
-      d: `${d}H${at(run.depth)}`,
-      fill: "none",
-      stroke,
-      "stroke-width": 1.8,
-      "stroke-dasharray": dashes,
-      "data-run": name,
-    });
   }
 
   // The runs behind the choice, and those of other splits that are chosen: a click draws one or
@@ -1049,24 +856,6 @@ export function mount(el, bytes, given, tell = () => {}) {
     tell({ ...state });
   }
 
-  function drawTau(put, panel) {
-    const at = panel.y(state.tau);
-    if (!(at >= panel.top && at <= panel.bottom)) return;
-    put("line", {
-      x1: plan.x0,
-      x2: plan.x1,
-      y1: at,
-      y2: at,
-      stroke: "currentColor",
-      "stroke-dasharray": "1.5 3",
-    });
-    put(
-      "text",
-      { x: plan.x0 + 5, y: at > panel.top + 14 ? at - 4 : at + 13 },
-      `τ = ${digits(state.tau, 6)}`,
-    );
-  }
-
   // Chips, controls, and what tests and screen readers find.
   function say() {
     for (const name of ["generations", "children", "calls"]) {
@@ -1118,210 +907,40 @@ export function mount(el, bytes, given, tell = () => {}) {
     write(call, root.dataset.source);
   }
 
-  // What lies under the mouse.
-  function place(event) {
-    const box = picture.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-  function hint(text, x, y) {
-    tip.textContent = text;
-    tip.style.display = text ? "block" : "none";
-    if (!text) return;
-    tip.style.left = `${Math.max(0, Math.min(x + 14, plan.width - tip.offsetWidth - 4))}px`;
-    const below = y + 16 + tip.offsetHeight <= plan.height;
-    tip.style.top = `${below ? y + 16 : y - tip.offsetHeight - 10}px`;
-  }
-  function hover(event) {
-    const [x, y] = place(event);
-    if (event.target.matches?.(".cell")) {
-      pointer(null);
-      const cell = plan.cellAt(+event.target.dataset.t, +event.target.dataset.n);
-      hint(cell.text, x, y);
-      return;
-    }
-    const panel = plan.panels.find((each) => each.ground === event.target);
-    if (!panel) {
-      pointer(null);
-      hint("");
-      return;
-    }
-    const lines = [],
-      dots = [];
-    splits.forEach((split, k) => {
-      if (!split) return;
-      let at = -1,
-        away = 14;
-      split.x.forEach((cost, g) => {
-        const gap = Math.abs(plan.x(cost) - x);
-        if (gap < away) {
-          away = gap;
-          at = g;
-        }
-      });
-      const curve = split[panel.name];
-      if (at < 0 || Number.isNaN(curve.value[at])) return;
-      lines.push(
-        `${data.names[k]}: ${ranged(curve.value[at], curve.low[at], curve.high[at])} ` +
-          `at ${short(split.x[at])}${at >= split.logged ? ", predicted" : ""}` +
-          (at >= split.whole && at < split.logged ? `, of the runs that go on` : ""),
-      );
-      dots.push([plan.x(split.x[at]), panel.y(curve.value[at]), COLOURS[k]]);
-    });
-    pointer((put) => {
-      put("line", {
-        x1: x,
-        x2: x,
-        y1: plan.panels[0].top,
-        y2: plan.panels[1].bottom,
-        class: "frame",
-        "stroke-dasharray": "3 3",
-      });
-      for (const [cx, cy, fill] of dots) put("circle", { cx, cy, r: 4, fill, stroke: "#fff" });
-    });
-    hint(lines.join("\n") || `${short(plan.x.back(x))}, ${short(panel.y.back(y))}`, x, y);
-  }
-  const pointer = (paint) => redraw(pointed, paint || (() => {}));
-
-  // A drag over the panels zooms both of them, a double click shows everything again.
-  let drag = null;
-  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-  function down(event) {
-    const panel = plan.panels.find((each) => each.ground === event.target);
-    if (event.button || !panel) return;
-    drag = { panel, from: place(event) };
-    event.target.setPointerCapture(event.pointerId);
-  }
-  function dragged(event) {
-    if (!drag) {
-      hover(event);
-      return;
-    }
-    const { panel, from } = drag,
-      [x, y] = place(event);
-    drag.to = [clamp(x, plan.x0, plan.x1), clamp(y, panel.top, panel.bottom)];
-    const whole = Math.abs(drag.to[1] - from[1]) < 12;
-    pointer((put) =>
-      put("rect", {
-        x: Math.min(from[0], drag.to[0]),
-        width: Math.abs(drag.to[0] - from[0]),
-        y: whole ? panel.top : Math.min(from[1], drag.to[1]),
-        height: whole ? panel.bottom - panel.top : Math.abs(drag.to[1] - from[1]),
-        fill: "currentColor",
-        "fill-opacity": 0.15,
-      }),
-    );
-  }
-  function up() {
-    const done = drag;
-    drag = null;
-    if (!done?.to || Math.abs(done.to[0] - done.from[0]) < 6) return;
-    const ends = (scale, k) =>
-      [scale.back(done.from[k]), scale.back(done.to[k])].sort((a, b) => a - b);
-    zoom.x = ends(plan.x, 0);
-    if (Math.abs(done.to[1] - done.from[1]) >= 12) zoom[done.panel.name] = ends(done.panel.y, 1);
-    pointer(null);
-    buildPanels();
-    draw();
-  }
-  stage.addEventListener("pointerdown", down);
-  stage.addEventListener("pointermove", dragged);
-  stage.addEventListener("pointerup", up);
-  stage.addEventListener("pointerleave", () => {
-    if (!drag) {
-      hint("");
-      pointer(null);
-    }
-  });
-  stage.addEventListener("dblclick", (event) => {
-    if (!event.target.matches(".panel")) return;
-    zoom = {};
-    buildPanels();
-    draw();
-  });
-  stage.addEventListener("click", (event) => {
-    if (event.target.matches(".cell")) choose(+event.target.dataset.t, +event.target.dataset.n);
-  });
-
   // Escape shows all that was zoomed, else goes back to the choice before.
   root.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !(past.length || Object.keys(zoom).length)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (!Object.keys(zoom).length) {
+    if (event.key !== "Escape") return;
+    if (!pen.whole()) {
+      if (!past.length) return;
       undo();
-      return;
     }
-    zoom = {};
-    buildPanels();
-    draw();
-  });
-
-  // Arrow keys go from cell to cell, Enter chooses one.
-  function walk(event) {
-    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[
-      event.key
-    ];
-    if (event.ctrlKey || event.metaKey || event.altKey || !(way || event.key === "Enter")) return;
     event.preventDefault();
     event.stopPropagation();
-    if (!way) {
-      if (held) choose(held.T, held.N);
-      return;
-    }
-    held ??= plan.cellAt(state.generations, state.children) || plan.cells[0];
-    const next = plan.cells.find(
-      (each) => each.c === held.c + way[0] && each.r === held.r + way[1],
-    );
-    held = next || held;
-    const [x, y] = plan.corner(held);
-    pointer((put) =>
-      put("rect", {
-        x,
-        y,
-        width: plan.side,
-        height: plan.tall,
-        fill: "none",
-        stroke: "currentColor",
-        "stroke-width": 2.5,
-      }),
-    );
-    hint(held.text, x + plan.side / 2, y + plan.tall / 2);
-  }
+  });
 
   function load(fresh) {
-    const before = [data.task, data.model].join();
     data = unpack(fresh);
     serial += 1;
-    if ([data.task, data.model].join() !== before) {
-      zoom = {};
-      held = null;
-    }
     furnish();
-    build();
+    kept.clear();
     draw();
   }
-  furnish();
-  build();
-  serial = 1;
-  draw();
-  let wide = root.clientWidth;
-  const watch = new ResizeObserver(() => {
-    if (!root.clientWidth || Math.abs(root.clientWidth - wide) < 4) return;
-    wide = root.clientWidth;
-    build();
-    draw();
+  const pen = mountChart(stage, { panels: [] }, ({ panel, place }) => {
+    const { rows, columns } = data.grid;
+    if (panel === 0) choose(columns[place % columns.length], rows[~~(place / columns.length)]);
   });
-  watch.observe(root);
+  load(bytes);
   const set = (next) => {
     if (JSON.stringify(next) !== JSON.stringify(state)) change({ ...next });
   };
-  root.view = { set, shown: () => ({ state, splits, plan }) }; // what tests compare with Python
+  // What tests compare with Python.
+  root.view = { set, find: pen.find, shown: () => ({ state, splits, ...pen.shown() }) };
   return {
     load,
     set,
     close: () => {
       clearTimeout(pending);
-      watch.disconnect();
+      pen.close();
       root.remove();
     },
   };

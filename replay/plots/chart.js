@@ -204,15 +204,17 @@ const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b
 const pick = (value, k) => (Array.isArray(value) ? value[k] : value);
 const colorOf = (mark, k) => inked(pick(mark.color, k));
 
-// The width of a text in pixels.
+// The width of a text in pixels, measured once.
 const pen = document.createElement("canvas").getContext("2d");
-function wide(text, size = 11.5) {
-  pen.font = `${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;
-  return Math.max(
-    ...String(text)
-      .split("\n")
-      .map((line) => pen.measureText(line).width),
-  );
+pen.font = '11.5px system-ui, -apple-system, "Segoe UI", sans-serif';
+const widths = new Map();
+function wide(text) {
+  if (!widths.has(text)) {
+    if (widths.size > 9999) widths.clear();
+    const lines = String(text).split("\n");
+    widths.set(text, Math.max(...lines.map((line) => pen.measureText(line).width)));
+  }
+  return widths.get(text);
 }
 // A text, cut in its middle to at most so many pixels: names differ at their ends.
 function middleCut(text, most) {
@@ -251,6 +253,16 @@ function ticksOf(axis, part, most) {
   return found.map((value, k) => [value, texts[k]]);
 }
 
+// The column of each panel: the first that is free, as the page and `pen.py` place them.
+function acrossOf(panels, columns) {
+  const taken = Array(columns).fill(0); // rows of each column
+  return panels.map(({ rows = 1 }) => {
+    const column = taken.indexOf(Math.min(...taken));
+    taken[column] += columns > 1 ? rows : 1;
+    return column;
+  });
+}
+
 // The position of a place of a mark in pixels; null where nothing is drawn.
 const LOCATE = {
   line: (mark, k, { x, y }) =>
@@ -286,6 +298,7 @@ const COUNT = {
 const isCell = (mark, row, column) =>
   known(mark.values[row][column]) || Boolean(mark.texts?.[row][column]);
 const GREY = [136, 136, 136];
+const LEAST = 9; // pixels of a text that is written in a cell
 const cellAt = (mark, k) => [Math.floor(k / mark.values[0].length), k % mark.values[0].length];
 
 // The tooltip of a place of a mark.
@@ -298,7 +311,8 @@ function textOf(panel, mark, k) {
   if (mark.kind === "line" && mark.hover) {
     const head = mark.label ? `${mark.label}: ` : "";
     const value = ranged(mark.y[k], mark.low?.[k] ?? NaN, mark.high?.[k] ?? NaN);
-    const [at] = tickTexts([+mark.x[k].toPrecision(4)]); // in the notation of the axis
+    const most = Math.max(...panel.x.domain.map(Math.abs)),
+      [at] = tickTexts([+mark.x[k].toPrecision(4), Math.min(most, 1e4)]); // as the axis does
     return `${head}${value} at ${at}${mark.note ? `, ${mark.note}` : ""}`;
   }
   return "";
@@ -324,33 +338,27 @@ function boxOf(mark, k, { x, y, left, right, top, bottom }) {
   return [a, c, b, d];
 }
 
-// Vertices of a line, split where values are missing.
-function pieces(xs, columns, step) {
+// Places of a line, split where a value is missing.
+function pieces(xs, ...columns) {
   const found = [];
   let piece = null;
-  xs.forEach((at, k) => {
-    const here = columns.map((column) => column[k]);
-    if (!known(at) || !here.every(known)) {
-      piece = null;
-      return;
-    }
-    if (!piece) found.push((piece = []));
-    else if (step) piece.push([at, piece.at(-1)[1]]);
-    piece.push([at, here]);
-  });
+  for (let k = 0; k < xs.length; k++) {
+    if (!known(xs[k]) || !columns.every((column) => known(column[k]))) piece = null;
+    else if (piece) piece.push(k);
+    else found.push((piece = [k]));
+  }
   return found;
 }
 
-// Vertices without those that lie within pixels of the one before: a long line is soon drawn.
-function sparse(piece, x, y) {
+// Places without those that lie within pixels of the one before: a long line is soon drawn.
+function sparse(piece, across, ...heights) {
   if (piece.length < 100) return piece;
-  let [a, b] = [NaN, []];
-  return piece.filter(([px, values], k) => {
-    const [at, heights] = [x(px), values.map(y)];
-    const same =
-      Math.abs(at - a) < 3 && heights.every((height, side) => Math.abs(height - b[side]) < 1);
-    if (same && k + 1 < piece.length) return false;
-    [a, b] = [at, heights];
+  let [at, ys] = [NaN, []];
+  return piece.filter((k, n) => {
+    const [x, here] = [across(k), heights.map((height) => height(k))];
+    const same = Math.abs(x - at) < 3 && here.every((y, side) => Math.abs(y - ys[side]) < 1);
+    if (same && n + 1 < piece.length) return false;
+    [at, ys] = [x, here];
     return true;
   });
 }
@@ -449,23 +457,27 @@ function lookOf(shape, color, r) {
 const DRAW = {
   line(mark, { x, y }, parent) {
     const stroke = inked(mark.color),
-      spot = (px, py) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`;
-    if (mark.band && mark.low && mark.high) {
-      const d = pieces(mark.x, [mark.low, mark.high], mark.step)
-        .map((whole) => {
-          const piece = sparse(whole, x, y),
-            back = [...piece].reverse().map(([px, [low]]) => spot(px, low));
-          return `M${[...piece.map(([px, [, high]]) => spot(px, high)), ...back].join("L")}Z`;
-        })
+      { x: xs, step, low, high } = mark;
+    const spot = (k, ys, level = k) => `${x(xs[k]).toFixed(1)} ${y(ys[level]).toFixed(1)}`;
+    // Along a column; steps have a corner at the height of the place that lies to the left.
+    const along = (places, ys, corner) => {
+      const before = (k, n) => (step && n ? `${corner(k, places[n - 1])}L` : "");
+      return places.map((k, n) => before(k, n) + spot(k, ys)).join("L");
+    };
+    const there = (places, ys) => along(places, ys, (k, left) => spot(k, ys, left)),
+      back = (places, ys) => along([...places].reverse(), ys, (k, right) => spot(right, ys, k));
+    const seen = (...columns) => {
+      const heights = columns.map((column) => (k) => y(column[k]));
+      return pieces(xs, ...columns).map((each) => sparse(each, (k) => x(xs[k]), ...heights));
+    };
+    if (mark.band && low && high) {
+      const d = seen(low, high)
+        .map((places) => `M${there(places, high)}L${back(places, low)}Z`)
         .join("");
       if (d) svg("path", { d, fill: stroke, "fill-opacity": 0.17 }, parent);
     }
-    const d = pieces(mark.x, [mark.y], mark.step)
-      .map((piece) => sparse(piece, x, y))
-      .map(
-        (piece) =>
-          `M${piece.map(([px, [py]]) => spot(px, py)).join("L")}${piece.length > 1 ? "" : "h0"}`,
-      )
+    const d = seen(mark.y)
+      .map((places) => `M${there(places, mark.y)}${places.length > 1 ? "" : "h0"}`)
       .join("");
     if (d)
       svg(
@@ -550,12 +562,10 @@ const DRAW = {
   },
   polylines(mark, { x, y }, parent) {
     mark.rows.forEach((row, k) => {
-      const d = pieces(mark.x, [row], false)
-        .map(
-          (piece) =>
-            `M${piece.map(([px, [py]]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("L")}`,
-        )
-        .join("");
+      const spot = (k) => `${x(mark.x[k]).toFixed(1)} ${y(row[k]).toFixed(1)}`,
+        d = pieces(mark.x, row)
+          .map((places) => `M${places.map(spot).join("L")}`)
+          .join("");
       if (d)
         svg(
           "path",
@@ -741,16 +751,16 @@ function eachCell(mark, plan, ramp, parent) {
         },
         parent,
       );
-    const whole = mark.written?.[row][column] || "",
-      text = [whole, whole.replace(/^\./, "")].find((each) => wide(each) < w);
-    if (text)
+    const text = mark.written?.[row][column],
+      size = text ? Math.min(11.5, (11.5 * (w - 3)) / wide(text)) : 0;
+    if (size >= LEAST)
       svg(
         "text",
         {
           x: (x0 + x1) / 2,
           y: (y0 + y1) / 2 + 4,
           "text-anchor": "middle",
-          style: `fill:${readable(rgb)}`,
+          style: `fill:${readable(rgb)};font-size:${size}px`,
         },
         parent,
         text,
@@ -1018,7 +1028,8 @@ function mountChart(el, given, tell = () => {}) {
     mouse = null,
     held = null,
     lit = null, // the entry of a legend that others step back from
-    stops = null;
+    stops = null,
+    size = 0; // of the root, in pixels, which nobody else measures: that would lay out the page
   const gone = new Set(); // labels that were clicked away in legends
   const alone = !el.closest(".replay-view"); // else it is a part of a view of its own
   const root = html("div", { class: alone ? "replay-view replay-chart" : "replay-chart" }, el);
@@ -1037,12 +1048,13 @@ function mountChart(el, given, tell = () => {}) {
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
 
   function draw() {
+    size ||= root.clientWidth;
     stops = lit = null;
     const [ink, ground] = INKS[chart.theme] || ["", ""];
     Object.assign(root.style, { color: ink, background: ground });
     if (ground) root.style.setProperty("--ground", ground);
     else root.style.removeProperty("--ground");
-    const room = Math.max(260, root.clientWidth - 4 || 700),
+    const room = Math.max(260, size - 4 || 700),
       columns = room < NARROW ? 1 : chart.columns;
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const width = Math.floor((room - 26 * (columns - 1)) / columns);
@@ -1107,7 +1119,8 @@ function mountChart(el, given, tell = () => {}) {
     const names = panel.marks.filter((mark) => mark.kind === "end").map((mark) => wide(mark.text)),
       room = names.length ? Math.min(Math.max(...names), 0.3 * width) : 0,
       most = 0.42 * width;
-    const right = width - (panel.bar ? 84 : names.length ? room + 28 : 12);
+    const bar = panel.bar?.label ? 84 : 66;
+    const right = width - (panel.bar ? bar : names.length ? room + 28 : 12);
     if (panel.bare) return { left: 6, right, room, most };
     const [xPart, yPart] = ["x", "y"].map((name) => seen(panel, number, name)),
       texts = ticksOf(panel.y, yPart, panel.height / 42).map(([, text]) => wide(text));
@@ -1150,16 +1163,19 @@ function mountChart(el, given, tell = () => {}) {
       head = html("div", {}, box);
     if (panels.children[number]) panels.children[number].replaceWith(box);
     else panels.append(box);
-    if (columns > 1 && panel.rows > 1) box.style.gridRow = `span ${panel.rows}`;
+    if (columns > 1 && panel.rows > 1)
+      Object.assign(box.style, { gridRow: `span ${panel.rows}`, justifyContent: "flex-start" });
     html("b", {}, head, panel.title);
     if (panel.about) html("p", {}, head, panel.about);
     if (panel.legend) explain(number, html("div", { class: "legend" }, head));
     const ends = panel.marks.filter((mark) => mark.kind === "end"),
       { room, most } = margins[number];
     // Those above each other that share an axis begin and end alike.
+    const across = acrossOf(chart.panels, columns);
     const alike = margins.filter(
       (_, k) =>
-        k === number || (panel.shares && columns === 1 && chart.panels[k].shares === panel.shares),
+        k === number ||
+        (panel.shares && across[k] === across[number] && chart.panels[k].shares === panel.shares),
     );
     const left = Math.max(...alike.map((each) => each.left)),
       right = Math.min(...alike.map((each) => each.right));
@@ -1175,7 +1191,8 @@ function mountChart(el, given, tell = () => {}) {
     if (panel.equal) [xPart, yPart] = equalised(xPart, yPart, right - left, tall);
     const x = scaleOf(panel.x, xPart, left, right),
       y = scaleOf(panel.y, yPart, bottom, top);
-    let xTicks = panel.bare ? [] : ticksOf(panel.x, xPart, (right - left) / 75);
+    const each = panel.x.scale === "log" ? 54 : 75; // pixels; powers are written shortly
+    let xTicks = panel.bare ? [] : ticksOf(panel.x, xPart, (right - left) / each);
     const apart = Math.min(
       ...xTicks.slice(1).map(([value], k) => Math.abs(x(value) - x(xTicks[k][0]))),
     );
@@ -1194,7 +1211,7 @@ function mountChart(el, given, tell = () => {}) {
     const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
     const tilted = texts && widest + 6 > apart && !panel.x.above;
     const named = panel.x.named ?? true; // else what stands below it has the same axis
-    if (!named) box.classList.add("joined");
+    if (!named && !chart.panels[number + 1]?.title) box.classList.add("joined");
     const foot =
       panel.bare || panel.x.above || !named
         ? bottom
@@ -1403,7 +1420,8 @@ function mountChart(el, given, tell = () => {}) {
     });
     return found;
   }
-  // Of each curve, the place whose x is nearest to the mouse; lines of one name are one curve.
+  // Of each curve, the place whose x is nearest to the mouse, from top to bottom; lines of one name
+  // are one curve.
   function beside(plan, [px, py]) {
     const found = [];
     plan.panel.marks.forEach((mark, m) => {
@@ -1415,7 +1433,7 @@ function mountChart(el, given, tell = () => {}) {
           far = at ? Math.abs(at[0] - px) : Infinity;
         if (far < least) {
           least = far;
-          best = { panel: plan.number, mark: m, place: k, off: Math.abs(at[1] - py) };
+          best = { panel: plan.number, mark: m, place: k, y: at[1], off: Math.abs(at[1] - py) };
         }
       });
       if (!best || !textOf(plan.panel, mark, best.place)) return;
@@ -1423,7 +1441,7 @@ function mountChart(el, given, tell = () => {}) {
       if (other < 0) found.push({ ...best, label: mark.label, least });
       else if (least < found[other].least) found[other] = { ...best, label: mark.label, least };
     });
-    if (found.length <= MOST_LINES) return found;
+    if (found.length <= MOST_LINES) return found.sort((a, b) => a.y - b.y);
     return found.sort((a, b) => a.off - b.off).slice(0, 1);
   }
   function cell(plan, [px, py]) {
@@ -1681,7 +1699,8 @@ function mountChart(el, given, tell = () => {}) {
         const count = COUNT[mark.kind]?.(mark) || 0,
           found = [];
         for (let k = 0; k < count; k++) {
-          const at = textOf(plan.panel, mark, k) && LOCATE[mark.kind](mark, k, plan);
+          const says = mark.hover || textOf(plan.panel, mark, k),
+            at = says && LOCATE[mark.kind](mark, k, plan);
           if (
             at &&
             within(at[0], [plan.left - 6, plan.right + 6]) &&
@@ -1778,7 +1797,6 @@ function mountChart(el, given, tell = () => {}) {
   });
 
   draw();
-  let size = root.clientWidth;
   const watch = new ResizeObserver(() => {
     if (!root.clientWidth || Math.abs(root.clientWidth - size) < 4) return;
     size = root.clientWidth;

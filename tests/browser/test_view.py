@@ -33,11 +33,11 @@ NUMBERS = """(states) => {
   const points = /([\\d.]+) ([\\d.-]+)/g;
   return states.map((state) => {
     root.view.set(state);
-    const { splits, plan } = root.view.shown();
-    const drawn = plan.panels.map((panel) => {
-      const path = root.querySelector(`path[data-curve="${panel.name} choice"]`);
+    const { splits, plans } = root.view.shown();
+    const drawn = plans.slice(1).map(({ picture, x, y }) => {
+      const path = picture.querySelector(`path[data-line="choice"]:not([stroke-dasharray="6 3"])`);
       const found = [...(path?.getAttribute("d") || "").matchAll(points)];
-      return found.map((at) => [plan.x.back(+at[1]), panel.y.back(+at[2])]);
+      return found.map((at) => [x.back(+at[1]), y.back(+at[2])]);
     });
     return {
       words: root.dataset.description, source: root.dataset.source, drawn,
@@ -159,20 +159,17 @@ def test_a_curve_is_thin_where_only_some_runs_go_on(chromium, tmp_path) -> None:
         opened.goto(path.as_uri())
         view = opened.locator(".replay-view")
         assert view.get_attribute("data-description") == words
-        drawn = {
-            name: opened.locator(f"path[data-{name}='fitness choice']")
-            for name in ("curve", "thin")
-        }
-        points = {
-            name: len(re.findall("[ML]", each.get_attribute("d"))) for name, each in drawn.items()
-        }
-        assert points == {"curve": curve.whole, "thin": curve.logged - curve.whole + 1}
-        widths = [float(each.get_attribute("stroke-width")) for each in drawn.values()]
+        fitness = opened.locator(".one", has_text="Best fitness so far")
+        drawn = fitness.locator("path[data-line=choice]").all()
+        points = [len(re.findall("[ML]", each.get_attribute("d"))) for each in drawn]
+        assert points == [curve.whole, curve.logged - curve.whole + 1]
+        widths = [float(each.get_attribute("stroke-width")) for each in drawn]
         assert widths[0] > 2 * widths[1]
         about = opened.get_by_text("thin if not all runs")
         assert about.bounding_box()["x"] + about.bounding_box()["width"] <= 1280
-        svg = opened.locator(".replay-view svg").first.bounding_box()
-        assert about.bounding_box()["x"] + about.bounding_box()["width"] <= svg["x"] + svg["width"]
+        end = curve.x[curve.logged - 1]
+        opened.mouse.move(*lab.point(opened, f"at {end:g}, of the runs that go on"))
+        lab.expect(opened.locator(".tip")).to_contain_text("of the runs that go on")
         assert errors == []
 
 
@@ -185,10 +182,31 @@ def test_any_tau_counts_the_logged_runs(page, explorer) -> None:
             assert same(column, getattr(wanted, name))
 
 
+CELLS = """() => {
+  const { plans: [{ picture, panel, x, y }] } = document.querySelector(".replay-view").view.shown();
+  const [{ values }] = panel.marks, texts = [...picture.querySelectorAll("[data-mark='0'] text")];
+  const name = (axis, at) => +axis.ticks.find(([value]) => value === Math.round(at))[1];
+  return [...picture.querySelectorAll("[data-mark='0'] :is(rect, ellipse)")].map((cell) => {
+    const { x: left, y: top, width, height } = cell.getBBox();
+    const [column, row] = [x.back(left + width / 2), y.back(top + height / 2)];
+    const text = texts.find((each) => {
+      const at = each.getBBox(), [cx, cy] = [at.x + at.width / 2, at.y + at.height / 2];
+      return cx > left && cx < left + width && cy > top && cy < top + height;
+    });
+    const value = values[Math.round(row)][Math.round(column)];
+    return [name(panel.x, column), name(panel.y, row), value, text?.textContent || ""];
+  });
+}"""
+"""The cells that are drawn: T and N where they lie, the value there, and what is written."""
+
+
+def cell(page: Any, T: int, N: int) -> tuple[float, float]:
+    """The middle of a cell on the page."""
+    return lab.point(page, f"T = {T}, N = {N}, C = {T * N}\n")
+
+
 def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
-    cells = page.locator(".replay-view rect.cell").evaluate_all(
-        "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value])"
-    )
+    cells = page.evaluate(CELLS)
     known = explorer._spec.view(explorer.settings, False).outlook
     rows, columns, values, _ = known.grid
     wanted = {
@@ -196,23 +214,23 @@ def test_every_cell_of_the_map_shows_its_value(page, explorer) -> None:
         for (r, N), (c, T) in itertools.product(enumerate(rows), enumerate(columns))
         if known.cell(T, N) is not None
     }
-    assert {(T, N): value for T, N, value in cells} == wanted
+    assert len(cells) == len(wanted)
+    assert {(T, N): value for T, N, value, _ in cells} == wanted
+    written = {(T, N): f"{value:.2f}".removeprefix("0") for (T, N), value in wanted.items()}
+    assert {(T, N): text for T, N, _, text in cells} == written
 
 
 def test_the_map_shows_how_far_splits_lie_behind_the_best_of_their_budget(page, explorer) -> None:
     page.get_by_label("Map", exact=True).select_option("behind")
     known = explorer._spec.view(explorer.settings, False).outlook
-    cells = page.locator("rect.cell").evaluate_all(
-        "all => all.map((e) => [+e.dataset.t, +e.dataset.n, +e.dataset.value,"
-        " e.nextSibling?.localName === 'text' ? e.nextSibling.textContent : ''])"
-    )
+    cells = page.evaluate(CELLS)
     assert any(value < 0 for *_, value, _ in cells)
     for T, N, value, text in cells:
         found = known.behind.get((T, N))
         assert text == ("" if found is None else behind_in_cell(found.value))
         assert math.isnan(value) if found is None else value == found.value
     T, N = next(place for place, each in known.behind.items() if each.value < 0)
-    page.locator(f"rect.cell[data-t='{T}'][data-n='{N}']").hover()
+    page.mouse.move(*cell(page, T, N))
     shown = page.locator(".replay-view .tip").inner_text().split()
     assert " ".join(shown).endswith(known.behind[T, N].words())
     assert "map='behind'" in page.locator(".replay-view").get_attribute("data-source")
@@ -240,7 +258,7 @@ def test_moves_are_linked_as_in_python(page) -> None:
 
 def test_it_is_moved_by_mouse_and_by_keys(page) -> None:
     root = page.locator(".replay-view")
-    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    page.mouse.click(*cell(page, 4, 2))
     assert "generations=4, children=2, calls=8" in root.get_attribute("data-source")
     tip = page.locator(".replay-view .tip")
     assert tip.inner_text().startswith("T = 4, N = 2, C = 8\nbest fitness 0.")
@@ -262,7 +280,7 @@ def test_choices_are_undone_one_by_one(page, explorer) -> None:
     page.evaluate(
         "(now) => document.querySelector('.replay-view').view.set(now)", explorer.settings
     )
-    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    page.mouse.click(*cell(page, 4, 2))
     before = root.get_attribute("data-source")
     for _ in range(2):  # one slide
         page.get_by_label("generations T").press("ArrowLeft")
@@ -277,7 +295,7 @@ def test_choices_are_undone_one_by_one(page, explorer) -> None:
 def test_the_address_of_a_saved_page_restores_its_view(page, explorer) -> None:
     root = page.locator(".replay-view")
     page.get_by_label("τ", exact=True).fill("0.55")
-    page.locator("rect.cell[data-t='4'][data-n='2']").click()
+    page.mouse.click(*cell(page, 4, 2))
     page.locator(".runs button").first.click()
     page.get_by_label("Cost axis").select_option("tokens")
     shown, link = root.get_attribute("data-source"), page.url
@@ -303,10 +321,13 @@ RUNS = """(states) => {
   const root = document.querySelector(".replay-view"), { set, shown } = root.view;
   return states.map((state) => {
     set(state);
-    const at = /([\\d.]+)[ V]([\\d.-]+)/g, { plan } = shown();
-    const { x, panels: [{ y }] } = plan, back = (m) => [x.back(+m[1]), y.back(+m[2])];
-    const drawn = [...root.querySelectorAll("path[data-run]")].map(
-      (each) => [each.dataset.run, [...each.getAttribute("d").matchAll(at)].map(back)]);
+    const at = /([\\d.]+) ([\\d.-]+)/g, [, { x, y, panel, picture }] = shown().plans;
+    const back = (m) => [x.back(+m[1]), y.back(+m[2])];
+    // Every second point is the corner before a step, and the last one the end of the run.
+    const points = (path) => [...path.getAttribute("d").matchAll(at)].filter((_, k) => k % 2 === 0);
+    const drawn = panel.marks.flatMap((mark, m) => mark.step ? [
+      [mark.label, points(picture.querySelector(`[data-mark="${m}"] path`)).slice(0, -1).map(back)]
+    ] : []);
     return [[...root.querySelectorAll(".runs button")].map((each) => each.title), drawn];
   });
 }"""
@@ -324,7 +345,7 @@ def test_the_runs_of_every_split_are_listed_and_drawn_where_they_are(page, explo
         assert listed == [*here, *([chosen] if chosen not in here else [])]
         run = known.one_run(chosen, state["axis"])
         [[name, points]] = drawn
-        assert name == chosen
+        assert chosen.endswith(name)
         x, y = np.transpose(points)
         at = np.abs(np.subtract.outer(x, run.x)).argmin(axis=1)
         assert np.allclose(run.x[at], x, rtol=2e-3)
@@ -337,32 +358,38 @@ def test_a_cell_leads_to_its_runs_and_a_run_to_its_curve(page) -> None:
     root = page.locator(".replay-view")
     for pressed in root.locator(".runs [aria-pressed=true]").all():
         pressed.click()
-    page.locator("rect.cell[data-t='2'][data-n='8']").click()
+    page.mouse.click(*cell(page, 2, 8))
     buttons = root.get_by_role("group", name="runs").get_by_role("button")
     first = buttons.first
     run = first.get_attribute("title")
     first.click()
     assert f"runs=['{run}']" in root.get_attribute("data-source")
     assert first.get_attribute("aria-pressed") == "true"
-    assert root.locator("path[data-run]").count() == 1
+    drawn = root.locator(f"path[data-line='{first.inner_text().split()[0]}']")
+    assert drawn.count() == 1
     first.press("Enter")
-    assert root.locator("path[data-run]").count() == 0
+    assert drawn.count() == 0
     assert "runs" not in root.get_attribute("data-source")
 
 
 def test_a_drag_zooms_both_panels_and_a_double_click_shows_all(page) -> None:
-    limits = "document.querySelector('.replay-view').view.shown().plan"
-    ends = f"(() => {{ const p = {limits}; return [p.x.back(p.x0), p.x.back(p.x1)]; }})()"
-    before = page.evaluate(ends)
-    box = page.locator("rect.panel[data-panel=fitness]").bounding_box()
+    plans = "document.querySelector('.replay-view').view.shown().plans.slice(1)"
+    ends = f"{plans}.map(({{ x, left, right }}) => [x.back(left), x.back(right)])"
+    whole = page.evaluate(ends)
+    before = whole[0]
+    assert whole[1] == before
+    box = page.locator("rect.panel[data-panel='1']").bounding_box()
     page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 24, steps=3)
     page.mouse.up()
-    low, high = page.evaluate(ends)
+    (low, high), other = page.evaluate(ends)
+    assert other == [low, high]
     assert math.isclose(math.log(high / low), 0.5 * math.log(before[1] / before[0]), rel_tol=0.02)
-    page.locator("rect.panel[data-panel=reached]").dblclick()
-    assert page.evaluate(ends) == before
+    page.get_by_label("generations T").press("ArrowLeft")  # a move keeps what is zoomed
+    assert page.evaluate(ends) == [[low, high], [low, high]]
+    page.locator("rect.panel[data-panel='2']").dblclick()
+    assert page.evaluate(ends) == whole
 
 
 def test_code_is_copied_where_the_clipboard_is_denied(page) -> None:
@@ -383,7 +410,7 @@ def test_code_is_copied_where_the_clipboard_is_denied(page) -> None:
 def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> None:
     for width in (420, 900, 1400):
         lab.resize(page, width)
-        drawn = page.locator(".replay-view svg").first.evaluate("(svg) => svg.clientWidth")
+        drawn = page.locator(".replay-view .panels").evaluate("(all) => all.clientWidth")
         assert abs(drawn - width) < 40
         small = page.evaluate(
             """() => [...document.querySelectorAll('.replay-view svg text')].filter((each) => {

@@ -19,6 +19,7 @@ from replay.explorers.budget_picture import (
     _map,
     _marks,
     _thinned,
+    draw_budget,
 )
 from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import BudgetView
@@ -85,9 +86,20 @@ def test_logged_generations_are_solid_with_a_band_and_predicted_ones_are_dashed(
     dashed = [mark for mark in fitness.marks if getattr(mark, "dash", "") == "6 3"]
     assert [len(mark.x) for mark in bands] == [8, 0]  # the choice is drawn last
     assert [len(mark.x) for mark in dashed] == [0, 4]
-    assert fitness.title.endswith("T = 4, N = 4 (predicted)")
+    assert [mark.shape for mark in fitness.marks if mark.kind == "points"] == ["dot", "ring"]
     named = [mark.label for mark in reached.marks if getattr(mark, "label", "")]
-    assert named == [NAMES[1], NAMES[0]]
+    assert named == [f"{NAMES[1]}: T = 8, N = 2", f"{NAMES[0]}: T = 4, N = 4 (predicted)"]
+
+
+def test_no_heading_of_the_picture_is_broken_within_a_split(known):
+    figure = draw_budget(view_of(known, (8, 2), (16, 1), (4, 4)), "light")
+    figure.canvas.draw()
+    whole, fitness, reached = (ax for ax in figure.axes if ax.get_title(loc="left"))
+    assert "\n" not in "".join(ax.get_title(loc="left") for ax in (whole, fitness, reached))
+    tall = [ax.get_position().height for ax in (whole, fitness, reached)]
+    assert tall[0] > tall[1] + tall[2]
+    texts = [text.get_text() for text in reached.get_legend().get_texts()]
+    assert texts[-1].startswith(f"{NAMES[0]}: T = 8, N = 2")
 
 
 def test_a_prediction_goes_on_where_the_logged_part_of_a_curve_ends(known):
