@@ -123,15 +123,16 @@ def test_runs_of_one_header_are_apart_unless_forks_tie_them(tmp_path):
 
 
 def test_what_one_must_know_is_noted(tmp_path):
-    write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
-    write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
-    write_sample(tmp_path / "copy.jsonl", generations=3, seed=1)
-    lost = changed(sample_lines(seed=9), Header, source="openevolve", lost="the weather")
+    tool = {"source": "openevolve"}  # of all: runs of another tool are shown apart
+    for name, generations, seed in (("a", 3, 1), ("b", 5, 2), ("copy", 3, 1)):
+        lines = changed(sample_lines(generations=generations, seed=seed), Header, **tool)
+        write_lines(tmp_path / f"{name}.jsonl", lines)
+    lost = changed(sample_lines(seed=9), Header, lost="the weather", **tool)
     write_lines(tmp_path / "c.jsonl", lost)
     notes = " / ".join(sections(only_group(tmp_path))[0].notes)
     assert "differ in length" in notes
     assert "1 of 4 runs repeat" in notes
-    told = changed(sample_lines(seed=1), Header, feedback=True)  # no repetition of a's run
+    told = changed(sample_lines(seed=1), Header, feedback=True, **tool)  # no repetition of a's run
     write_lines(tmp_path / "d.jsonl", told)
     plain, with_notes = groups(load_tables(tmp_path))  # configurations are shown apart
     assert plain.setting == "feedback False"
