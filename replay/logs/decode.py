@@ -34,6 +34,7 @@ from evo.logs.records import (
     LoggedCall,
     Outcome,
     RunEnd,
+    Session,
 )
 from evo.plugins import MistakenType
 from evo.studies.allocation.journal import AllocationHeader
@@ -72,6 +73,7 @@ class LeanRun:
         fresh: The last session's values of the first and the final program on draws that no
             decision saw, by name; empty without any.
         key: Hash of the header's line: with the path, what the run is known by.
+        ending: What the file's end lacks, in words; empty of a session that ended.
     """
 
     path: Path
@@ -84,6 +86,7 @@ class LeanRun:
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
+    ending: str = ""
 
 
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
@@ -308,6 +311,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         tests=kinds.get(Confirmation, []),
         fresh=kinds[RunEnd][-1].stats if RunEnd in kinds else {},
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
+        ending="its last line is torn" if len(lines) < len(data) else _open_end(records),
     )
     if (fault := _contradiction(run, kinds[Header])) is not None:
         record, words = fault
@@ -317,6 +321,12 @@ def read_run(path: Path, name: str) -> LeanRun:
         at = next(number for number, each in enumerate(records, start=1) if each is record)
         raise LogError(f"{path}:{at}: {words}")
     return run
+
+
+def _open_end(records: Sequence[object]) -> str:
+    """Says of a log that its last session has not ended; empty of others, and without sessions."""
+    last = next((each for each in reversed(records) if isinstance(each, Session | RunEnd)), None)
+    return "its session has no last line" if isinstance(last, Session) else ""
 
 
 def _checksums_match(lines: bytes) -> bool:

@@ -129,6 +129,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "tool": header.source,
         "lost": [header.lost],
         "configuration": [json.dumps(settings_of(header, _search_of(calls)), sort_keys=True)],
+        "ending": run.ending,
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),
         "false_acceptances": sum(test.alpha for test in run.tests),

@@ -1,4 +1,4 @@
-"""Which runs a figure of a report counts."""
+"""Which runs a figure of a report counts, and how far their logs go."""
 
 from __future__ import annotations
 
@@ -29,3 +29,16 @@ def by_root(runs: pd.DataFrame, values: pd.Series[float]) -> FloatArray:
     roots = apart.set_axis(runs["run"]).loc[values.index]
     means = values.groupby(roots, sort=False).mean()
     return np.asarray(means, dtype=np.float64)
+
+
+def unended_note(runs: pd.DataFrame) -> str:
+    """Says which runs of `load_tables` have logs without an end; empty if all have one."""
+    open_ends = runs[runs["ending"] != ""]
+    if open_ends.empty:
+        return ""
+    first = open_ends.iloc[0]
+    return (
+        f"{len(open_ends)} of {len(runs)} logs did not end, such as {first['source']}: "
+        f"{first['ending']}; it was cut or killed, or is being written, and counts as far as it is "
+        "whole"
+    )

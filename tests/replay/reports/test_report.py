@@ -12,6 +12,7 @@ import pytest
 from samples import sample_lines, write_sample
 from test_tables import changed, write_lines
 
+import evo
 import replay
 from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
 from evo.policies import POLICIES, learns
@@ -350,3 +351,17 @@ def test_no_interval_of_a_mean_of_scores_exceeds_one():
     found = interval([0.99, 1.0, 1.0, 1.0, 1.0, 0.98], "mean")
     assert found.high > 1
     assert estimate("final", found, "fitness", 1.0).high == 1
+
+
+def test_logs_that_did_not_end_are_noted_with_why(tmp_path):
+    settings = {"generations": 2, "children": 1, "log_dir": tmp_path, "progress": False}
+    logs = [log.path for log in evo.run_many("mmd", seeds=[1, 2, 3], **settings)]
+    assert set(load_tables(tmp_path).runs["ending"]) == {""}
+    whole = logs[0].read_bytes()
+    for cut, words in ((whole[:-20], "its last line is torn"), (whole, "")):
+        logs[0].write_bytes(cut)
+        notes = " ".join(sections(only_group(tmp_path))[0].notes)
+        assert ("1 of 3 logs did not end" in notes, words in notes) == (bool(words), True)
+    logs[1].write_bytes(b"".join(logs[1].read_bytes().splitlines(keepends=True)[:-1]))
+    notes = " ".join(sections(only_group(tmp_path))[0].notes)
+    assert f"1 of 3 logs did not end, such as {logs[1]}: its session has no last line" in notes
