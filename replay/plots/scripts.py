@@ -40,6 +40,8 @@ window.replayCharts = (root) => {
 };
 window.replayCharts(document);
 """
+"""Draws every chart of a page that `chart_figure` put there; the pen stands before it."""
+
 WIDE = "line-height:1.4"
 """Style of text under a picture."""
 

@@ -37,7 +37,7 @@ from replay.logs.decode import find_own
 from replay.logs.rows import search_of
 from replay.logs.tables import load_tables
 from replay.markup import page
-from replay.plots.scripts import charts_script
+from replay.plots.scripts import CHARTS
 from replay.reports.beside import Beside, require_followed
 from replay.reports.live_runs import GOES_ON, Run, ToolRun
 from replay.reports.pictures import Drawn
@@ -349,8 +349,12 @@ class LivePage(HttpServer):
                 "</section>",
             ],
         )
-        files = (script("run_view"), *(each.read_text(encoding="utf-8") for each in (SCRIPT, LIVE)))
-        return page(title, f"{body}{charts_script()}", script="\n".join(files), connect=True)
+        files = (
+            script("run_view"),
+            CHARTS,
+            *(each.read_text(encoding="utf-8") for each in (SCRIPT, LIVE)),
+        )
+        return page(title, body, script="\n".join(files), connect=True)
 
 
 def _refusal(status: int, words: str) -> Response:

@@ -38,7 +38,7 @@ from replay.logs.tables import Tables
 from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.comparison import comparison
 from replay.plots.registry import GroupFigure, figures
-from replay.plots.scripts import charts_script
+from replay.plots.scripts import CHARTS
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.decision import TITLE, decision_section
 from replay.reports.figures import best_construction
@@ -106,7 +106,7 @@ def site(
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
         body = _index(title, tables, parts, list(studies(*dict.fromkeys(_folders(logs)))))
-        code = "\n".join([script("run_view"), SCRIPT.read_text(encoding="utf-8")])
+        code = "\n".join([script("run_view"), CHARTS, SCRIPT.read_text(encoding="utf-8")])
         target = folder / "index.html"
         target.write_text(page(title, body, script=code), encoding="utf-8")
     except OSError as error:
@@ -151,8 +151,7 @@ def _index(title: str, tables: Tables, parts: Sequence[Group], found: Sequence[s
         compared,
         parts_of(parts),
     ]
-    body = site_body(title, menu=menu, inside=inside)
-    return f"{body}{charts_script()}"
+    return site_body(title, menu=menu, inside=inside)
 
 
 def site_body(title: str, *, menu: Sequence[tuple[str, str]], inside: Iterable[str]) -> str:
