@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replay.explorers.explorer_spec import Sentence
 from replay.explorers.run_chart import SOME, run_chart
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from replay.plots.style import Theme
 
+LEFT = 0.67
+"""Share of the width that the run takes; what a program returned has the rest."""
+
 
 def run_figure(view: RunView | Sentence, theme: Theme) -> Figure:
     """Draws a run and one of its programs, or a sentence in their place."""
@@ -31,14 +34,16 @@ def run_figure(view: RunView | Sentence, theme: Theme) -> Figure:
         keys += "; triangles: below the axis"
     fitness = replace(fitness, title=chart.title, about=keys, legend=False)
     figure = style.blank()
+    layout: Any = figure.get_layout_engine()
+    layout.set(rect=(0, 0, LEFT, 1))
     heights = fitness.height, failures.height
-    grid = figure.add_gridspec(2, 2, width_ratios=(2.1, 1), height_ratios=heights)
-    axes = [figure.add_subplot(grid[k, 0]) for k in (0, 1)]
+    grid = figure.add_gridspec(2, 1, left=0.1, right=LEFT - 0.02, height_ratios=heights)
+    axes = [figure.add_subplot(place) for place in grid]
     for ax, panel in zip(axes, (fitness, failures), strict=True):
         draw_panel(panel, ax, theme)
         for points in ax.collections:
             points.set_rasterized(len(view.data.places) > SOME)  # a file of lines would be large
-    ax, drawing = figure.add_subplot(grid[:, 1]), view.drawing
+    ax, drawing = figure.add_axes((LEFT + 0.02, 0.22, 0.96 - LEFT, 0.62)), view.drawing
     if drawing.value is None:
         style.sentence(ax, theme, fill(drawing.reason, 30, break_on_hyphens=False))
         return figure
