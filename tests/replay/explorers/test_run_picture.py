@@ -52,3 +52,13 @@ def test_a_construction_that_is_none_is_a_sentence_of_a_bearable_length(log):
         assert said in text.get_text()
         assert 0 < len(text.get_text()) <= 310
         assert not figure.axes[2].axison
+
+
+def test_what_a_program_returned_fills_its_axes(log):
+    points = [[0.1 * x, 0.1 * y] for x in range(11) for y in range(11)]
+    view = look_at(RunData(log), (0, 0))
+    drawing = Drawing(picture="points", value=points)
+    figure = run_figure(dataclasses.replace(view, drawing=drawing), "light")
+    figure.draw_without_rendering()
+    for low, high in (figure.axes[2].get_xlim(), figure.axes[2].get_ylim()):
+        assert 1.0 <= high - low < 1.25
