@@ -38,7 +38,7 @@ def run_figure(view: RunView | Sentence, theme: Theme) -> Figure:
     layout.set(rect=(0, 0, LEFT, 1))
     heights = fitness.height, failures.height
     grid = figure.add_gridspec(2, 1, left=0.1, right=LEFT - 0.02, height_ratios=heights)
-    axes = [figure.add_subplot(place) for place in grid]
+    axes = [figure.add_subplot(grid[k]) for k in (0, 1)]
     for ax, panel in zip(axes, (fitness, failures), strict=True):
         draw_panel(panel, ax, theme)
         for points in ax.collections:

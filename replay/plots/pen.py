@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from replay.plots import style
-from replay.plots.marks import End, Line, Points
+from replay.plots.marks import End, Line, Points, Rule
 from replay.plots.medium import dashes_of
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strokes import PENS, SHAPES, ink_of, ramp_of
@@ -103,6 +103,9 @@ def draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
     for number, mark in enumerate(panel.marks):
         for artist in PENS[mark.kind](mark, ax, theme):
             artist.set_gid(f"mark-{number}")
+    for mark in panel.marks:
+        if isinstance(mark, Rule) and mark.y is not None and mark.text:
+            _name_level(mark.text, mark.y, panel, ax, theme)
     if panel.equal:
         ax.set(xlim=panel.x.domain, ylim=panel.y.domain)
         ax.autoscale(tight=None)
@@ -121,6 +124,31 @@ def draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
     legend = [_entry(each, theme) for each in panel.marks if getattr(each, "label", "")]
     style.draw_heading(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())
     return ax
+
+
+def _name_level(text: str, y: float, panel: Panel, ax: Axes, theme: Theme) -> None:
+    """Names a level line above or below it, where the fewest points are, the right end first."""
+    size, room = style.text_size(ax), ax.get_position().size
+    points = room * style.figure_of(ax).get_size_inches() * 72
+    wide, tall = 0.58 * size * len(text) / points[0], 1.4 * size / points[1]
+    share = ax.transData + ax.transAxes.inverted()
+    places = [np.column_stack([mark.x, mark.y]) for mark in panel.marks if isinstance(mark, Points)]
+    x, height = share.transform(np.concatenate([np.empty((0, 2)), *places])).T
+    level = share.transform((0.0, y))[1]
+
+    def hides(spot: tuple[float, bool]) -> int:
+        end, above = spot
+        low = level if above else level - tall
+        return int(((x > end - wide) & (x < end) & (height > low) & (height < low + tall)).sum())
+
+    sides = [above for above in (True, False) if 0 < level + (tall if above else -tall) < 1]
+    ends = np.arange(1.0, wide, -0.02).tolist() or [1.0]
+    end, above = min([(end, side) for end in ends for side in sides or [True]], key=hides)
+    ax.annotate(
+        text, (end, y), (-2, 2 if above else -2), xycoords=("axes fraction", "data"), ha="right",
+        va="bottom" if above else "top", textcoords="offset points", color=THEMES[theme].text,
+        fontsize=size,
+    )  # fmt: skip
 
 
 def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:

@@ -257,11 +257,6 @@ def _rule(mark: Rule, ax: Axes, theme: Theme) -> Iterator[Artist]:
         yield ax.axvline(mark.x, **look)
     if mark.y is not None:
         yield ax.axhline(mark.y, **look)
-        if mark.text:
-            yield ax.annotate(
-                mark.text, (1, mark.y), (-2, 2), xycoords=("axes fraction", "data"), ha="right",
-                textcoords="offset points", color=look["color"], fontsize=style.text_size(ax),
-            )  # fmt: skip
 
 
 def _label(mark: Label, ax: Axes, theme: Theme) -> Iterator[Artist]:

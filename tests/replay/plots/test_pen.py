@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
@@ -224,3 +225,14 @@ def test_an_axis_that_is_written_elsewhere_has_no_texts_and_a_level_has_its_name
     assert ax.get_xlabel() == ""
     assert not any(label.get_visible() and label.get_text() for label in ax.get_xticklabels())
     assert "a level" in [text.get_text() for text in ax.texts]
+
+
+def test_the_name_of_a_level_hides_no_points():
+    x = np.linspace(0, 1, 60)
+    points = Points(x=x, y=np.where(x > 0.4, 0.55, 0.9), size=2.0)
+    ax = drawn(points, Rule(y=0.5, text="a level"), Points(x=x[30:], y=np.full(30, 0.45), size=2.0))
+    ax.figure.draw_without_rendering()
+    [text] = [text for text in ax.texts if text.get_text() == "a level"]
+    box = text.get_window_extent()
+    places = np.concatenate([each.get_offsets() for each in ax.collections])
+    assert not any(box.contains(*place) for place in ax.transData.transform(places))
