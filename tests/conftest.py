@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -60,10 +61,16 @@ def files_of_the_checkout() -> set[str]:
     return found
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Notes which files there are before the first test."""
+    """Notes which files there are before the first test, and prepares what workers share."""
     if not hasattr(session.config, "workerinput"):
         session.config.stash[BEFORE] = files_of_the_checkout()
+        if session.config.getoption("numprocesses", None):
+            with contextlib.suppress(ImportError, AttributeError):  # it is private to pytest
+                from rewriting import rewrite_new_tests
+
+                rewrite_new_tests(session.config)
 
 
 @pytest.hookimpl(trylast=True)
