@@ -50,6 +50,10 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 FILE = re.compile(r"(?:#|//) file: (\S+)\n")
 
 
+RUN_ELSEWHERE = {"other_tools.md": "replay import auto $LOGS/samples/openevolve-*"}
+"""How a block begins that stands alike on another page, on which it runs."""
+
+
 def blocks(text: str) -> list[tuple[str, str]]:
     """The blocks of code of a page, each with its language."""
     return BLOCK.findall(text)
@@ -87,9 +91,17 @@ def test_the_code_of_a_page_runs(
             for registry in REGISTRIES:  # what a page registers is forgotten
                 kept.enter_context(patch.dict(registry))
             for language, code in blocks((GUIDE / page).read_text()):
-                run(language, code, names, tmp_path)
+                if not code.startswith(RUN_ELSEWHERE.get(page, "\0")):
+                    run(language, code, names, tmp_path)
     finally:
         plt.close("all")
+
+
+def test_what_runs_elsewhere_stands_there_alike() -> None:
+    of = {page: [code for _, code in blocks((GUIDE / page).read_text())] for page in PAGES}
+    for page, begin in RUN_ELSEWHERE.items():
+        [same] = [code for code in of[page] if code.startswith(begin)]
+        assert any(same in of[other] for other in PAGES if other not in RUN_ELSEWHERE)
 
 
 @pytest.mark.slow

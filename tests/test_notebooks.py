@@ -312,6 +312,7 @@ FEWER = {
     ),
     "05_plan_a_budget": ("TASKS = sorted(children.groups)", "TASKS = [TASK]"),
     "08_sweeps_and_selection": ('"seeds": range(40, 48)', '"seeds": range(40, 43)'),
+    "10_searches": ('"at": 3, "generations": 9', '"at": 3, "generations": 5'),
 }
 """The same of what stands in a cell."""
 SPARES = f"""
