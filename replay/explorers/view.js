@@ -776,7 +776,7 @@ export function mount(el, bytes, given, tell = () => {}) {
     if (!(y >= low && y <= high)) return [];
     const ink = { color: "ink", y };
     return [
-      { kind: "rule", dash: "1.5 3", ...ink },
+      { kind: "rule", dash: "1.5 3", moves: true, ...ink },
       { kind: "label", text: `τ = ${digits(y, 6)}`, anchor: "start", dx: 5, dy: -4, ...ink },
     ];
   }
@@ -925,9 +925,10 @@ export function mount(el, bytes, given, tell = () => {}) {
     kept.clear();
     draw();
   }
-  const pen = mountChart(stage, { panels: [] }, ({ panel, place }) => {
+  const pen = mountChart(stage, { panels: [] }, ({ kind, place, value }) => {
     const { rows, columns } = data.grid;
-    if (panel === 0) choose(columns[place % columns.length], rows[~~(place / columns.length)]);
+    if (kind === "move") move("tau", +value.toPrecision(4));
+    else choose(columns[place % columns.length], rows[~~(place / columns.length)]);
   });
   load(bytes);
   const set = (next) => {

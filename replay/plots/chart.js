@@ -1,20 +1,22 @@
 // The pen for the browser: charts are drawn from numbers; nothing here computes one of them.
 //
 // `mountChart(el, chart, tell)` knows nothing of Jupyter, so that widgets, notebooks and saved
-// pages use this same file; a view of its own draws with it where it stands before that. `chart` is
-// what `chart.pack` makes, read as JSON, with `label` (what it shows, in words), `source` (the call
-// that gives it), `theme`, `serial` (a number that messages carry), `coarse` (whether a fuller one
-// follows) and `ways` (what keys do, where that is the view's own). tell({kind: "click", serial,
-// panel, mark, place}) says that somebody chose a place of a mark. It returns `load(chart)`, which
-// draws what differs from the chart before (panels with other axes or texts, and marks that are
-// other objects), `change(panel, mark, values)`, which draws one mark with other numbers,
-// `hold(hit)`, which goes to a place as keys do, `whole()`, which shows all again, and `close()`.
-// `mountBook(el, made)` shows one of many charts, with the controls that choose it.
+// pages use this same file; a view of its own draws with it where it stands before that. `chart`
+// is what `chart.pack` makes, read as JSON, with `label` (what it shows, in words), `source` (the
+// call that gives it), `theme`, `serial` (a number that messages carry), `coarse` (whether a
+// fuller one follows) and `ways` (what keys do, where that is the view's own). tell({kind:
+// "click", serial, panel, mark, place}) says that somebody chose a place of a mark, tell({kind:
+// "move", serial, panel, mark, value}) to where somebody drags a level that `moves`. It returns
+// `load(chart)`, which draws what differs from the chart before (panels with other axes or texts,
+// and marks that are other objects), `change(panel, mark, values)`, which draws one mark with
+// other numbers, `hold(hit)`, which goes to a place as keys do, `whole()`, which shows all again,
+// and `close()`. `mountBook(el, made)` shows one of many charts, with the controls that choose it.
 
 const NARROW = 700; // pixels below which panels stand in one column
 const NEAR = 12,
   BESIDE = 16; // pixels within which a point, and a place of a curve, answer to the mouse
 const MANY = 200; // dots that are one path, which is drawn sooner than as many circles
+const GRIP = 5; // pixels within which a level can be dragged
 const MOST_LINES = 8,
   MOST_ROWS = 500; // that a tooltip lists, and that a table shows
 const BOOK_STYLE = `
@@ -170,6 +172,9 @@ const CHART_STYLE = `
 }
 .replay-chart svg .opens {
   cursor: pointer;
+}
+.replay-chart svg .moves {
+  cursor: ns-resize;
 }
 .replay-chart svg text.over {
   paint-order: stroke;
@@ -1558,6 +1563,7 @@ function mountChart(el, given, tell = () => {}) {
     const hit = struck(plan, at),
       lines = hit ? [] : beside(plan, at);
     plan.ground.classList.toggle("opens", opens(hit));
+    plan.ground.classList.toggle("moves", levelAt(plan, at) >= 0);
     if (hit) {
       for (const each of [hit, ...kin(hit)]) point(each);
       hint(textOf(plan.panel, markOf(hit), hit.place), plan, at);
@@ -1594,13 +1600,17 @@ function mountChart(el, given, tell = () => {}) {
       tap = { plan, from };
       return;
     }
-    drag = { plan, from };
+    drag = { plan, from, level: levelAt(plan, from) };
     event.target.setPointerCapture(event.pointerId);
   });
   stage.addEventListener("pointermove", (event) => {
     if (event.pointerType === "touch") return;
     mouse = { clientX: event.clientX, clientY: event.clientY };
     held = null;
+    if (drag?.level >= 0) {
+      moveLevel(drag, event);
+      return;
+    }
     if (!drag?.plan.panel.zoom) {
       hover(mouse);
       return;
@@ -1628,6 +1638,16 @@ function mountChart(el, given, tell = () => {}) {
       plan.marks,
     );
   });
+  // The level that can be dragged from a place; -1: none.
+  const levelAt = ({ panel, y }, at) =>
+    panel.marks.findIndex((mark) => mark.moves && Math.abs(y(mark.y) - at[1]) <= GRIP);
+  function moveLevel({ plan, level }, event) {
+    const at = event.clientY - plan.picture.getBoundingClientRect().top,
+      value = plan.y.back(clamp(at, plan.top, plan.bottom));
+    tell({ kind: "move", serial: chart.serial, panel: plan.number, mark: level, value });
+    clear();
+    hint("");
+  }
   // A tap shows what lies there, a second one on the same place chooses it.
   function touched(event) {
     const [plan, at] = where(event),
@@ -1647,7 +1667,7 @@ function mountChart(el, given, tell = () => {}) {
     }
     const done = drag;
     drag = null;
-    if (!done) return;
+    if (!done || done.level >= 0) return;
     const { plan, from, to } = done,
       { panel, number } = plan;
     if (to && Math.abs(to[0] - from[0]) >= 6) {

@@ -201,6 +201,7 @@ class Rule:
         color: Of the line.
         dash: Pattern as in SVG; "": solid.
         text: Names a level line, where the name hides the fewest points.
+        moves: Whether a level line can be dragged in the browser, which tells its view of it.
     """
 
     x: float | None = None
@@ -208,6 +209,7 @@ class Rule:
     color: str = "ink"
     dash: str = ""
     text: str = ""
+    moves: bool = False
     kind: Literal["rule"] = "rule"
 
 

@@ -615,3 +615,27 @@ def test_a_chart_within_another_view_leaves_its_own_marks_to_it(opened: Any, tmp
     y = box["y"] + 20
     drag(opened, (box["x"] + 40, y), (box["x"] + 90, y))
     assert [opened.evaluate("pen.whole()") for _ in range(2)] == [True, False]
+
+
+def test_a_level_is_dragged_where_it_says_so(opened: Any, tmp_path: Path) -> None:
+    unit = {"x": Axis(domain=(0, 1)), "y": Axis(domain=(0, 1))}
+    levels = [Rule(y=0.5), Rule(y=0.75, moves=True)]
+    chart = Chart(panels=[Panel(title="Levels", marks=levels, zoom=True, **unit)])
+    page = made_page(opened, tmp_path / "levels.html", chart)
+    text = (tmp_path / "levels.html").read_text()
+    text = text.replace("mount(place, ...given);", "mount(place, ...given, (m) => sent.push(m));")
+    (tmp_path / "told.html").write_text(f"<script>window.sent = [];</script>{text}")
+    page.goto((tmp_path / "told.html").as_uri())
+    ground = page.locator("rect.panel")
+    ground.wait_for()
+    box = ground.bounding_box()
+    x, heights = box["x"] + 100, {y: box["y"] + (1 - y) * box["height"] for y in (0.2, 0.5, 0.75)}
+    drag(page, (x, heights[0.5]), (x, heights[0.2]))
+    assert page.evaluate("sent") == []
+    page.mouse.move(x, heights[0.75])
+    lab.expect(ground).to_have_css("cursor", "ns-resize")
+    drag(page, (x, heights[0.75]), (x + 200, heights[0.2]))
+    told = page.evaluate("sent")
+    assert {(m["kind"], m["serial"], m["panel"], m["mark"]) for m in told} == {("move", 3, 0, 1)}
+    assert told[-1]["value"] == pytest.approx(0.2, abs=0.01)
+    assert domains(page) == [[0, 1]]  # nothing was zoomed

@@ -275,6 +275,26 @@ def test_it_is_moved_by_mouse_and_by_keys(page) -> None:
     assert "tau=0.5" in root.get_attribute("data-source")
 
 
+def test_tau_is_dragged_and_one_drag_is_undone_at_once(page, explorer) -> None:
+    root, tau = page.locator(".replay-view"), page.get_by_label("τ", exact=True)
+    page.mouse.click(*cell(page, 4, 2))
+    now = {**explorer.settings, "tau": 0.5}
+    page.evaluate("(now) => document.querySelector('.replay-view').view.set(now)", now)
+    x, begins, ends = page.evaluate("""() => {
+      const [, { y, left }] = document.querySelector(".replay-view").view.shown().plans;
+      return [left + 60, y(0.5), y(0.4)];
+    }""")
+    picture = page.locator(".one", has_text="Best fitness so far").locator("svg").bounding_box()
+    page.mouse.move(picture["x"] + x, picture["y"] + begins)
+    page.mouse.down()
+    page.mouse.move(picture["x"] + x + 50, picture["y"] + ends, steps=5)
+    page.mouse.up()
+    assert float(tau.input_value()) == pytest.approx(0.4, abs=0.01)
+    assert f"tau={tau.input_value()}," in root.get_attribute("data-source")
+    page.get_by_role("button", name="Undo").click()
+    assert "tau=0.5," in root.get_attribute("data-source")
+
+
 def test_choices_are_undone_one_by_one(page, explorer) -> None:
     root = page.locator(".replay-view")
     page.evaluate(
