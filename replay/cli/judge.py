@@ -45,6 +45,7 @@ def judge(
     one: str | Fields
     other: str | Fields
     if logs:
+        _check_sides(a, b, logs)
         frame = load(*logs)
         one, other = (_side(text, frame) for text in (a, b))
     else:
@@ -55,6 +56,18 @@ def judge(
     )
     print(found)
     return 0
+
+
+def _check_sides(a: str, b: str, logs: list[str]) -> None:
+    """Raises ValueError where the sides are files, as of patterns that the shell has expanded."""
+    from evo.policies import POLICIES
+
+    if files := [text for text in (a, b) if text not in POLICIES and Path(text).exists()]:
+        raise ValueError(
+            "expected two policies or two COLUMN=VALUE before LOGS, or two sets of logs alone, got "
+            f"{len(logs) + 2} arguments, of which {files[0]!r} is a path; a pattern needs quotes, "
+            "as in `replay judge 'logs/a-*' 'logs/b-*'`, or else the shell expands it"
+        )
 
 
 def _side(text: str, frame: pd.DataFrame) -> str | Fields:

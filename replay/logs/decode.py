@@ -179,7 +179,8 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
                 note_others(path, others, own=ours, read=True)
                 first = "".join(f"; {each}: {why}" for each, why in list(others.items())[:1])
             raise LogError(
-                f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
+                f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz, or files of "
+                f"another tool that `replay import --help` names){first}"
             )
         if foreign is not None:
             note_others(path, left, own=ours, read=False)

@@ -351,8 +351,9 @@ def _origin(table: pd.DataFrame, place: Place) -> str:
 
 
 def _name(log: Log) -> str:
-    """Task, model and seed of a run."""
-    return f"{log.header.task.name}, {log.header.model_name}, seed {log.header.seed}"
+    """Task, model and, as far as it is known, seed of a run."""
+    seed = f", seed {log.header.seed}" if log.header.seed >= 0 else ""
+    return f"{log.header.task.name}, {log.header.model_name}{seed}"
 
 
 def best_run(frame: pd.DataFrame) -> Log:

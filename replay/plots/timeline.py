@@ -182,8 +182,9 @@ def _slots_panel(pieces: dict[str, Pieces], ends: np.ndarray, heading: _Heading)
     ]  # fmt: skip
     marks += [Rule(x=float(end), color="faint", dash="3 3") for end in ends[:-1]]
     header = heading.log.header
+    seed = f", seed {header.seed}" if header.seed >= 0 else ""
     return Panel(
-        title=f"Where the time went: {header.task.name}, {header.model_name}, seed {header.seed}",
+        title=f"Where the time went: {header.task.name}, {header.model_name}{seed}",
         about=heading.words(pieces), marks=marks, legend=True, zoom=True, shares="seconds",
         height=min(TALLEST, max(60.0, ROW * heading.slots)),
         x=Axis(domain=(0.0, heading.seconds or 1.0), label="seconds"),

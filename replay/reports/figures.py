@@ -70,8 +70,9 @@ def best_construction(group: Group) -> tuple[DrawnConstruction | None, str | Non
             f"no picture of the best construction: {path} keeps none; "
             f"`evo best --value {quote(str(path))}` keeps it beside the log"
         )
+    seed = f"seed {log.header.seed}, " if log.header.seed >= 0 else ""
     caption = (
-        f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
+        f"best of {len(group.tables.runs)} runs: {seed}"
         f"generation {best.generation}, fitness {best.evaluation.fitness:.6f}"
     )
     try:

@@ -233,7 +233,7 @@ def compete(
     }
     notes = [str(each.message) for each in caught]
     notes += [text for each in seen.values() for text in each.end.warnings]
-    if note := seen["random"].curve.note:
+    if (note := seen["random"].curve.note) and (ok or NOTHING not in note):
         notes.append(note)
     if not ok:
         notes.append(f"pulls without a mean: {NOTHING}. {FAILURES}")
@@ -296,7 +296,8 @@ def _compared(pools: Pools, chosen: Mapping[str, str | PolicyClass]) -> tuple[_R
         if label not in BASELINES:
             if pools.rounds <= int(pools.lengths.min()):
                 policy = chosen[label]
-                null_p = math.nan if pools.nothing(policy) else pools.null_p(policy, "single")
+                nothing = pools.nothing(policy) or pools.nothing("single")
+                null_p = math.nan if nothing else pools.null_p(policy, "single")
                 over = about | {"effect": "policy", "null_p": null_p}
                 effects.append((over, end.less(ends["single"])))
             effects.append((about | {"effect": "pool", "null_p": math.nan}, pool))

@@ -43,6 +43,10 @@ def test_values_of_columns_policies_and_sets_of_logs_are_sides(logs, capsys):
         (["children=two", "children=4", "N2", "N4"], "children: expected a number, got 'two'"),
         (["children=2,x", "children=4", "N2", "N4"], "expected COLUMN=VALUE"),
         (["nowhere", "N2"], "nowhere: no such file or folder"),
+        (
+            ["N2", "N4", "N2", "N4"],
+            "got 4 arguments, of which 'N2' is a path; a pattern needs quotes",
+        ),
     ],
 )
 def test_what_is_no_side_is_answered_with_what_is(logs, capsys, given, says):

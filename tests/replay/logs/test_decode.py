@@ -203,7 +203,9 @@ def test_what_is_no_path_is_told():
 
 def test_a_folder_of_other_files_says_how_to_read_them(tmp_path):
     (tmp_path / "trace.jsonl").write_text('{"iteration": 1}\n')
-    with pytest.raises(LogError, match=r"no log in this folder .*replay import FORMAT PATH"):
+    with pytest.raises(
+        LogError, match=r"no log in this folder .*files of another tool .*replay import FORMAT"
+    ):
         find_logs(tmp_path)
     good = write_sample(tmp_path / "good.jsonl")
     with pytest.warns(UserWarning, match=r"1 files left out: .*trace\.jsonl"):

@@ -131,6 +131,14 @@ def test_both_are_of_the_best_run_of_a_group() -> None:
         assert f"{name}: circle_packing, offline, seed {best['seed']}" in titles
 
 
+def test_a_seed_that_is_unknown_is_in_no_title(tmp_path) -> None:
+    whole = read_log(write_sample(tmp_path / "a.jsonl", seed=-1))
+    for chart in (plots.charts.tree(whole), plots.charts.timeline(whole)):
+        titles = [panel.title for panel in chart.panels]
+        assert any("min_max_distance, sample" in title for title in titles)
+        assert not any("seed" in title for title in titles)
+
+
 def test_a_group_without_programs_gets_a_sentence_in_their_place(tmp_path) -> None:
     small = compact(write_sample(tmp_path / "a.jsonl"), tmp_path / "small.jsonl")
     figure = plots.overview(replay.load(small.path, progress=False))

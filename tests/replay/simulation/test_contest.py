@@ -12,7 +12,7 @@ from replay.claims.judging import judge
 from replay.simulation.contest import compete, usual_tau
 from replay.simulation.pools import Played, Pools, play
 from replay.simulation.simulate import Replay, simulate, simulate_many
-from replay.statistics.intervals import interval
+from replay.statistics.intervals import NOTHING, interval
 
 SMALL = {"replicates": 60, "reward": "rank"}
 
@@ -217,3 +217,14 @@ def test_shares_of_pulls_count_those_that_were_made_alone():
     assert ((played.replay.pulls >= 0).sum(axis=1) == 6).all()
     assert played.pulls.value.tolist() == [0.5, 0.5]
     assert played.ranks.sum(axis=0).tolist() == [1.0] * 6 + [0.0] * 6
+
+
+def test_policies_compete_where_a_single_run_may_find_nothing_and_say_so_once():
+    frame = runs(1)
+    lost = frame["run"] == frame["run"].iloc[0]
+    known = frame["best_fitness"].where(~lost & (frame["generation"] > 0))  # as of a table
+    frame = frame.assign(best_fitness=known)
+    found = compete(frame, {"round_robin": "round_robin"}, **SMALL)
+    assert found.effects["null_p"].isna().all()
+    assert found.finals.set_index("policy").loc["round_robin"].notna().all()
+    assert sum(NOTHING in note for note in found.notes) == 1
