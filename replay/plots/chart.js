@@ -1492,7 +1492,7 @@ function mountChart(el, given, tell = () => {}) {
         { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" },
         plan.marks,
       );
-    } else
+    } else if (!isRinged(plan, mark, hit.place))
       svg(
         "circle",
         {
@@ -1507,6 +1507,12 @@ function mountChart(el, given, tell = () => {}) {
       );
     return at;
   }
+  // Whether a mark of the chart is a ring around a place, which then needs no other one.
+  const isRinged = ({ panel }, { x, y }, place) =>
+    panel.marks.some(
+      ({ shape, ...ring }) =>
+        shape === "ring" && ring.x.some((at, k) => at === x[place] && ring.y[k] === y[place]),
+    );
   // Places of other panels that stand for the same, such as a configuration.
   function kin(hit) {
     const number = markOf(hit)?.means?.[hit.place];

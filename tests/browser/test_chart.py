@@ -412,6 +412,15 @@ def test_a_view_goes_to_a_place_as_keys_do(stack: Any) -> None:
     assert stack.evaluate("sent.at(-1).place") == 10
 
 
+def test_a_place_with_a_ring_around_it_gets_no_other_one(stack: Any) -> None:
+    signs = "shown().plans[0].marks.childElementCount"
+    view(stack, "change(0, 2, {x: [9], y: [0.52]})")
+    for place, count in ((8, 1), (9, 0)):
+        view(stack, f"hold({{panel: 0, mark: 1, place: {place}}})")
+        assert tooltip(stack) == f"ok {place}.0"
+        assert view(stack, signs) == count
+
+
 def test_a_zoom_belongs_to_the_chart_of_its_title(stack: Any) -> None:
     before = domains(stack)
     left, right = at(stack, "ok 8.0"), at(stack, "ok 20.0")
