@@ -123,9 +123,13 @@ def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evalu
     """Warns if the initial program's fitness differs between draws and nothing allows for it.
 
     Returns the evaluation of a second draw, where one had to be made for this. None is made where
-    the run confirms, has several draws anyway, or an evaluation makes calls.
+    the run confirms, has several draws anyway, or an evaluation makes calls. A run that cannot
+    confirm, which has no barrier or whose evaluator is in this process, has its draws alone.
     """
     header = draws.header
+    confirms = header.task.isolation != "here" and not header.asynchronous
+    if not confirms and header.draws > 1:
+        return None
     if header.task.asks_model or before.fitness is None or header.confirm:
         return None
     second = draws.one(program, 1) if header.draws == 1 else None
@@ -136,8 +140,12 @@ def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evalu
     if spread > TOLERANCE:  # the same words for all seeds, so that they are said once
         warn(
             f"{header.task.name}: the initial program's fitness differs between draws of chance: "
-            "evaluations are noisy, and luck will be taken for gain; give draws=4 and confirm=8 "
-            "(--draws 4 --confirm 8)",
+            "evaluations are noisy, and luck will be taken for gain; give "
+            + (
+                "draws=4 and confirm=8 (--draws 4 --confirm 8)"
+                if confirms
+                else "draws=4 (--draws 4) or more, of whose fitness the mean is taken"
+            )
         )
     return None if second is None else plain(second)
 

@@ -1,5 +1,8 @@
 """Evaluators that run in the caller's own process."""
 
+import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -187,3 +190,24 @@ def test_rows_that_are_held_out_count_for_no_metric_and_no_note() -> None:
     assert found.metrics["size"] == 2.5
     assert found.metrics["check_fitness"] == pytest.approx(0.1)
     assert found.notes == "instance 0: size 2"
+
+
+@pytest.mark.parametrize(
+    ("options", "where"), [({}, "here"), ({"asynchronous": True}, "sandbox"), ({}, "sandbox")]
+)
+def test_the_advice_on_noise_can_be_followed(options, where, tmp_path: Path) -> None:
+    program = "import random\n\n\ndef pick():\n    return random.random()\n"
+    task = evo.task(
+        "noise", initial_program=program, evaluate=float, where=where,
+        statement="pick returns a number",
+    )  # fmt: skip
+    given = {"generations": 1, "children": 1, "progress": False, **options}
+    with pytest.warns(UserWarning, match="evaluations are noisy") as said:
+        evo.run(task, log=tmp_path / "a.jsonl", **given)
+    [words] = [text for each in said if "noisy" in (text := str(each.message))]
+    advice = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", words)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*evaluations are noisy")
+        log = evo.run(task, log=tmp_path / "b.jsonl", **given, **advice)
+    assert log.header.draws == advice["draws"] > 1
+    assert bool(log.header.confirm) == (where == "sandbox" and not options)
