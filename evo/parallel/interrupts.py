@@ -82,7 +82,8 @@ def wait_for(over: threading.Event, seconds: float = 1.0) -> None:
 def all_done(pool: Parallel, function: Callable[[A], B], items: Sequence[A]) -> Generator[B]:
     """Calls a function with each item on a pool of joblib, and returns the results once all are in.
 
-    joblib itself would look for results a hundred times a second, and lose an interrupt.
+    joblib itself would look for results a hundred times a second, lose an interrupt, and replace
+    the cause of an error by the text of its traceback.
 
     Args:
         pool: Threads that return a generator.
@@ -90,19 +91,21 @@ def all_done(pool: Parallel, function: Callable[[A], B], items: Sequence[A]) -> 
         items: What it is called with.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C. What is under way goes on alone.
-        BaseException: What the function raised, once its result is taken.
+        KeyboardInterrupt: Ctrl-C. What is under way goes on alone, as in the next case.
+        BaseException: What the function raised first.
     """
     from joblib import delayed
 
     over, numbers = threading.Event(), itertools.count(1)
+    failed: list[BaseException] = []
 
-    def one(item: A) -> B:
+    def one(item: A) -> B | None:
         try:
             made = function(item)
-        except BaseException:
+        except BaseException as error:  # it is raised below
+            failed.append(error)
             over.set()
-            raise
+            return None
         if next(numbers) == len(items):
             over.set()
         return made
@@ -111,6 +114,8 @@ def all_done(pool: Parallel, function: Callable[[A], B], items: Sequence[A]) -> 
     try:
         if items:
             wait_for(over)
+        if failed:
+            raise failed[0]
     except BaseException as interrupt:
         results.throw(interrupt)
     return results

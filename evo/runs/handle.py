@@ -26,6 +26,7 @@ from evo.parallel.interrupts import interrupt_heard
 from evo.plugins import MistakenType
 from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 from evo.runs.progress import say
+from evo.runs.tracebacks import Short
 from evo.tasks.task import Task
 from evo.warning import note_caller
 
@@ -369,7 +370,7 @@ def in_foreground(prepare: Callable[[], Prepared[Result]]) -> Result:
     """
     before = _working_folder()
     note_caller()
-    with absolute_paths():
+    with Short(), absolute_paths():
         found = prepare().do()
         return _as_given(found) if _working_folder() == before else found
 

@@ -125,10 +125,10 @@ def differing(there: Header, here: Header, ignored: Set[str] = frozenset()) -> s
             changed = changed_names(there.model.source, here.model.source)
             parts.append(_changed_model(here.model.name, changed))
             continue
-        if name == "model" and _is_built_in(there.model) != _is_built_in(here.model):
+        one, other = (_shown(getattr(each, name)) for each in (there, here))
+        placed = _is_built_in(there.model) != _is_built_in(here.model)
+        if name == "model" and one == other and placed:
             one, other = (_placed(each.model) for each in (there, here))
-        else:
-            one, other = (_shown(getattr(each, name)) for each in (there, here))
         parts.append(f"{name} {one} there, {other} here" if one != other else f"{name} differs")
     return "; ".join(parts)
 
@@ -145,11 +145,11 @@ def other_model(log: Log, header: Header) -> str:
     if not {"model", "models", "critic", "asks"} & {*differences(there, header)}:
         return ""
     one, other = there.model_name, header.model_name
-    if _is_built_in(there.model) != _is_built_in(header.model):
-        one, other = (_placed(each.model) for each in (there, header))
-        return f"{log.path}: it was made with the model {one} and goes on with {other}"
     if one != other:
         return f"{log.path}: it was made with the model {one!r} and goes on with {other!r}"
+    if _is_built_in(there.model) != _is_built_in(header.model):
+        placed, now = (_placed(each.model) for each in (there, header))
+        return f"{log.path}: it was made with the model {placed} and goes on with {now}"
     if None in (last.version, header.model.version) and last.id == header.model.id:
         return ""  # a function that was given a name, by which alone it is known
     changed = changed_names(last.source, header.model.source) if last.source else []

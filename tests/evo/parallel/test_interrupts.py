@@ -68,3 +68,16 @@ def test_an_interrupt_that_ends_the_work_is_not_raised_twice(threads: Threads) -
         interrupt_heard()
         threading.Timer(1.5, over.set).start()
         threads.each(over.wait, [60, 60], count=2)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_error_of_a_thread_keeps_its_cause(threads: Threads, count: int) -> None:
+    cause = KeyError("why")
+
+    def fail(item: int) -> None:
+        raise ValueError("what") from cause
+
+    with pytest.raises(ValueError, match="what") as raised:
+        threads.each(fail, range(count), count=count)
+    assert raised.value.__cause__ is cause
+    assert threads.each(abs, range(count), count=count) is None
