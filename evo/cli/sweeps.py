@@ -8,8 +8,6 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from evo.cli.tables import FAILURE, number, table
-from evo.studies.sweep.events import EventLog
-from evo.studies.sweep.summary import standings
 
 if TYPE_CHECKING:
     from evo.studies.sweep.summary import Summary, Sweep
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
 
 def print_sweep(done: Sweep) -> int:
     """Prints the fitness of each configuration, best first, and the sweep's progress."""
+    from evo.studies.sweep.summary import standings
+
     rows = []
     for configuration, values, found in standings(done.folder):
         known = found or [-math.inf]
@@ -35,6 +35,8 @@ def print_sweep(done: Sweep) -> int:
 
 def what_goes_on(summary: Summary) -> str:
     """Returns how far the runs are that a sweep has left, and what goes on with them, if any."""
+    from evo.studies.sweep.events import EventLog
+
     command = f"evo sweep {quote(str(summary.folder))}"
     left = summary.pending + summary.cancelled
     if summary.ended == "running" or not (left or summary.failed):
