@@ -136,7 +136,8 @@ def find_all(
     damaged = {place: error for read in foreign for place, error in read.damaged.items()}
     if strict and damaged:
         raise next(iter(damaged.values()))
-    left.update((str(place), str(error)) for place, error in damaged.items())
+    for place, error in damaged.items():
+        left[str(place)] = str(error).removeprefix(f"{place}: ")
     foreign = [read for read in foreign if read.logs]
     for message in read_of(foreign):
         warn(message, ReplayWarning)

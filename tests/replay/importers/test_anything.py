@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from foreign_samples import write_codeevolve, write_openevolve, write_paper, write_shinka
 from samples import write_sample
@@ -238,6 +239,22 @@ def test_what_is_damaged_of_another_tool_is_an_error_or_left_out(flat):
         load_tables(cut, strict=False, progress=False)
     found = find_logs(flat)
     assert {each.name for each in map(anything.whole, found)} == {each.name for each in found}
+
+
+@pytest.mark.filterwarnings("ignore:.*which lack")
+def test_a_damaged_file_among_whole_ones_is_named_once(tmp_path):
+    write_paper(tmp_path)
+    [first, *_] = sorted(tmp_path.rglob("*.json"))
+    cut = first.with_name(first.name.replace("seed", "seed9"))
+    cut.write_text(first.read_text()[:200])
+    with pytest.raises(LogError, match=f"^{cut}: not JSON"):
+        load(tmp_path, progress=False)
+    with pytest.warns(UserWarning, match=f"left out: {cut}: not JSON"):
+        whole = load(tmp_path, strict=False, progress=False)
+    cut.unlink()
+    pd.testing.assert_frame_equal(
+        whole.drop(columns="source"), load(tmp_path, progress=False).drop(columns="source")
+    )
 
 
 def test_a_fitness_beyond_statistics_is_refused_in_the_tools_own_file(tmp_path):
