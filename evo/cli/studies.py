@@ -34,7 +34,7 @@ from evo.cli.options import (
 )
 from evo.cli.own import known_name
 from evo.cli.selections import print_selection
-from evo.cli.sweeps import print_sweep
+from evo.cli.sweeps import cost_of_sweep, print_outlook, print_sweep
 from evo.cli.tables import read_text, table
 from evo.logs.types import JsonObject
 from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
@@ -154,6 +154,7 @@ def sweep(
     budget: Budget = None,
     log_dir: str | None = None,
     resume: Resume = True,
+    dry_run: Flag = False,
     **options: Unpack[SweepOptions],
 ) -> int:
     """Tries many configurations on the same seeds, as a file describes.
@@ -167,9 +168,12 @@ def sweep(
         log_dir: Folder for the logs (default: that of an equal sweep in logs/local, else a new one
             there, logs/local/sweep-NAME).
         resume: Continue an equal sweep; --no-resume begins a new one.
+        dry_run: Call and write nothing; show what the runs may cost at most.
     """
     own = {"trials": trials, "seeds": seeds, "seed": seed, "log_dir": log_dir}
     given = {name: value for name, value in own.items() if value is not None}
+    if dry_run:
+        return print_outlook(file, budget, options, **given)
     return go_on([file], budget, options, resume=resume, **given)
 
 
@@ -180,18 +184,14 @@ def go_on(
     **given: Any,
 ) -> int:
     """Starts sweeps, or continues them by their folders, and returns the exit code."""
-    from evo.cli.estimates import outlook_of_sweep
     from evo.studies.sweep.design import read_design
     from evo.studies.sweep.driver import prepare_sweep
-    from evo.studies.sweep.events import EventLog
 
     codes = []
     for each in sweeps:
         prepared = prepare_sweep(each, budget=budget, **given, **options)
         folder = prepared.paths[0]
-        done = len(EventLog(folder).state.completed)
-        known = f"; {done} of the runs are complete already and cost nothing more" if done else ""
-        print(f"{outlook_of_sweep(read_design(folder), budget)}{known}", flush=True)
+        print(cost_of_sweep(read_design(folder), folder, budget), flush=True)
         codes.append(print_sweep(prepared.do()))
     return max(codes)
 

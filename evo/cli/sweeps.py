@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evo.cli.tables import FAILURE, number, table
 
 if TYPE_CHECKING:
+    from evo.runs.options import SweepOptions
+    from evo.studies.sweep.design import Design
     from evo.studies.sweep.summary import Summary, Sweep
 
 
@@ -48,3 +53,34 @@ def what_goes_on(summary: Summary) -> str:
     begun = f"{summary.begun} of them begun" if summary.begun else "none of them begun"
     why = "; the budget is used up, and a higher one goes on" if limits else "; going on"
     return f"runs left: {left}, {begun}{why}: `{command}`"
+
+
+def print_outlook(
+    file: str, budget: Mapping[str, float] | None, options: SweepOptions, **given: Any
+) -> int:
+    """Prints what a sweep may cost; its design is made in a folder that does not stay."""
+    from evo.studies.sweep.design import is_sweep, read_design, read_toml
+    from evo.studies.sweep.driver import prepare_sweep
+
+    begun = Path(given.pop("log_dir", file))
+    if is_sweep(file):
+        design = read_design(Path(file))
+    else:
+        with tempfile.TemporaryDirectory(prefix="evo-dry-run-") as folder:
+            prepare_sweep(file, budget=budget, log_dir=folder, **given, **options)
+            design = read_design(Path(folder))
+        limits: Any = read_toml(Path(file)).get("budget")
+        budget = limits if budget is None else budget
+    print(f"{cost_of_sweep(design, begun, budget)}; nothing was called")
+    return 0
+
+
+def cost_of_sweep(design: Design, folder: Path, budget: Mapping[str, float] | None) -> str:
+    """Returns what a sweep may cost, and how much of it its folder holds."""
+    from evo.cli.estimates import outlook_of_sweep
+    from evo.studies.sweep.design import is_sweep
+    from evo.studies.sweep.events import EventLog
+
+    done = len(EventLog(folder).state.completed) if is_sweep(folder) else 0
+    known = f"; {done} of the runs are complete already and cost nothing more" if done else ""
+    return f"{outlook_of_sweep(design, budget)}{known}"

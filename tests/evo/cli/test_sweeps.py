@@ -41,3 +41,29 @@ def test_a_sweep_whose_budget_is_used_up_says_how_far_it_is_and_what_goes_on(
     assert main(["sweep", folder, "--budget", "calls=5", "-q"]) == 0
     assert "1 of 1 runs completed" in capsys.readouterr().out.splitlines()[-1]
     assert what_goes_on(Sweep(Path(folder)).summary) == ""
+
+
+def test_a_dry_run_says_what_the_sweep_says_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.toml"
+    file.write_text(f"budget = {{calls = 8}}\n{HEADER}children = [2, 4]\n")
+
+    def dry(*arguments: str) -> str:
+        assert main(["sweep", *arguments, "--dry-run"]) == 0
+        return capsys.readouterr().out
+
+    told = dry(str(file), "--log-dir", "s")
+    assert told.startswith("2 runs, at most 12 calls")
+    assert "no further generation begins once 8 calls are spent" in told
+    assert list(tmp_path.iterdir()) == [file]
+    assert dry(str(file), "--seeds", "1:4").startswith("6 runs, at most 36 calls")
+    assert main(["sweep", str(file), "--log-dir", "s", "--budget", "calls=99", "-q"]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert said in dry(str(file), "--log-dir", "s", "--budget", "calls=99").replace(
+        "; 2 of the runs are complete already and cost nothing more", ""
+    )
+    files = sorted(tmp_path.rglob("*"))
+    assert "2 of the runs are complete already" in dry("s")
+    assert sorted(tmp_path.rglob("*")) == files
