@@ -38,7 +38,7 @@ def identity(calls: Calls) -> Rows:
         "model": header.model_name,
         "seed": header.seed,
         "children": header.children,
-        "search": _search_of(calls),
+        "search": search_of(of.header if of and header.source == RESCORED else header),
         "settings": settings_text(header),
         "unit_scale": has_unit_scale(header.task),
         "header": run.key,
@@ -49,12 +49,6 @@ def identity(calls: Calls) -> Rows:
         "repeat_of": "",
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
-
-
-def _search_of(calls: Calls) -> str:
-    """Name of a run's search; of a rescored log that of its original, where that is known."""
-    header, of = calls.run.header, calls.rescores
-    return search_of(of.header if of and header.source == RESCORED else header)
 
 
 RESCORED = "evo rescore"
@@ -117,7 +111,8 @@ def evaluation_of(header: Header) -> str:
 def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
     """The row of a run; `spent` is of `Calls.spent`, here and below."""
     run, header = calls.run, calls.run.header
-    best = _best_by_generation(run)
+    best, original = _best_by_generation(run), calls.rescores
+    search = search_of(header if original is None else original.header)
     fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {
         **identity(calls),
@@ -128,7 +123,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "compact": header.compact,
         "tool": header.source,
         "lost": [header.lost],
-        "configuration": [json.dumps(settings_of(header, _search_of(calls)), sort_keys=True)],
+        "configuration": [json.dumps(settings_of(header, search), sort_keys=True)],
         "ending": run.ending,
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),
