@@ -61,7 +61,7 @@ def stop(
         raise ValueError(f"{missing}, or give control='redis://host:6379/0'")
     path = as_path("path", path)
     if path.is_dir():
-        raise LogError(f"{path}: is a folder; give a log in it, or control= for all that it holds")
+        raise LogError(f"{path}: no such log, but a folder; give a log in it, or control= for all")
     if not path.is_file():
         raise LogError(f"{path}: no such log")
     with path.open("rb") as file:

@@ -43,7 +43,7 @@ def test_a_folder_of_logs_is_asked_for_all_that_are_being_written(
     assert said.endswith(f"`evo resume {tmp_path}` goes on\n")
     assert call("stop", str(tmp_path)) == 2
     assert "no log in it is being written on this machine" in one_line(capsys)
-    with pytest.raises(LogError, match="is a folder; give a log in it"):
+    with pytest.raises(LogError, match="but a folder; give a log in it"):
         stop(tmp_path)
 
 
