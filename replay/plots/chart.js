@@ -1540,10 +1540,11 @@ function mountChart(el, given, tell = () => {}) {
     const outer = stage.getBoundingClientRect(),
       inner = plan.picture.getBoundingClientRect();
     const left = inner.left - outer.left + x,
-      top = inner.top - outer.top + y;
-    tip.style.left = `${Math.max(0, Math.min(left + 14, outer.width - tip.offsetWidth - 4))}px`;
-    const below = top + 16 + tip.offsetHeight <= outer.height;
-    tip.style.top = `${below ? top + 16 : Math.max(0, top - tip.offsetHeight - 12)}px`;
+      top = inner.top - outer.top + y,
+      [across, down] = [tip.offsetWidth, tip.offsetHeight]; // before anything moves: one layout
+    tip.style.left = `${Math.max(0, Math.min(left + 14, outer.width - across - 4))}px`;
+    const below = top + 16 + down <= outer.height;
+    tip.style.top = `${below ? top + 16 : Math.max(0, top - down - 12)}px`;
   }
 
   // The mouse: what lies under it, a click on it, a drag that zooms.
