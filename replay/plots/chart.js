@@ -1055,6 +1055,7 @@ function mountChart(el, given, tell = () => {}) {
   function draw() {
     size ||= root.clientWidth;
     stops = lit = null;
+    const entry = panels.querySelector(".legend button:focus")?.dataset.label;
     const [ink, ground] = INKS[chart.theme] || ["", ""];
     Object.assign(root.style, { color: ink, background: ground });
     if (ground) root.style.setProperty("--ground", ground);
@@ -1100,6 +1101,7 @@ function mountChart(el, given, tell = () => {}) {
       else html("div", { class: "message" }, panels, chart.message);
       plans = [];
     }
+    if (entry !== undefined) focusEntry(entry); // whoever uses keys stays where they were
     takes.hidden = !chart.panels.length;
     waits.hidden = !chart.coarse;
     if (alone) {
@@ -1382,7 +1384,9 @@ function mountChart(el, given, tell = () => {}) {
     }
   }
   const focusEntry = (label) =>
-    panels.querySelector(`.legend [data-label="${CSS.escape(label)}"]`)?.focus();
+    panels
+      .querySelector(`.legend [data-label="${CSS.escape(label)}"]`)
+      ?.focus({ preventScroll: true });
 
   // The place of a mark that lies under a point of a panel, in pixels; null: none.
   function struck(plan, point) {

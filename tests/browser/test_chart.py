@@ -421,6 +421,14 @@ def test_a_place_with_a_ring_around_it_gets_no_other_one(stack: Any) -> None:
         assert view(stack, signs) == count
 
 
+def test_an_entry_of_a_legend_keeps_the_focus_while_the_chart_goes_on(stack: Any) -> None:
+    entry = stack.get_by_role("button", name="ok", exact=True)
+    entry.focus()
+    given = {**json.loads(pack(stacked())), "label": "a run", "serial": 9}
+    stack.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    lab.expect(entry).to_be_focused()
+
+
 def test_a_zoom_belongs_to_the_chart_of_its_title(stack: Any) -> None:
     before = domains(stack)
     left, right = at(stack, "ok 8.0"), at(stack, "ok 20.0")
