@@ -739,7 +739,7 @@ export function mount(el, bytes, given, tell = () => {}) {
         x: [x[T - 1]],
         y: [isBelow ? low + 0.03 * (high - low) : end],
         color,
-        size: k ? 3 : 4,
+        size: k ? 3.7 : 4.7,
         shape: isBelow ? "below" : logged < T ? "ring" : "dot",
       },
     ];

@@ -1773,15 +1773,17 @@ function mountChart(el, given, tell = () => {}) {
       const own = all.filter(alike);
       return own[clamp(own.indexOf(here) + right, 0, own.length - 1)];
     }
-    let best = null,
+    const isGrid = markOf(here).kind === "cells"; // keys keep to a row or column, and end there
+    let best = isGrid ? here : null,
       least = Infinity;
     for (const each of all) {
       if (each.panel !== here.panel) continue;
       const dx = each.at[0] - here.at[0],
         dy = each.at[1] - here.at[1];
       const ahead = dx * right + dy * down,
-        far = ahead + 3 * Math.abs(dx * down + dy * right);
-      if (ahead > 0.5 && far < least) {
+        aside = Math.abs(dx * down + dy * right),
+        far = ahead + 3 * aside;
+      if (ahead > 0.5 && far < least && !(isGrid && aside > 0.5)) {
         best = each;
         least = far;
       }

@@ -581,8 +581,9 @@ def test_keys_go_on_from_what_is_chosen_and_cells_without_a_value_are_grey(
     opened: Any, tmp_path: Path
 ) -> None:
     page = made_page(opened, tmp_path / "costs.html", costs())
-    page.locator(".panels").press("ArrowRight")
-    assert tooltip(page) == "unknown"
+    for _ in range(2):  # no further than the end of a row
+        page.locator(".panels").press("ArrowRight")
+        assert tooltip(page) == "unknown"
     page.keyboard.press("ArrowDown")
     assert tooltip(page) == "b"
     assert page.locator("rect[fill='rgb(136,136,136)']").count() == 1
