@@ -291,7 +291,7 @@ def test_failures_do_not_invert_rewards() -> None:
 def folder(tmp_path: Path) -> Path:
     """A task whose scale nobody knows."""
     program = "def solve():\n    return [1.0, 2.0]\n"
-    judge = "def score(value):\n    return {'fitness': -sum(value)}\n"
+    judge = "def score(value):\n    return {'fitness': 1 / (1 + sum(v * v for v in value))}\n"
     return write_task(tmp_path / "toy", program, judge, "entry = ['solve']\n")
 
 
