@@ -108,7 +108,7 @@ def by_configuration(
 def _bounds(rows: pd.DataFrame, column: str) -> Bounds | None:
     """Lowest and highest value of a column that there is: costs are never negative.
 
-    Bounds beyond which a run lies are none.
+    Bounds beyond which a run lies are none, and neither is a best published fitness of 1.
     """
     if column in COST_LABELS:
         return 0.0, math.inf
@@ -117,6 +117,8 @@ def _bounds(rows: pd.DataFrame, column: str) -> Bounds | None:
         return None
     values = rows[column]
     low, high = within
+    if "unit_scale" not in rows or not rows["unit_scale"].eq(True).all():
+        high = math.inf
     return (
         -math.inf if (values < low).any() else low,
         math.inf if (values > high).any() else high,
