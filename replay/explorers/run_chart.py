@@ -101,9 +101,10 @@ class _Programs:
     ) -> Points:
         """Some of the programs."""
         numbers = np.flatnonzero(members).tolist()
+        texts = [self.texts[k] for k in numbers]
         return Points(
-            x=self.x[members], y=self.y[members], shape=shape, color=color, size=size, label=label,
-            texts=[self.texts[k] for k in numbers], keys=numbers,
+            x=self.x[members], y=self.y[members], shape=shape, color=color, size=size,
+            label=label if numbers else "", texts=texts, keys=numbers,
         )  # fmt: skip
 
     def ok(self, low: float) -> Iterator[Points]:

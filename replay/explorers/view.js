@@ -427,7 +427,7 @@ async function copy(text, shown) {
   }
 }
 
-export function mount(el, bytes, given, tell = () => {}) {
+export function mount(el, bytes, given, tell = () => {}, live = false) {
   let data,
     state = { ...given };
   const kept = new Map(); // of each part of the chart: what it depends on, and what it is
@@ -536,6 +536,11 @@ export function mount(el, bytes, given, tell = () => {}) {
       );
       if (name === "axis")
         for (const each of inputs.axis.options) each.disabled = !(each.value in data.costs);
+      else if (name !== "map" && !live) {
+        // Without a kernel nobody can bring the numbers of another one.
+        for (const each of inputs[name].options) each.disabled = each.value !== given[name];
+        inputs[name].line.title = `This page holds the numbers of one ${name}`;
+      }
       inputs[name].line.style.display = known.length > 1 ? "" : "none";
     }
     const [low, high] = data.limits.fitness;
@@ -952,7 +957,9 @@ const NAMES = ["generations", "children", "calls", "tau", "axis", "map", "task",
 // As `mount`, in a page of its own: its address holds the choice, so that a link restores it.
 export function addressed(el, bytes, given) {
   const { options } = unpack(bytes);
-  const known = { ...options, axis: options.axis.map(([, axis]) => axis), runs: null, tau: null };
+  const axis = options.axis.map(([, name]) => name),
+    own = { task: [given.task], model: [given.model] };
+  const known = { ...options, axis, ...own, runs: null, tau: null };
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1)),
       state = { ...given };
@@ -987,11 +994,12 @@ export default {
       timer = 0;
       model.save_changes();
     };
-    const view = mount(el, model.get("data"), read(), (state) => {
+    const moved = (state) => {
       for (const name of NAMES) model.set(name, state[name]);
       clearTimeout(timer);
       timer = setTimeout(flush, REST);
-    });
+    };
+    const view = mount(el, model.get("data"), read(), moved, true);
     const told = () => {
       // all that came at once is drawn once
       if (asked) return;

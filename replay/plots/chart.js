@@ -299,6 +299,7 @@ const COUNT = {
   spans: (mark) => (mark.x0 || mark.y0).length,
   cells: (mark) => (mark.texts ? mark.values.length * (mark.values[0]?.length || 0) : 0),
 };
+const holds = (mark) => COUNT[mark.kind]?.(mark) !== 0;
 // A cell without a value is grey where there is something to say of it.
 const isCell = (mark, row, column) =>
   known(mark.values[row][column]) || Boolean(mark.texts?.[row][column]);
@@ -1346,6 +1347,7 @@ function mountChart(el, given, tell = () => {}) {
         { type: "button", "aria-pressed": !gone.has(mark.label) },
         legend,
       );
+      made.style.visibility = holds(mark) ? "" : "hidden"; // with its room: nothing moves
       made.title = "Show or hide it";
       made.dataset.label = mark.label;
       const sign = svg("svg", { width: 20, height: 10, "aria-hidden": "true" }, made);
@@ -1383,10 +1385,9 @@ function mountChart(el, given, tell = () => {}) {
       };
     }
   }
-  const focusEntry = (label) =>
-    panels
-      .querySelector(`.legend [data-label="${CSS.escape(label)}"]`)
-      ?.focus({ preventScroll: true });
+  const entryOf = (part, label) =>
+    label ? part.querySelector(`.legend [data-label="${CSS.escape(label)}"]`) : null;
+  const focusEntry = (label) => entryOf(panels, label)?.focus({ preventScroll: true });
 
   // The place of a mark that lies under a point of a panel, in pixels; null: none.
   function struck(plan, point) {
@@ -1859,6 +1860,8 @@ function mountChart(el, given, tell = () => {}) {
       hidden = plan.panel.marks[mark] === NOTHING;
     marks[mark] = { ...marks[mark], ...values };
     stops = null;
+    const entry = entryOf(plan.picture.parentNode, marks[mark].label);
+    if (entry) entry.style.visibility = holds(marks[mark]) ? "" : "hidden";
     if (hidden) return;
     plan.panel.marks[mark] = marks[mark];
     drawMark(plan, mark);

@@ -121,7 +121,9 @@ def draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
     labels = [(each.y, each.text, ink_of(each.color, theme), each.dash) for each in ends]
     notes = style.label_ends(ax, theme, labels)
     vars(ax)["strips"] = notes if panel.y.ticks is not None else []
-    legend = [_entry(each, theme) for each in panel.marks if getattr(each, "label", "")]
+    empty = [each for each in panel.marks if isinstance(each, Points) and not len(each.x)]
+    named = [each for each in panel.marks if getattr(each, "label", "") and each not in empty]
+    legend = [_entry(each, theme) for each in named]
     style.draw_heading(ax, theme, panel.title, panel.about, legend=legend if panel.legend else ())
     return ax
 

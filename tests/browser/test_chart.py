@@ -447,6 +447,18 @@ def test_a_legend_has_the_shapes_of_its_marks(stack: Any) -> None:
     assert signs.nth(1).locator("circle").get_attribute("fill") == "none"
 
 
+def test_a_legend_names_what_there_is_and_keeps_the_room_of_what_comes(stack: Any) -> None:
+    entry = stack.locator(".legend [data-label=shown]")
+    change = "(x) => document.querySelector('.replay-view').view.change(0, 2, {x, y: x})"
+    lab.expect(entry).to_be_hidden()
+    before = stack.locator(".panels").bounding_box()
+    stack.evaluate(change, [0.5])
+    lab.expect(entry).to_be_visible()
+    stack.evaluate(change, [])
+    lab.expect(entry).to_be_hidden()
+    assert stack.locator(".panels").bounding_box() == before
+
+
 def test_a_chart_in_which_nothing_can_be_chosen_is_no_stop_of_the_keyboard(page: Any) -> None:
     square = Panel(
         title="A square", x=Axis(), y=Axis(), equal=True, bare=True, height=380,

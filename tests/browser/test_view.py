@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser import lab
 from samples import write_sample
@@ -489,3 +490,22 @@ def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
         lab.expect(inside.locator("source").first).to_have_attribute("media", media)
     assert errors == []
     opened.close()
+
+
+def test_a_page_offers_no_task_whose_numbers_it_lacks(chromium, tmp_path) -> None:
+    toy, other = (
+        chain_runs(budget=4, sizes=(1, 2), seeds=range(3), task=t) for t in ("toy", "tic")
+    )
+    frame, children = (pd.concat(each, ignore_index=True) for each in zip(toy, other, strict=True))
+    with contextlib.closing(explore_budget(frame, child_table=children, task="toy")) as made:
+        path = made.save(tmp_path / "budget.html")
+    with lab.browser(width=900, height=800) as (opened, errors):
+        opened.goto(f"{path.as_uri()}#task=tic")
+        tasks = opened.get_by_role("combobox", name="Task")
+        lab.expect(tasks).to_have_value("toy")
+        offered = tasks.evaluate("(e) => [...e.options].map((o) => [o.value, !o.disabled])")
+        assert sorted(offered) == [["tic", False], ["toy", True]]
+        assert opened.locator("label", has=tasks).get_attribute("title") == (
+            "This page holds the numbers of one task"
+        )
+        assert errors == []

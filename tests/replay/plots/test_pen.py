@@ -184,6 +184,7 @@ def test_a_legend_lists_the_marks_that_have_a_label_and_only_if_it_is_asked_for(
         Points(x=[0, 1], y=[0, 1], label="points", color=["#009E73", "ink"], shape="diamond"),
         Bars(x0=[0], x1=[1], y=[0.5], label="bars"),
     ]
+    marks = [*marks, Points(x=[], y=[], label="none")]
     assert drawn(*marks).get_legend() is None
     legend = drawn(*marks, legend=True).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["line", "points", "bars"]
