@@ -92,6 +92,5 @@ def _generations(data: RunData, without: Collection[str]) -> Iterator[tuple[str,
 
 
 def _drawn(drawing: Any) -> dict[str, Any]:
-    """The construction of a program, where the log keeps it."""
-    made = drawing_arrays(drawing)
-    return {"drawing": made} if "chart" in made else {}
+    """The construction of a program, else why there is none, where its task has pictures."""
+    return {"drawing": drawing_arrays(drawing)} if drawing.pictured else {}

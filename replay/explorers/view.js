@@ -673,7 +673,14 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
     const twice = (read) => framed.flatMap((each) => [read(each), read(each)]);
     const height = Math.min(2 * PANEL + 44, 64 * rows.length),
       names = ["children per generation N", "children N"];
-    const note = behind ? "0: the best of its budget" : "dotted: same budget";
+    const none = behind && !cells.values.flat().some(Number.isFinite);
+    const note = none
+      ? "no two splits of one budget are known"
+      : behind
+        ? "0: the best of its budget"
+        : rows.length > 1
+          ? "dotted: same budget"
+          : data.maps[0][1];
     return {
       title: `${data.task}, ${data.model}`,
       about: `${note}${predicted ? "; round: never run, predicted" : ""}`,

@@ -186,6 +186,15 @@ const CHART_STYLE = `
   margin: 6px 0 4px;
   max-width: 110ch;
 }
+@media print {
+  .replay-chart .tip,
+  .replay-chart .takes:not([open]) {
+    display: none;
+  }
+  .replay-chart .panels:focus-visible {
+    outline: none;
+  }
+}
 `;
 
 const ARROW = 4; // half the width of an arrow at the frame, in pixels
@@ -888,12 +897,20 @@ function tableOf(chart) {
   for (const panel of chart.panels) {
     for (const mark of panel.marks) {
       if (mark.kind === "cells") {
-        mark.values.forEach((row, r) =>
-          row.forEach(
-            (value, c) =>
-              known(value) &&
-              rows.push({ panel: panel.title, mark: mark.kind, row: r, column: c, value }),
-          ),
+        // Their row and column as the axes name them, where these do.
+        const name = (axis, from, to, k, count) => {
+          const middle = from + ((to - from) * (k + 0.5)) / count;
+          return axis.ticks?.find(([value]) => Math.abs(value - middle) < 1e-9)?.[1] ?? k;
+        };
+        mark.values.forEach((row, r, all) =>
+          row.forEach((value, c) => {
+            if (!known(value)) return;
+            const place = {
+              row: name(panel.y, mark.y0, mark.y1, r, all.length),
+              column: name(panel.x, mark.x0, mark.x1, c, row.length),
+            };
+            rows.push({ panel: panel.title, mark: mark.kind, ...place, value });
+          }),
         );
       } else if (mark.kind === "polylines") {
         mark.rows.forEach((row, r) =>

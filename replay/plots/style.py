@@ -180,7 +180,7 @@ def draw_heading(
         """Wrap to the axes' width, and return whether that changed anything."""
         width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
         lines = _wrapped(ax, heading["subtitle"])
-        words = "\n".join(broken(heading["title"], max(20, int(width / ((size + 2) * 0.6)))))
+        words = "\n".join(_fitting(heading["title"], size + 2, width))
         before = note.get_text(), ax.get_title(loc="left")
         if note not in ax.texts or before == ("\n".join(lines), words):
             return False
@@ -201,6 +201,24 @@ def draw_heading(
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
     width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
     return broken(subtitle, max(20, int(width / (text_size(ax) * 0.54))))
+
+
+def _fitting(title: str, size: float, width: float) -> list[str]:
+    """Lines of a bold title that are no wider than so many points, as far as its words allow."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    bold, lines = FontProperties(weight="bold", size=size), list[str]()
+    most = max(20, int(width / (size * 0.6)))
+    least = max(12, *(len(word) + 1 for word in re.split(r"[\s-]", title)))
+    for characters in range(max(most, least), least - 1, -1):
+        lines = [line.rstrip() for line in broken(title, characters)]
+        sizes = (
+            text_to_path.get_text_width_height_descent(text, bold, ismath=False) for text in lines
+        )
+        if all(long <= width for long, *_ in sizes):
+            break
+    return lines
 
 
 def broken(text: str, width: int) -> list[str]:

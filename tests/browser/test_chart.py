@@ -236,6 +236,9 @@ def test_numbers_and_pictures_are_had_without_a_kernel(page: Any) -> None:
     text = Path(found.value.path()).read_text()
     assert found.value.suggested_filename == "curves.csv"
     assert "Curves,line,ucb1,1,1," in text
+    assert any(
+        line.startswith("Cells,cells,") and ",best," in line for line in text.splitlines()
+    )  # its row as the axis names it
     with page.expect_download() as found:
         page.get_by_role("button", name="SVG").click()
     assert Path(found.value.path()).read_text().startswith("<svg")

@@ -492,6 +492,23 @@ def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
     opened.close()
 
 
+def test_a_map_of_splits_without_others_of_their_budget_says_so(chromium, tmp_path) -> None:
+    frame, children = chain_runs(budget=4, sizes=(2,), seeds=range(3))
+    with contextlib.closing(explore_budget(frame, child_table=children)) as made:
+        path = made.save(tmp_path / "budget.html")
+    with lab.browser(width=900, height=800) as (opened, errors):
+        opened.goto(path.as_uri())
+        panel = opened.locator(".one").first
+        lab.expect(panel.locator("p")).to_have_text("mean best fitness")
+        opened.get_by_role("combobox", name="Map").select_option("behind")
+        lab.expect(panel).to_contain_text("no two splits of one budget are known")
+        menu = opened.locator(".takes summary")
+        lab.expect(menu).to_be_visible()
+        opened.emulate_media(media="print")
+        lab.expect(menu).to_be_hidden()
+        assert errors == []
+
+
 def test_a_page_offers_no_task_whose_numbers_it_lacks(chromium, tmp_path) -> None:
     toy, other = (
         chain_runs(budget=4, sizes=(1, 2), seeds=range(3), task=t) for t in ("toy", "tic")

@@ -90,7 +90,7 @@ def test_a_page_may_have_exactly_as_many_bytes_as_are_allowed(browser, room):
     assert parts.keys() == {str(generation) for generation in range(7)}
 
 
-def test_only_programs_whose_construction_the_log_keeps_have_a_drawing(tmp_path):
+def test_a_program_whose_construction_the_log_does_not_keep_says_why_nothing_is_drawn(tmp_path):
     points = [[0.1 * x, 0.2 * y] for x in range(4) for y in range(4)]
     drawn, bare = (
         msgspec.structs.replace(sample_child(1, k, 0.5 + 0.1 * k), value=value)
@@ -99,7 +99,8 @@ def test_only_programs_whose_construction_the_log_keeps_have_a_drawing(tmp_path)
     path = write(tmp_path / "a.jsonl", sample_header(2), sample_lines()[2], drawn, bare)
     with contextlib.closing(replay.browse(path)) as shown:
         found = unpacked(shown.save(tmp_path / "run.html").read_text())
-    assert [name for name, each in found.items() if "drawing" in each] == ["1-0"]
+    assert [name for name, each in found.items() if "chart" in each["drawing"]] == ["1-0"]
+    assert "keeps no construction" in found["1-1"]["drawing"]["reason"]
     [panel] = found["1-0"]["drawing"]["chart"]["panels"]
     assert len(panel["marks"][-1]["x"]) == 16
 

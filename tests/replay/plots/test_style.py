@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from replay.plots import style
@@ -71,3 +72,17 @@ def test_a_legend_has_as_many_columns_as_have_room_and_the_words_stand_above_it(
     assert len({row for row, _ in places.values()}) < len(names)
     [words] = [each for each in ax.texts if each.get_text() == "What is drawn"]
     assert Text.get_window_extent(words).y0 >= legend.y1 - 1
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_no_title_is_wider_than_its_axes(columns):
+    figure, axes = style.subplots(1, columns)
+    for ax in axes:
+        style.draw_heading(
+            ax, "light", r"MMMM WWWW word_problems by qwen2.5-coder-1.5b $\x$", "drawn"
+        )
+    style.arrange(figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for ax in axes:
+        [title] = [each for each in ax.findobj(Text) if "MMMM" in each.get_text()]
+        assert title.get_window_extent(renderer).width <= ax.get_window_extent(renderer).width + 1
