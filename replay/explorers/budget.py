@@ -153,9 +153,12 @@ class Budgets:
     def adjust(self, moved: str, settings: Settings) -> Settings:
         """Settings that fit together after one of them was moved."""
         if moved in ("task", "model"):
-            known = (settings["task"], settings["model"]) in self._parts
-            if not known:
+            place = ("task", "model").index(moved)
+            pairs = [pair for pair in self._parts if pair[place] == settings[moved]]
+            if not pairs:
                 return settings
+            if (settings["task"], settings["model"]) not in pairs:  # another one goes with it
+                settings = settings | dict(zip(("task", "model"), pairs[0], strict=True))
             runs = [each for each in settings["runs"] if each in self.outlook(settings).names]
             return settings | self.defaults(settings) | {"runs": runs}
         return link(moved, settings, self.rows, self.columns)

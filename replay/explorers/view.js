@@ -959,6 +959,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   };
 }
 
+const REST = 120; // milliseconds without a move after which the kernel, or the address, is told
 const NAMES = ["generations", "children", "calls", "tau", "axis", "map", "task", "model", "runs"];
 
 // As `mount`, in a page of its own: its address holds the choice, so that a link restores it.
@@ -978,16 +979,22 @@ export function addressed(el, bytes, given) {
     }
     return { ...state, calls: state.generations * state.children };
   };
+  let timer = 0; // browsers refuse an address that changes at every move of a slider
   const view = mount(el, bytes, read(), (state) => {
-    const shown = NAMES.filter((name) => name !== "calls").flatMap((name) =>
-      [state[name]].flat().map((value) => [name, value]),
-    );
-    history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const shown = NAMES.filter((name) => name !== "calls").flatMap((name) =>
+        [state[name]].flat().map((value) => [name, value]),
+      );
+      history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+    }, REST);
   });
-  addEventListener("hashchange", () => view.set(read()));
+  addEventListener("hashchange", () => {
+    clearTimeout(timer);
+    view.set(read());
+  });
   return view;
 }
-const REST = 120; // milliseconds without a move after which the kernel is told
 
 export default {
   render({ model, el }) {

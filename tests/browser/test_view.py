@@ -319,6 +319,7 @@ def test_the_address_of_a_saved_page_restores_its_view(page, explorer) -> None:
     page.mouse.click(*cell(page, 4, 2))
     page.locator(".runs button").first.click()
     page.get_by_label("Cost axis").select_option("tokens")
+    page.wait_for_url("**axis=tokens**")
     shown, link = root.get_attribute("data-source"), page.url
     assert "generations=4, children=2" in shown
     assert "runs=[" in shown
@@ -526,3 +527,21 @@ def test_a_page_offers_no_task_whose_numbers_it_lacks(chromium, tmp_path) -> Non
             "This page holds the numbers of one task"
         )
         assert errors == []
+
+
+def test_a_slide_changes_the_address_once(page) -> None:
+    before = page.url
+    page.evaluate("""() => {
+      window.written = 0;
+      const replace = history.replaceState.bind(history);
+      history.replaceState = (...given) => { window.written += 1; replace(...given); };
+    }""")
+    page.evaluate("""() => {
+      const slider = document.querySelector("[aria-label='fitness to reach']");
+      for (let k = 0; k < 300; k++) {
+        slider.value = k;
+        slider.dispatchEvent(new Event("input"));
+      }
+    }""")
+    page.wait_for_url(lambda url: url != before)
+    assert page.evaluate("window.written") == 1

@@ -99,3 +99,16 @@ def test_fitness_of_any_size_has_a_tau_and_an_axis_of_its_own_size(scale):
         assert shown.settings["tau"] == 10 * scale
         with pytest.raises(ValueError, match="tau: expected a value out of all finite numbers"):
             shown.choose(tau=float("nan"))
+
+
+@pytest.mark.parametrize(("moved", "value"), [("task", "other"), ("model", "second")])
+def test_a_task_of_other_models_brings_one_of_them_along_and_a_model_a_task(moved, value):
+    frame = chain_runs(budget=8, sizes=(1, 2))[0]
+    other = chain_runs(budget=8, sizes=(1, 2), task="other")[0].assign(model="second")
+    both = pd.concat([frame, other], ignore_index=True)
+    with contextlib.closing(explore_budget(both, task="toy")) as explorer:
+        before = explorer.screen.data
+        explorer.screen.set_state({**explorer.settings, moved: value})  # as a page does
+        assert (explorer.settings["task"], explorer.settings["model"]) == ("other", "second")
+        assert explorer.screen.data != before
+        assert explorer.words.startswith("other, second")
