@@ -853,9 +853,11 @@ function drawBar(bar, plan, picture) {
   );
   svg("rect", { x: x0, y: top, width: 11, height: bottom - top, fill: `url(#${name})` }, picture);
   const place = linear(bar.least, bar.most, bottom, top),
-    ticks =
-      bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [bar.least];
-  const texts = tickTexts(ticks);
+    even = bar.most > bar.least ? evenTicks(bar.least, bar.most, (bottom - top) / 42) : [],
+    ends = [...new Set([bar.least, bar.most])]; // of a bar too short for two even ticks
+  const ticks = even.length > 1 ? even : ends,
+    unit = 10 ** Math.floor(Math.log10(bar.most - bar.least || 1) - 1),
+    texts = tickTexts(even.length > 1 ? even : ends.map((each) => Math.round(each / unit) * unit));
   for (const [k, value] of ticks.entries())
     svg("text", { x: x0 + 16, y: place(value) + 4 || bottom, class: "tick" }, picture, texts[k]);
   const at = [x0 + 62, (top + bottom) / 2];

@@ -494,13 +494,18 @@ def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
 
 
 def test_a_map_of_splits_without_others_of_their_budget_says_so(chromium, tmp_path) -> None:
-    frame, children = chain_runs(budget=4, sizes=(2,), seeds=range(3))
+    frame, children = chain_runs(budget=32, sizes=(2,), seeds=range(3))
     with contextlib.closing(explore_budget(frame, child_table=children)) as made:
         path = made.save(tmp_path / "budget.html")
     with lab.browser(width=900, height=800) as (opened, errors):
         opened.goto(path.as_uri())
         panel = opened.locator(".one").first
         lab.expect(panel.locator("p")).to_have_text("mean best fitness")
+        bar = panel.locator("svg rect[fill^='url']").bounding_box()
+        ticks = [each.bounding_box() for each in panel.locator("svg text.tick").all()]
+        beside = [box for box in ticks if box["x"] > bar["x"]]
+        assert len(beside) == 2  # the ends of its colours
+        assert all(box["x"] + box["width"] < bar["x"] + 66 for box in beside)
         opened.get_by_role("combobox", name="Map").select_option("behind")
         lab.expect(panel).to_contain_text("no two splits of one budget are known")
         menu = opened.locator(".takes summary")
