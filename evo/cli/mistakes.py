@@ -1,4 +1,4 @@
-"""Messages about mistakes on a command line: what it takes, what was given, and what to do."""
+"""Messages about mistakes on a command line: what a command takes, what was given, what to do."""
 
 from __future__ import annotations
 

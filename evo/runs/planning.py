@@ -242,7 +242,7 @@ def _check(planned: Sequence[Planned], state: State, header: Header, children: i
             f"got {len(planned)}"
         )
     for each in planned:
-        if each.operator not in (*OPERATORS,):  # it may be anything, of which there is no hash
+        if each.operator not in (*OPERATORS,):  # a tuple: an operator may lack a hash
             raise SearchError(
                 f"search {name!r}: unknown operator {each.operator!r}, expected one of "
                 f"{', '.join(OPERATORS)}"

@@ -29,7 +29,7 @@ def resume_job(
 
     Args:
         log: The log.
-        options: Its goal, as far as it is to change.
+        options: What its goal is from now on; what is not given stays as it was.
         asked: The model that is called from now on, and its address; None: as logged.
         search: The log's search, if it is one of the caller's own.
         task: Its task, if its evaluator is a function of this process.

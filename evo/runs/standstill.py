@@ -5,7 +5,7 @@ from __future__ import annotations
 from evo.logs.records import Child, Header
 
 ENOUGH = 8
-"""So many children with a fitness may all differ too little before a warning says so."""
+"""Children with a fitness from which on a warning says that all of them differ too little."""
 
 SMALL = 1000
 """A fitness below so many times `min_improvement` can hardly improve by more than that."""

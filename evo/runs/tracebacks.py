@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import TracebackType
 
-_HERE = f"{Path(__file__).parent.parent}/"
+_OURS = ("evo", "joblib")
+"""Packages whose frames tell a user nothing."""
 
 
 class Short:
@@ -24,22 +24,23 @@ def shorten(error: BaseException) -> None:
     Frames of the user's code stay, and so do causes, whose tracebacks are shortened likewise. An
     error of another class may be a fault of this package, and keeps all of its frames.
     """
-    if type(error).__module__.partition(".")[0] != "evo":
+    if _package(type(error).__module__) != "evo":
         return
-    import joblib  # by now it is loaded
-
-    ours = (_HERE, f"{Path(joblib.__file__).parent}/")
     seen: BaseException | None = error
     while seen is not None:
-        seen.__traceback__ = _without(ours, seen.__traceback__)
+        seen.__traceback__ = _without_ours(seen.__traceback__)
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
 
 
-def _without(folders: tuple[str, ...], trace: TracebackType | None) -> TracebackType | None:
-    """Returns a traceback without the frames of files in some folders."""
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Returns a traceback without the frames of modules of `_OURS`."""
     if trace is None:
         return None
-    rest = _without(folders, trace.tb_next)
-    if trace.tb_frame.f_code.co_filename.startswith(folders):
+    rest = _without_ours(trace.tb_next)
+    if _package(trace.tb_frame.f_globals.get("__name__", "")) in _OURS:
         return rest
     return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)

@@ -9,8 +9,8 @@ from replay.statistics.numbers import with_limits
 from replay.statistics.sequential import LONGEST
 
 TIMES = 100
-"""From so many times the runs on that a number of further ones is no longer stated: the effect is
-then so small beside its error that its sign and its size are chance."""
+"""Beyond so many times the runs so far no number of further ones is stated: the effect is then so
+small beside its error that its sign and its size are chance."""
 
 
 def nearer_none(effect: float, margin: float) -> bool:

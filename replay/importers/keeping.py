@@ -29,7 +29,7 @@ def keep(
     Args:
         runs: As `read` gives them.
         folder: Where; a name with `/` lies in a folder there.
-        full: With prompts, replies and programs, as far as the tool kept them.
+        full: With prompts, replies and programs, where the tool kept them.
         task: Name or folder of the task that they were run on, so that the logs can be rescored
             and forked; None: unknown.
 

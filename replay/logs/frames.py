@@ -314,10 +314,10 @@ def tasks_apart(frame: pd.DataFrame) -> pd.Series[str]:
 
 
 def possible_in(frame: pd.DataFrame) -> tuple[float, float] | None:
-    """Lowest and highest fitness of the tasks of runs, where it is known.
+    """Lowest and highest fitness that axes show for the tasks of runs, where it is known.
 
     Tasks say so themselves (column `unit_scale`); for the shipped constructions 1 is the best
-    published value.
+    published value, which bounds no interval, since it can be surpassed.
     """
     stated = "unit_scale" in frame and bool(frame["unit_scale"].eq(True).all())
     shipped = "task" in frame and bool(frame["task"].isin(UNIT_SCALE).all())

@@ -351,7 +351,7 @@ def _origin(table: pd.DataFrame, place: Place) -> str:
 
 
 def _name(log: Log) -> str:
-    """Task, model and, as far as it is known, seed of a run."""
+    """Task and model of a run, and its seed if that is known."""
     seed = f", seed {log.header.seed}" if log.header.seed >= 0 else ""
     return f"{log.header.task.name}, {log.header.model_name}{seed}"
 

@@ -204,7 +204,7 @@ def _wrapped(ax: Axes, subtitle: str) -> list[str]:
 
 
 def _fitting(title: str, size: float, width: float) -> list[str]:
-    """Lines of a bold title that are no wider than so many points, as far as its words allow."""
+    """Lines of a bold title, at most `width` points wide; a word that is longer stays whole."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

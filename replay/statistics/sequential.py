@@ -42,7 +42,7 @@ LONGEST = 4096
 """Pairs up to which continuations are simulated: the mixtures have no stake for effects that need
 more (below a fourteenth of a standard deviation none settles anything)."""
 _CONTINUED = 200
-"""Continuations."""
+"""Continuations that are simulated."""
 
 
 class SequentialResult(NamedTuple):

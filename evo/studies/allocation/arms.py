@@ -150,7 +150,7 @@ class LiveArms:
         )
 
     def drop_uncalled(self) -> bool:
-        """Removes the logs that this session began and of which nothing was called.
+        """Removes the logs that this session began and for which no call was made.
 
         With a search that is corrected they would be other runs, and refused. Returns whether there
         were any.
