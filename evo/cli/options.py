@@ -319,6 +319,7 @@ TYPES: dict[str, object] = {
     "evaluation_timeout": one(seconds_or_auto, metavar="NUMBER|auto"),
     "filters": Annotated[list[str] | None, Parameter(metavar=f"NAME|{FORM}", negative=())],
     "models": list[str] | None,
+    "model_weights": Annotated[list[float] | None, Parameter(negative=())],
     "instances": one(instance_range, metavar="COUNT"),
     "search": Annotated[str, Parameter(metavar=f"NAME|{FORM}")],
     "search_set": many(assignments, metavar="NAME=VALUE"),

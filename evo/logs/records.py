@@ -88,6 +88,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         search: Which programs children rewrite; None: greedy.
         models: Several models, of which `model_policy` chooses one for each child; the first of
             them is `model`. Empty: all children are asked of that.
+        model_weights: How likely a random policy draws each of them, in proportion; empty: alike.
         mixture_version: How the returns of several models are compared; see `evo.runs.mixture`.
         edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
@@ -109,6 +110,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     sampling: Sampling
     models: tuple[AskedModel, ...] = ()
     model_policy: str = ""
+    model_weights: tuple[float, ...] = ()
     mixture_version: Int = 1
     children: Int
     seed: Int

@@ -87,6 +87,8 @@ def make_header(
         max_tokens=given["max_tokens"],
     )
     models = _asked_models(given, sampling)
+    weights = _model_weights(given, models)
+    usual_policy = "random" if weights else "ucb1"
     known = models[0].model if models else find_model(given["model"], given["base_url"])
     search = record_of(given["search"])
     scored, critic = loaded.record.score == "critic", None
@@ -96,7 +98,8 @@ def make_header(
     made: dict[str, Any] = {
         "model": known,
         "models": models,
-        "model_policy": given["model_policy"] if models else "",
+        "model_policy": (given["model_policy"] or usual_policy) if models else "",
+        "model_weights": weights,
         "min_improvement": float(given["min_improvement"]),
         "limits": _checked_limits(given, loaded),
         "search": search,
@@ -171,11 +174,11 @@ def _asked_models(
     from evo.models.registry import find_model
 
     listed, policy = given["models"], given["model_policy"]
-    if not isinstance(policy, str) or policy not in MODEL_POLICIES:
+    if policy is not None and (not isinstance(policy, str) or policy not in MODEL_POLICIES):
         known = ", ".join(MODEL_POLICIES)
         raise ValueError(f"model_policy: expected one of {known}, got {policy!r}")
     if listed is None or (isinstance(listed, Sequence) and not listed):
-        if policy != "ucb1":
+        if policy is not None:
             raise ValueError(
                 f"model_policy: {policy!r} chooses among several models; give them as well, "
                 "models=[NAME, NAME] (--models NAME for each)"
@@ -198,6 +201,29 @@ def _asked_models(
     if (name := find_model(given["model"]).name) not in (*names, "offline"):
         raise ValueError(f"model: expected none beside models, got {name!r}")
     return tuple(found)
+
+
+def _model_weights(given: ConfigurationOptions, models: Sequence[AskedModel]) -> tuple[float, ...]:
+    """Returns how likely each of several models is drawn, in proportion; empty: all alike.
+
+    Raises:
+        ValueError: There is not one positive number for each, or another policy is to choose.
+    """
+    weights, policy = given["model_weights"], given["model_policy"]
+    if weights is None or (isinstance(weights, Sequence) and not weights):
+        return ()
+    what = f"one number > 0 for each of models ({len(models)})"
+    if isinstance(weights, str) or not isinstance(weights, Sequence):
+        raise MistakenType(f"model_weights: expected {what}, got {weights!r:.80}")
+    found = tuple(as_float(each) for each in weights)
+    if len(found) != len(models) or not all(0 < each < float("inf") for each in found):
+        raise ValueError(f"model_weights: expected {what}, got {weights!r:.80}")
+    if policy not in (None, "random"):
+        raise ValueError(
+            f"model_weights: models are drawn by them at random, but model_policy={policy!r}; "
+            "leave one of the two out"
+        )
+    return found
 
 
 def _asked_model(task: Task, sampling: Callable[[Model], Sampling]) -> AskedModel | None:
@@ -275,7 +301,12 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
     if changes.get("filters") is None:
         known["filters"] = filters_of(header)
     if not header.models or changes.get("model") is not None:
-        known |= {"models": None, "model_policy": "ucb1"}
+        known |= {"models": None, "model_policy": None, "model_weights": None}
+    stated = {name for name, value in changes.items() if value is not None}
+    if stated & {"models", "model_policy"}:
+        known["model_weights"] = None
+    if "model_weights" in stated:
+        known["model_policy"] = None
     made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
     made = msgspec.structs.replace(made, asks=header.asks)
     told = header.feedback and made.feedback

@@ -196,7 +196,7 @@ def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]
     if model is not None and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
     if model is not None:  # it takes the place of several
-        header = msgspec.structs.replace(header, models=(), model_policy="")
+        header = msgspec.structs.replace(header, models=(), model_policy="", model_weights=())
     return make_header_again(own_models(header, parent.path, model, base_url), **changes)
 
 

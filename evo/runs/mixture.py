@@ -114,9 +114,10 @@ def with_models(
     for name in waiting:
         known[names.index(name)] = known[names.index(name)].awaited
     rng = KeyedStream("model", header.seed, header.children, number)
-    chosen = []
+    weights = dict(enumerate(header.model_weights))
+    policy, chosen = MODEL_POLICIES[header.model_policy], []
     for request in planned:
-        index = MODEL_POLICIES[header.model_policy](known, rng)
+        index = rng.weighted(weights) if weights else policy(known, rng)
         known[index] = known[index].awaited
         chosen.append(msgspec.structs.replace(request, model=names[index]))
     return tuple(chosen)

@@ -9,12 +9,7 @@ the package, so that help is quick.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Literal,
-    TypedDict,
-)
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 if TYPE_CHECKING:
     from evo.filters.registry import GivenFilter
@@ -96,7 +91,12 @@ class ModelOptions(TypedDict, total=False):
         ),
     ]
     model_policy: Annotated[
-        str, Option("How one of several models is chosen: ucb1, round_robin or random.", "ucb1")
+        str | None,
+        Option("How one of several models is chosen: ucb1 (the default), round_robin or random."),
+    ]
+    model_weights: Annotated[
+        "Sequence[float] | None",
+        Option("How likely each of `models` is drawn at random, in proportion (default: alike)."),
     ]
     temperature: Annotated[float | None, Option("Sampling temperature (default: the model's own).")]
     top_p: Annotated[

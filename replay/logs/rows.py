@@ -69,7 +69,7 @@ _EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
     *("drafts", "critic", "batches", "draws", "confirm", "spending", "edits", "filters"),
-    *("models", "model_policy", "asynchronous", "advice"),
+    *("models", "model_policy", "model_weights", "asynchronous", "advice"),
 )
 """What identifies a run beside its task, model, N and seed."""
 

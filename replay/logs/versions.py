@@ -80,7 +80,9 @@ def _settings(header: Header) -> Iterator[str]:
         yield f"critic {header.critic.model.name}({_digest(header.critic.rubric, 6)})"
     if header.statement is not None:
         yield f"statement {_digest(header.statement, 6)}"
-    if header.model_policy not in ("", "ucb1"):
+    if header.model_weights:
+        yield f"model_weights {':'.join(f'{each:g}' for each in header.model_weights)}"
+    elif header.model_policy not in ("", "ucb1"):
         yield f"model_policy {header.model_policy}"
     if header.asks is not None:
         yield f"asks {header.asks.model.name}"

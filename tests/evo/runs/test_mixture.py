@@ -1,6 +1,7 @@
 """Several models in one run: which of them is asked, what is logged, and what it costs."""
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from evo.cli.estimates import outlook
 from evo.gate.server import OfflineServer
 from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
-from evo.logs.records import Child, Evaluation, Planned, ReplyLine
+from evo.logs.records import Child, Evaluation, Header, Planned, ReplyLine
 from evo.models.registry import ModelError, own_models
 from evo.runs.budget import BudgetError
 from evo.runs.configuration import make_header, make_header_again
@@ -166,6 +167,42 @@ def test_models_are_part_of_what_identifies_a_run() -> None:
     assert set(MODEL_POLICIES) == {"ucb1", "round_robin", "random"}
 
 
+def test_models_are_drawn_in_proportion_to_their_weights(tmp_path: Path) -> None:
+    two: dict[str, Any] = {"models": ["offline", "offline-2"], "children": 8}
+    header = make_header("mmd", model_weights=[3, 1], **two)
+    alike = make_header("mmd", model_policy="random", **two)
+    assert header.model_policy == "random"
+    assert differences(header, alike) == ["model_weights"]
+    assert make_header_again(header).model_weights == (3.0, 1.0)
+
+    def drawn(made: Header) -> list[str]:
+        planned = [Planned(parents=((0, 0),))] * 8
+        each = (with_models(planned, made, number, {}) for number in range(1, 126))
+        return [request.model for requests in each for request in requests]
+
+    assert 720 < drawn(header).count("offline") < 780  # of 1,000, 750 are expected: 2.2 SD
+    assert 465 < drawn(alike).count("offline") < 535
+    assert drawn(make_header("mmd", model_weights=[0.75, 0.25], **two)) == drawn(header)
+
+    log = evo.run("mmd", model_weights=[1e9, 1], generations=2, log=tmp_path / "a.jsonl",
+                  **two, **QUIET)  # fmt: skip
+    assert {child.model for child in log.children} == {"offline"}
+    assert evo.rerun(log).same
+    how: dict[str, Any] = {"at": 1, "log_dir": tmp_path, "generations": 2, **QUIET}
+    [turned] = evo.fork(log, model_weights=[1, 1e9], **how)
+    assert [child.model for child in turned.children[8:]] == ["offline-2"] * 8
+    [again] = evo.fork(log, model_policy="round_robin", **how)
+    assert again.header.model_weights == ()
+
+
+def test_weights_of_models_are_told_in_tables(tmp_path: Path) -> None:
+    two: dict[str, Any] = {"models": ["offline", "offline-2"], "generations": 1, "children": 2}
+    for name, weights in (("a", [3, 1]), ("b", None)):
+        evo.run("mmd", model_weights=weights, log=tmp_path / f"{name}.jsonl", **two, **QUIET)
+    frame = replay.load(tmp_path, progress=False)
+    assert set(frame["settings"]) == {"model_weights 3:1", ""}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -176,11 +213,18 @@ def test_models_are_part_of_what_identifies_a_run() -> None:
         ({"models": ["offline", "offline-2"], "model": CHEAP}, "expected none beside models"),
         ({"models": ["offline", "offline-2"], "model_policy": "best"}, "one of ucb1, round_robin"),
         ({"model_policy": "best"}, "one of ucb1, round_robin"),
+        ({"model_weights": [1, 2]}, "one number > 0 for each of models (0)"),
+        ({"models": ["offline", "offline-2"], "model_weights": [1]}, "of models (2), got [1]"),
+        ({"models": ["offline", "offline-2"], "model_weights": [1, 0]}, "number > 0"),
+        (
+            {"models": ["offline", "offline-2"], "model_weights": [1, 2], "model_policy": "ucb1"},
+            "model_policy='ucb1'; leave one of the two out",
+        ),
         ({"model_policy": "random"}, "'random' chooses among several models; give them as well"),
     ],
 )
 def test_mistakes_are_named(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         make_header("mmd", **options)
 
 
