@@ -28,7 +28,10 @@ Evolves = Literal["python", "text"]
 Edits = Literal["rewrite", "diff"]
 """What a model's reply is: the whole program, or blocks that say what to replace in its parent."""
 
-EDITS: tuple[Edits, ...] = get_args(Edits)
+MixedEdits = Literal["rewrite", "diff", "mixed"]
+"""What the replies of a run are: all of one kind, or each of a kind that is drawn for it."""
+
+EDITS: tuple[MixedEdits, ...] = get_args(MixedEdits)
 
 EndReason = Literal[
     "completed",

@@ -151,8 +151,8 @@ def _wrong_plans(log: Log) -> Iterator[str]:
         else:
             at, index = log.plans.get(child.generation), child.index
         asked = at.requests[index : index + 1] if at else ()
-        made = (child.parents, child.operator, child.model)
-        if any((a.parents, a.operator, a.model) != made for a in asked):
+        made = (child.parents, child.operator, child.model, child.edits)
+        if any((a.parents, a.operator, a.model, a.edits) != made for a in asked):
             yield f"child {child.index} of generation {child.generation} is not what was planned"
 
 

@@ -42,8 +42,7 @@ def _missing_plans(log: Log) -> Iterator[str]:
     """Yields the plans that are missing; greedy's children have none."""
     for number in sorted({child.generation for child in log.outcomes}):
         header = log.header.at_generation(number)
-        planned = header.search is not None or header.models
-        if planned and not header.asynchronous and number not in log.plans:
+        if header.is_planned and not header.asynchronous and number not in log.plans:
             yield f"the plan of generation {number} is missing"
     asked = {child.request for child in log.outcomes if child.request is not None}
     for request in sorted(asked - log.requests.keys()):

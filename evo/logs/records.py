@@ -90,7 +90,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
             them is `model`. Empty: all children are asked of that.
         model_weights: How likely a random policy draws each of them, in proportion; empty: alike.
         mixture_version: How the returns of several models are compared; see `evo.runs.mixture`.
-        edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
+        edits: What replies are: `rewrite`, whole programs, `diff`, SEARCH/REPLACE blocks, or
+            `mixed`: with probability `diff_share` a child is asked for blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
         asks: The model that is asked instances under a text; None: the run's own.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
@@ -118,7 +119,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     limits: Limits = Limits()
     prompt_version: Int = 1
     search: SearchRecord | None = None
-    edits: literals.Edits = "rewrite"
+    edits: literals.MixedEdits = "rewrite"
+    diff_share: float | None = None
     filters: tuple[FilterRecord, ...] = ()
     statement: str | None = None
     feedback: bool = False
@@ -146,6 +148,11 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     def segments(self) -> tuple[Segment, ...]:
         """What generations before the fork were made under; empty where there is none."""
         return self.fork.segments if self.fork else ()
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether plans are logged: every child of a plain greedy run is asked the same."""
+        return self.search is not None or bool(self.models) or self.edits == "mixed"
 
     @property
     def model_name(self) -> str:
@@ -176,6 +183,12 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         if self.asks is not None and type(call) is InstanceCall:
             return self.asks
         return self.with_model(getattr(call, "model", ""))
+
+    def edits_of(self, planned: Planned) -> literals.Edits:
+        """Returns what the replies to a request are."""
+        edits = planned.edits or self.edits
+        assert edits != "mixed"  # each request says what it is, then
+        return edits
 
     def advises(self, generation: int) -> bool:
         """Whether a model is asked for advice before the children of a generation are planned."""
@@ -235,7 +248,7 @@ class Initial(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
 class Planned(Record, frozen=True, kw_only=True):
     """What one child is asked to be: programs to rewrite, and others to show, by place.
 
-    `temperature` is that of its calls; None: the header's.
+    `temperature` is that of its calls, `edits` what its replies are; None: the header's.
     """
 
     parents: tuple[tuple[Int, Int], ...]
@@ -243,6 +256,7 @@ class Planned(Record, frozen=True, kw_only=True):
     inspirations: tuple[tuple[Int, Int], ...] = ()
     model: str = ""
     temperature: float | None = None
+    edits: literals.Edits | None = None
 
 
 class Plan(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
@@ -265,9 +279,10 @@ class Outcome(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
     HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
     `draft` which of its drafts was evaluated, `kept_out` which filter kept it out of the archive
     after its evaluation, and why ("": none did), `island` where another tool's run made it, `model`
-    the name of the model that it was asked of where the run has several. A log of ours holds
-    `attempts` and `model`, and the texts of a reply, in a line of their own, see `LoggedCall`:
-    whoever reads it has them here, too, see `evo.logs.calls`.
+    the name of the model that it was asked of where the run has several, `edits` what its reply was
+    asked to be where that is mixed. A log of ours holds `attempts` and `model`, and the texts of a
+    reply, in a line of their own, see `LoggedCall`: whoever reads it has them here, too, see
+    `evo.logs.calls`.
 
     In a run without a barrier between generations, `request` is the number of the request that it
     answers, by which its seed and its reply are keyed, and `after` how many children were complete
@@ -286,6 +301,7 @@ class Outcome(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag=
     kept_out: str = ""
     island: Int | None = None
     model: str = ""
+    edits: literals.Edits | None = None
     request: Int | None = None
     after: Int | None = None
 

@@ -35,7 +35,7 @@ class Asks(Protocol):
 
 def program_in(call: Call, prompt: Prompt, header: Header) -> str | None:
     """Returns the program in the reply of a call, or None."""
-    if header.edits == "rewrite" and not header.task.program_files:
+    if header.edits_of(prompt.planned) == "rewrite" and not header.task.program_files:
         return parse_reply(
             call.reply,
             finish_reason=call.finish_reason,
@@ -51,7 +51,7 @@ def program_in(call: Call, prompt: Prompt, header: Header) -> str | None:
 def _changed(reply: str, prompt: Prompt, header: Header) -> str:
     """Returns the parent after the changes in a reply; NoMatch: there are none, or they fail."""
     if header.task.program_files:
-        return files_after(reply, prompt.program, header.task, header.edits)
+        return files_after(reply, prompt.program, header.task, header.edits_of(prompt.planned))
     return apply_blocks(prompt.program, reply)
 
 
@@ -61,7 +61,8 @@ def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
         last = call.attempts[-1].error if call.attempts else None
         return Evaluation(status="no_reply", error=call.rejected or last or "the reply is empty")
     reason = "truncated" if is_cut(call) else "no complete block"
-    if (header.edits == "diff" or header.task.program_files) and not is_cut(call):
+    changes = header.edits_of(prompt.planned) == "diff" or header.task.program_files
+    if changes and not is_cut(call):
         try:
             _changed(call.reply, prompt, header)
         except NoMatch as error:

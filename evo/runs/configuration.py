@@ -98,6 +98,7 @@ def make_header(
     made: dict[str, Any] = {
         "model": known,
         "models": models,
+        "diff_share": _diff_share(given),
         "model_policy": (given["model_policy"] or usual_policy) if models else "",
         "model_weights": weights,
         "min_improvement": float(given["min_improvement"]),
@@ -145,12 +146,25 @@ def _checked_limits(given: ConfigurationOptions, task: Task) -> Limits:
 
 def _check_replies(given: ConfigurationOptions, critic: CriticRecord | None) -> None:
     """Raises ValueError where replies are to be what they cannot be."""
-    if given["edits"] not in EDITS:
-        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {given['edits']!r}")
     if (drafts := given["drafts"]) > 1 and critic is None:
         raise ValueError(
             f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
         )
+
+
+def _diff_share(given: ConfigurationOptions) -> float | None:
+    """Returns the probability with which a child is asked for blocks; None: replies are alike."""
+    edits, share = given["edits"], given["diff_share"]
+    if edits not in EDITS:
+        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {edits!r}")
+    if edits != "mixed":
+        if share is not None:
+            raise ValueError(f'diff_share: needs edits="mixed" (--edits mixed), not {edits!r}')
+        return None
+    found = 0.5 if share is None else as_float(share)
+    if not 0 < found < 1:
+        raise ValueError(f"diff_share: expected a number between 0 and 1, got {share!r:.60}")
+    return found
 
 
 def _prompt_version(given: ConfigurationOptions, *, searched: bool) -> int:
@@ -307,6 +321,8 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         known["model_weights"] = None
     if "model_weights" in stated:
         known["model_policy"] = None
+    if "edits" in stated:
+        known["diff_share"] = None
     made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
     made = msgspec.structs.replace(made, asks=header.asks)
     told = header.feedback and made.feedback

@@ -191,7 +191,8 @@ def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
     asked = [(each.model, each.sampling.max_tokens) for each in header.models]
     asked = asked or [(header.model, header.sampling.max_tokens)]
     shown = program * (1 + header.inspirations)
-    wanted = program if header.edits == "rewrite" else min(program, 200)
+    blocks = {"rewrite": 0.0, "diff": 1.0}.get(header.edits, header.diff_share or 0.0)
+    wanted = blocks * min(program, 200) + (1 - blocks) * program
     rewrite = _kind(children * header.drafts, asked, around + shown, wanted, like=like)
     kinds = [rewrite]
     if count := sum(map(header.advises, range(generations + 1))):

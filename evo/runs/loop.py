@@ -214,8 +214,7 @@ class Machine:
         if steps.advise is not None:
             yield from steps.advise(state)
         prompts = steps.plan(state)
-        # Greedy search, `search` None, always rewrites the best program: there is no plan to log.
-        if (header.search is not None or header.models) and state.plan is None:
+        if header.is_planned and state.plan is None:
             self.log(Plan(generation=number, requests=tuple(p.planned for p in prompts)))
         if steps.race is not None:
             yield from steps.race(prompts, state, steps.filters)
@@ -352,6 +351,7 @@ def child_line(made: MadeChild, state: State) -> Child:
         draft=call.draft,
         kept_out=made.kept_out,
         model=prompt.planned.model,
+        edits=prompt.planned.edits,
         reply=call.reply,
         reasoning=call.reasoning,
         program=made.program,

@@ -139,12 +139,15 @@ class PromptOptions(TypedDict, total=False):
         ),
     ]
     edits: Annotated[
-        Literal["rewrite", "diff"],
+        Literal["rewrite", "diff", "mixed"],
         Option(
-            "What a reply is: the whole program (rewrite), or SEARCH/REPLACE blocks that change "
-            "the parent (diff); a block that does not match leaves the child without a program.",
+            "What a reply is: the whole program (rewrite), SEARCH/REPLACE blocks that change the "
+            "parent (diff; one that does not match leaves the child without a program), or either.",
             "rewrite",
         ),
+    ]
+    diff_share: Annotated[
+        float | None, Option("How likely a child is asked for blocks if edits are mixed.")
     ]
 
 

@@ -138,8 +138,8 @@ class Planner:
         planned = _inspired(state, header, asked)
         if header.models:
             models = [each.model for each in waiting]
-            return with_models(planned, header, number, state.returns, models)
-        return planned
+            planned = with_models(planned, header, number, state.returns, models)
+        return with_edits(planned, header, number)
 
     def _search(self, header: Header) -> Search | None:
         """Returns the search of a run; None where a played log's search is not known."""
@@ -172,8 +172,8 @@ class Planner:
             asked = [_plain(each, header) for each in requests]
         planned = _inspired(state, header, asked)
         if header.models:
-            return with_models(planned, header, state.generation + 1, state.returns)
-        return planned
+            planned = with_models(planned, header, state.generation + 1, state.returns)
+        return with_edits(planned, header, state.generation + 1)
 
 
 def _plain(request: Request, header: Header) -> Planned:
@@ -208,6 +208,22 @@ def _inspired(state: State, header: Header, asked: Sequence[Planned]) -> tuple[P
         chosen = tuple(each.place for each in inspire(ranked, texts, header.inspirations))
         planned.append(msgspec.structs.replace(request, inspirations=chosen))
     return tuple(planned)
+
+
+def with_edits(planned: tuple[Planned, ...], header: Header, number: int) -> tuple[Planned, ...]:
+    """Returns the requests, each with what its replies are where that is mixed.
+
+    `number` is that of the generation, or of the request, which keys the draws.
+    """
+    if header.diff_share is None:
+        return planned
+    rng = KeyedStream("edits", header.seed, header.children, number)
+    return tuple(
+        msgspec.structs.replace(
+            request, edits="diff" if rng.chance(header.diff_share) else "rewrite"
+        )
+        for request in planned
+    )
 
 
 def _parent(state: State, place: Place) -> ArchiveEntry:
@@ -285,7 +301,7 @@ class _Texts:
             statement=header.statement, mixed=[_shown(each) for each in mixed],
             inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
             feedback=shown_feedback, advice=placed(state.advised) if header.advice else "",
-            operator=planned.operator, edits=header.edits,
+            operator=planned.operator, edits=header.edits_of(planned),
             rules=rules_of(header) if header.filters else "",
         )  # fmt: skip
 

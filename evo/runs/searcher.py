@@ -76,12 +76,12 @@ class _Open:
 
     Attributes:
         asked: What is handed out for it.
-        program: The program to rewrite.
+        prompt: What the run asks.
         take: Is called with what came of it.
     """
 
     asked: Asked
-    program: str
+    prompt: items.Prompt
     take: Callable[..., None]
 
 
@@ -121,7 +121,7 @@ class Hand:
             sampling=header.sampling, model=header.model.name, draft=call.draft,
             advice=prompt.advice,
         )  # fmt: skip
-        self.calls[call.seed] = _Open(asked, prompt.program, take)
+        self.calls[call.seed] = _Open(asked, prompt, take)
         self.changed.notify_all()
 
     def tell(self, seed: int, call: Call, evaluation: Evaluation | None) -> None:
@@ -352,7 +352,7 @@ class Searcher:
 
     def _call_of(self, prompt: Asked, reply: Any, program: str | None) -> Call:
         if program is not None:
-            return Call((), _as_reply(program, self._hand.calls[prompt.seed].program, self._header))
+            return Call((), _as_reply(program, self._hand.calls[prompt.seed].prompt, self._header))
         if reply is None:
             words = "it was told that there is no reply"
             return Call((Attempt(status="error", latency=None, error=words),))
@@ -438,11 +438,12 @@ def _under_way(log: Log) -> set[Place]:
     return {(1 + k // width, k % width) for k in log.requests if k not in complete}
 
 
-def _as_reply(program: str, parent: str, header: Header) -> str:
-    """Returns a reply in which a program is found."""
+def _as_reply(program: str, prompt: items.Prompt, header: Header) -> str:
+    """Returns a reply to a prompt in which a program is found."""
     if header.task.program_files:
         return reply_of_files(program)
-    if header.edits == "diff":
+    if header.edits_of(prompt.planned) == "diff":
+        parent = prompt.program
         return f"<<<<<<< SEARCH\n{parent.rstrip()}\n=======\n{program.rstrip()}\n>>>>>>> REPLACE\n"
     evolves, language = header.task.evolves, header.task.language
     tag = LANGUAGES[language].fences[0] if language else "python" if evolves == "python" else ""

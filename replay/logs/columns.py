@@ -50,7 +50,8 @@ MEASURES = frozenset({
 ORIGINS = frozenset({
     "run", "seed", "source", "log", "path", "hash", "id", "header", "root", "copy", "forked_from",
     "rescored", "mixed", "repeat_of", "compact", "trial", "generation", "index", "instance",
-    "attempt", "pull", "unit_scale", "parents", "operator", "island", "inherited", "repeats",
+    "attempt", "pull", "unit_scale", "parents", "operator", "edits", "island", "inherited",
+    "repeats",
 })  # fmt: skip
 """Columns that say which run, and which row of it, this is."""
 

@@ -69,7 +69,7 @@ _EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
     *("drafts", "critic", "batches", "draws", "confirm", "spending", "edits", "filters"),
-    *("models", "model_policy", "model_weights", "asynchronous", "advice"),
+    *("diff_share", "models", "model_policy", "model_weights", "asynchronous", "advice"),
 )
 """What identifies a run beside its task, model, N and seed."""
 
@@ -134,6 +134,13 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
     }
 
 
+def _kind_of_replies(calls: Calls, generation: int) -> str | None:
+    """What the replies of a generation were asked to be; None where another tool does not say."""
+    of = calls.rescores if calls.run.header.source == RESCORED else None
+    header = of.header if of else calls.run.header
+    return header.at_generation(generation).edits if header.source == "evo" else None
+
+
 def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     """A row for each child."""
     run, found, header = calls.run, calls.run.children, calls.run.header
@@ -156,6 +163,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "inherited": calls.inherited[: len(found)],
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
+        "edits": [c.edits or _kind_of_replies(calls, c.generation) for c in found],
         "island": _islands(run.header, generation, found),
         "asked_model": [c.model or header.at_generation(c.generation).model.name for c in found],
         "repeats": [repeats.get((child.generation, child.index)) for child in found],

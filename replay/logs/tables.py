@@ -116,8 +116,9 @@ def children(
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
-        (generation and index of each), operator, asked_model (of several, the one that it was asked
-        of), island (from 0, as another tool numbers them; NaN without), repeats (generation
+        (generation and index of each), operator, edits (what its reply was asked to be, rewrite or
+        diff; None where another tool does not say), asked_model (of several, the one that it was
+        asked of), island (from 0, as another tool numbers them; NaN without), repeats (generation
         and index of the first with this program; None if it is new), kept_out (which filter kept
         it out of the archive after its evaluation, and why; empty if none did), draws, fitness_sd,
         stages

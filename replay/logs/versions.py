@@ -52,7 +52,7 @@ def _digest(value: object, digits: int) -> str:
 
 _PLAIN = (
     *("feedback", "inspirations", "drafts", "batches", "asynchronous", "draws", "confirm"),
-    *("spending", "edits", "advice"),
+    *("spending", "edits", "diff_share", "advice"),
 )
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Header)}
 

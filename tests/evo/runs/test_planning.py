@@ -14,12 +14,15 @@ from evo_runs import QUIET
 from samples import sample_child
 
 import evo
+import replay
 from evo.keyed import KeyedStream
 from evo.logs.journal import LogError
+from evo.logs.maintenance import faults_of
+from evo.logs.missing import missing_lines
 from evo.logs.records import Evaluation, Generation, Header, Initial, Plan, Planned, SearchRecord
 from evo.models.client import prompt_hash
 from evo.runs.configuration import make_header
-from evo.runs.planning import Planner, replies_under
+from evo.runs.planning import Planner, replies_under, with_edits
 from evo.runs.state import State, state_of
 from evo.searches import SEARCHES, Member, Request
 from evo.searches.base import Place
@@ -369,3 +372,62 @@ def test_a_temperature_that_cannot_be_is_refused_by_the_name_of_the_search(
     given: dict[str, Any] = {"generations": 1, "children": 1, "progress": False}
     with pytest.raises((ValueError, TypeError), match=words):
         evo.run("mmd", search=Schedule((wrong,), 0.0), log=tmp_path / "a", **given)
+
+
+def test_mixed_edits_are_drawn_for_each_child_and_logged(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"generations": 3, "children": 6, **QUIET}
+    log = evo.run("mmd", edits="mixed", log=tmp_path / "a.jsonl", **how)
+    planned = [request.edits for plan in log.plans.values() for request in plan.requests]
+    assert planned == [child.edits for child in log.children]
+    assert set(planned) == {"diff", "rewrite"}
+    for child in log.children:
+        assert ("<<<<<<< SEARCH" in (child.reply or "")) == (child.edits == "diff")
+    assert evo.rerun(log).same
+    assert [*faults_of(log), *missing_lines(log)] == []
+    table = replay.children(log, progress=False)
+    assert table["edits"].tolist() == planned
+
+    header = log.header
+    often = [
+        request.edits
+        for number in range(1, 101)
+        for request in with_edits((Planned(parents=((0, 0),)),) * 6, header, number)
+    ]
+    assert 264 < often.count("diff") < 336  # of 600: 3 SD
+    whole = evo.run("mmd", log=tmp_path / "b.jsonl", **how)
+    assert replay.children(whole, progress=False)["edits"].unique().tolist() == ["rewrite"]
+    [blocks] = evo.fork(log, at=2, edits="diff", log_dir=tmp_path, generations=3, **QUIET)
+    assert {child.edits for child in blocks.children[12:]} == {None}
+    again = replay.children(blocks, progress=False)["edits"].tolist()
+    assert again == [*planned[:12], *["diff"] * 6]
+
+
+def test_without_a_barrier_mixed_edits_are_drawn_by_request(tmp_path: Path) -> None:
+    log = evo.run("mmd", edits="mixed", diff_share=0.7, asynchronous=True, generations=2,
+                  children=4, log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    asked = {number: plan.requests[0].edits for number, plan in log.requests.items()}
+    assert {child.request: child.edits for child in log.children}.items() <= asked.items()
+    assert evo.rerun(log).same
+
+
+def test_a_program_that_is_told_suits_what_its_prompt_asks_for(tmp_path: Path) -> None:
+    with evo.Searcher("mmd", edits="mixed", generations=1, children=8, log=tmp_path / "a.jsonl",
+                      progress=False) as search:  # fmt: skip
+        for asked in search.ask(8):
+            search.tell(asked, program=evo.load_task("mmd").record.files["initial_program.py"])
+    log = evo.read_log(tmp_path / "a.jsonl")
+    assert {child.edits for child in log.children} == {"diff", "rewrite"}
+    assert log.status_counts == {"ok": 8}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edits": "both"}, "expected one of rewrite, diff, mixed, got 'both'"),
+        ({"edits": "mixed", "diff_share": 1}, "between 0 and 1, got 1"),
+        ({"diff_share": 0.5}, 'needs edits="mixed"'),
+    ],
+)
+def test_mixed_edits_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_header("mmd", **options)
