@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from replay.claims.decision import FOUND, MANY, OPEN, in_family
+from replay.claims.decision import FEW, FOUND, MANY, OPEN, in_family
 from replay.claims.further import further_tasks
+from replay.claims.verdict import NO_SPREAD
 from replay.markup import card
 from replay.statistics.numbers import brackets
 
@@ -37,7 +38,8 @@ class TaskComparison:
             the measure as it is).
         verdicts: One row per pair: a, b, tasks, runs, effect (a less b, in standard deviations
             within tasks), low, high, level (of this interval, by Holm's rule over pairs), p (of
-            this pair alone, as of `replay.judge`), p_holm (among all pairs), verdict for these
+            this pair alone, as of `replay.judge`; without one where no run of a side differs from
+            another), p_holm (among all pairs), verdict for these
             tasks; why (of `undetermined` the reason: too few runs, too many comparisons at once,
             margin, or no clear difference); alone_low, alone_high (the interval of this pair
             alone); runs_needed (further runs of both for a power of .8 if
@@ -145,4 +147,4 @@ def limits_of(row: Mapping[Any, Any]) -> str:
     if math.isfinite(low):
         alone = brackets(low, high, write)
         return f"(alone {alone}; none at the level that all pairs ask for)"
-    return "(too few runs for an interval)"
+    return "(too few runs for an interval)" if row["why"] == FEW else f"({NO_SPREAD})"

@@ -64,7 +64,7 @@ def _differences(found: TaskComparison) -> Panel:
     about = (
         "Difference and its interval by Holm's rule over pairs, in standard deviations"
         if verdicts["low"].notna().any()
-        else "Difference, in standard deviations; too few runs for an interval"
+        else "Difference, in standard deviations; none has an interval"
     )
     shown = verdicts[["effect", "low", "high"]].set_axis(["value", "low", "high"], axis=1)
     shown = shown.assign(name=names)

@@ -13,6 +13,7 @@ from evo.warning import warn
 from replay.claims.decision import FEW, FOUND, MANY, OPEN, in_family
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.tasks import compare_tasks
+from replay.claims.verdict import NO_SPREAD
 from replay.logs.frames import ReplayWarning, split_repeats, tasks_apart
 from replay.logs.tables import Tables
 from replay.reports.configurations import configuration_labels
@@ -194,8 +195,8 @@ def _estimated(
     """A cell of an interval whose coverage was not measured apart."""
     without = ""
     if math.isnan(low):
-        without = "too few runs for an interval"
-        if why != FEW:
+        without = "too few runs for an interval" if why else NO_SPREAD
+        if why not in (FEW, ""):
             without += f" at {100 * level:.4g} %, which Holm's rule asks of {shared} pairs"
     level = math.nan if without else level
     return Cell(quantity, value, low, high, runs, "difference", level, math.nan, without)

@@ -10,6 +10,7 @@ import pytest
 
 from replay.claims.decision import CLOSE, FEW, MANY, OPEN
 from replay.claims.task_comparison import TaskComparison, limits_of
+from replay.claims.verdict import NO_SPREAD
 
 ROW = {
     "a": "deep", "b": "broad", "tasks": 3, "runs": 30, "effect": 0.8, "low": 0.25, "high": 1.35,
@@ -85,7 +86,8 @@ def test_too_few_tasks_for_further_ones_are_passed_over():
         ({}, "[0.25, 1.4]"),
         (NOWHERE, "(alone [0.4, 1.2]; none at the level that all pairs ask for)"),
         ({"low": -math.inf, "high": math.inf}, "(alone [0.4, 1.2]; none at the level that all"),
-        (NOWHERE | {"alone_low": math.nan}, "(too few runs for an interval)"),
+        (NOWHERE | {"alone_low": math.nan, "why": FEW}, "(too few runs for an interval)"),
+        (NOWHERE | {"alone_low": math.nan}, f"({NO_SPREAD})"),
     ],
 )
 def test_limits_are_those_of_all_pairs_then_of_the_pair_alone(limits, words):

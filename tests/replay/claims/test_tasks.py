@@ -8,7 +8,6 @@ from synthetic_runs import tasks
 
 import replay
 from replay.claims.decision import CLOSE, FEW, MANY, OPEN, WIDE
-from replay.claims.tasks import _holm_shares
 from replay.statistics.strata import (
     Stratum,
     compare_strata,
@@ -160,16 +159,6 @@ def test_names_decide_nothing():
     one, two = (replay.compare(each, by="search").verdicts for each in (frame, swapped))
     assert (two["a"].iloc[0], two["b"].iloc[0]) == ("b", "a")
     pd.testing.assert_frame_equal(one.drop(columns=["a", "b"]), two.drop(columns=["a", "b"]))
-
-
-def test_holm_verdicts_and_intervals_agree():
-    frame = tasks(0.9, seed=5, names=("a", "b", "c"))
-    table = replay.compare(frame, by="search").verdicts
-    assert len(table) == 3
-    for row in table.to_dict("records"):
-        assert (row["p_holm"] <= 0.05) == (row["low"] > 0 or row["high"] < 0)
-    np.testing.assert_allclose(_holm_shares(np.array([0.001, 0.9, 0.02]), 0.05), [1 / 3, 1, 0.5])
-    np.testing.assert_allclose(_holm_shares(np.array([0.04, 0.9, np.nan]), 0.05), [0.5, 0.5, 1])
 
 
 def test_runs_of_one_seed_are_pairs():

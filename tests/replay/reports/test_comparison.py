@@ -10,6 +10,7 @@ import pytest
 from samples import write_sample
 
 import replay
+from replay.claims.verdict import NO_SPREAD
 from replay.cli.entry import main
 from replay.logs.tables import Tables, load_tables
 from replay.reports.comparison import (
@@ -54,6 +55,15 @@ def test_its_numbers_are_those_of_compare(tables):
     names = [f"N = {name}" for name in (row.a, row.b)]
     better = " is better than ".join(names if row.effect > 0 else names[::-1])
     assert any(better in note for note in pairs.notes) == (row.verdict != "undetermined")
+
+
+def test_a_pair_without_spread_has_the_reason_why_there_is_no_interval(tables):
+    generations = tables.generations
+    alike = generations.assign(best_fitness=np.where(generations["children"] == 64, 0.2, 0.8))
+    _, pairs = comparison_sections(tables._replace(generations=alike))
+    cell = cells_of(pairs)["N = 64 less N = 256", "these tasks"]
+    assert math.isnan(cell.low)
+    assert cell.without == NO_SPREAD
 
 
 def test_a_short_run_and_many_configurations_are_left_out_and_said(tables):
