@@ -194,7 +194,8 @@ class Film:
         light, dark = (f"data:image/png;base64,{each}" for each in pictures)
         words = markup.clean(step.words)
         return (
-            f"<figure><picture><source media='(prefers-color-scheme: dark)' srcset='{dark}'>"
+            "<figure><picture>"
+            f"<source media='screen and (prefers-color-scheme: dark)' srcset='{dark}'>"
             f"<img style='width:900px;max-width:100%' src='{light}' alt='{words}'></picture>"
             f"<figcaption>{words}</figcaption>{step.html}</figure>"
         )

@@ -144,6 +144,17 @@ const STYLE = `
   font-size: 12px;
   overflow-wrap: anywhere;
 }
+@media print {
+  .replay-view button i {
+    print-color-adjust: exact; /* colours of grounds are left out else */
+  }
+  .replay-view .code button {
+    display: none;
+  }
+  .replay-view .runs .chips {
+    max-height: none;
+  }
+}
 `;
 
 function unpack(view) {

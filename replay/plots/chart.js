@@ -187,6 +187,10 @@ const CHART_STYLE = `
   max-width: 110ch;
 }
 @media print {
+  .replay-chart .one > svg {
+    max-width: 100%; /* paper may be narrower than the page was */
+    height: auto;
+  }
   .replay-chart .tip,
   .replay-chart .takes:not([open]) {
     display: none;
@@ -194,11 +198,15 @@ const CHART_STYLE = `
   .replay-chart .panels:focus-visible {
     outline: none;
   }
+  .replay-chart .takes .numbers {
+    max-height: none;
+  }
 }
 `;
 
 const ARROW = 4; // half the width of an arrow at the frame, in pixels
 const SPARE = 10; // pixels around a panel into which marks at its edge reach
+const SPARE_OF_LINES = 2; // and lines: a curve that goes on beyond an axis ends at the frame
 const WAYS =
   "arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one";
 const NOTHING = { kind: "rule" }; // a mark that is hidden
@@ -1182,6 +1190,11 @@ function mountChart(el, given, tell = () => {}) {
   function drawMark(plan, m) {
     const mark = plan.panel.marks[m],
       group = plan.field.children[m] || svg("g", { "data-mark": m }, plan.field);
+    const isLine = mark.kind === "line";
+    if (group.hasAttribute("clip-path") !== isLine) {
+      if (isLine) group.setAttribute("clip-path", `url(#${clip}-${plan.number}-lines)`);
+      else group.removeAttribute("clip-path");
+    }
     redraw(group, (put) => DRAW[mark.kind](mark, plan, { put }));
   }
 
@@ -1304,16 +1317,20 @@ function mountChart(el, given, tell = () => {}) {
       );
     if (!panel.bare && !panel.x.above)
       svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
-    svg(
-      "rect",
-      {
-        x: left - spare,
-        y: top - spare,
-        width: right - left + 2 * spare,
-        height: tall + 2 * spare,
-      },
-      svg("clipPath", { id: `${clip}-${number}` }, picture),
-    );
+    for (const [end, room] of [
+      ["", spare],
+      ["-lines", Math.min(spare, SPARE_OF_LINES)],
+    ])
+      svg(
+        "rect",
+        {
+          x: left - room,
+          y: top - room,
+          width: right - left + 2 * room,
+          height: tall + 2 * room,
+        },
+        svg("clipPath", { id: `${clip}-${number}${end}` }, picture),
+      );
     plan.field = svg("g", { "clip-path": `url(#${clip}-${number})` }, picture);
     panel.marks.forEach((_, m) => drawMark(plan, m));
     nameEnds(plan, ends, picture);

@@ -62,6 +62,14 @@ const LOOK = `
   border: 1px solid #777;
   font-size: 12px;
 }
+@media print {
+  .replay-view,
+  .replay-chart {
+    --ground: #fff !important;
+    color: #222 !important; /* paper is white, whatever the theme */
+    background: none !important;
+  }
+}
 `;
 
 // The digits and the exponent of a value, rounded as Python does: a half goes to the even digit.

@@ -138,12 +138,20 @@ def live_page(
     )
 
 
+ON_PAPER = (
+    "@media print { :root { color-scheme: light !important }"
+    " body { background: none !important; color: #222 !important } }"
+)
+"""Style of a page in dark inks, which nobody could read on paper."""
+
+
 def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
     """Writes HTML as a page in the inks of a theme; a neutral one follows the reader's system."""
     ink, scheme = THEMES[theme], "light dark" if theme == "neutral" else theme
     inks = "" if theme == "neutral" else f"background:{ink.ground};color:{ink.text};"
     head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
     head += f"<meta name='color-scheme' content='{scheme}'>"
-    head += f"<title>{clean(title)}</title><body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
+    head += f"<title>{clean(title)}</title><style>{ON_PAPER}</style>"
+    head += f"<body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
     Path(path).write_text(f"{head}{body}", encoding="utf-8")
     return Path(path)

@@ -613,6 +613,45 @@ def test_a_text_at_the_edge_of_a_panel_stays_within_it(opened: Any, tmp_path: Pa
         assert box["x"] == pytest.approx(field["x"], abs=5)
 
 
+LINES_AT = """([x, y]) => {
+  const box = document.querySelector(".one > svg").getBoundingClientRect();
+  const cover = document.querySelector(".panel");
+  cover.style.pointerEvents = "none";
+  const found = document.elementsFromPoint(box.left + x, box.top + y);
+  cover.style.pointerEvents = "";
+  return found.filter((each) => each.closest("[data-mark]")).length;
+}"""
+"""How many marks are seen at a place of the first picture."""
+
+
+def test_a_line_that_begins_below_the_axis_is_seen_from_the_frame_on(opened, tmp_path) -> None:
+    line = Line(x=[0.0, 1.0], y=[0.0, 1.0], width=8)
+    panel = Panel(title="", x=Axis(domain=(0, 1)), y=Axis(domain=(0.5, 1.0)), marks=[line])
+    made_page(opened, tmp_path / "line.html", Chart(panels=[panel]))
+    foot, x, y = opened.evaluate(
+        """() => {
+          const [plan] = document.querySelector(".replay-view").view.shown().plans;
+          return [plan.bottom, plan.x(0.5), plan.y(0.5)];
+        }"""
+    )
+    assert foot == y
+    assert opened.evaluate(LINES_AT, [x + 5, foot - 5]) == 1
+    assert opened.evaluate(LINES_AT, [x - 5, foot + 5]) == 0
+
+
+def test_on_paper_a_chart_is_no_wider_than_the_paper(page: Any) -> None:
+    page.emulate_media(media="print")
+    right = page.evaluate(
+        """() => {
+          document.body.style.width = "500px";  // nothing is drawn anew before it is printed
+          const all = [...document.querySelectorAll(".one > svg")];
+          return Math.max(...all.map((each) => each.getBoundingClientRect().right));
+        }"""
+    )
+    page.emulate_media(media="screen")
+    assert 400 < right <= 510
+
+
 def test_a_long_line_is_drawn_with_fewer_points_that_keep_its_peaks(opened, tmp_path) -> None:
     x = np.linspace(0, 1, 20_000)
     y = np.where(np.arange(x.size) == 7_777, 0.9, 0.4)

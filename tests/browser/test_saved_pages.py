@@ -83,3 +83,23 @@ def test_words_that_the_picture_bears_are_for_screen_readers_alone(panel: Any) -
     ]
     assert len(seen) == 1
     lab.expect(panel.locator("div[role=status][aria-live]")).to_have_text("to 2, False")
+
+
+INKS = """() => {
+  const shown = ["body", ".replay-view", ".replay-chart svg text", ".replay-view select"];
+  const inks = shown.map((each) => getComputedStyle(document.querySelector(each)).color);
+  return inks.map((ink) => Math.max(...ink.match(/\\d+/g).map(Number)));
+}"""
+"""How light texts of a page are, from 0 to 255."""
+
+
+def test_a_page_in_dark_inks_can_be_read_on_paper(page: Any, tmp_path: Path) -> None:
+    frame, children = chain_runs(budget=16, sizes=(4,))
+    made = explore_budget(frame, child_table=children, theme="dark")
+    page.goto(made.save(tmp_path / "dark.html").as_uri())
+    made.close()
+    page.wait_for_selector(".replay-chart svg text")
+    assert min(page.evaluate(INKS)) > 128
+    page.emulate_media(media="print")
+    assert max(page.evaluate(INKS)) < 128
+    page.emulate_media(media="screen")

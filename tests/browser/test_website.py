@@ -129,6 +129,24 @@ def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page
         lab.expect(page.locator("figure .replay-view .tip:visible")).to_contain_text("median")
 
 
+def test_on_paper_a_long_table_is_whole_and_the_page_is_read_in_dark_ink(page: Any) -> None:
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate(
+        """() => {
+          const body = document.querySelector("#runs tbody");
+          for (let k = 0; k < 20; k++) body.append(body.lastElementChild.cloneNode(true));
+        }"""
+    )
+    box = page.locator("#runs .scroll")
+    assert box.evaluate("(each) => each.clientHeight") > 520
+    assert box.evaluate("(each) => each.scrollHeight - each.clientHeight") <= 1
+    assert not page.get_by_label("find runs").is_visible()
+    ink = page.evaluate("() => getComputedStyle(document.body).color.match(/\\d+/g).map(Number)")
+    assert max(ink) < 128
+    page.emulate_media(media="screen", color_scheme="light")
+    page.reload()
+
+
 @pytest.mark.parametrize("width", [900, 1400])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -> None:
