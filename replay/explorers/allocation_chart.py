@@ -10,6 +10,7 @@ import numpy as np
 
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
 from replay.plots.chart import Chart
+from replay.plots.limits import with_room
 from replay.plots.marks import RAMP, Bars, Cells, Line, Mark, Points, Rule
 from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, ColorBar, Panel
@@ -207,8 +208,7 @@ def width_of(view: AllocationView) -> int:
 def fitness_range(view: AllocationView, width: int) -> tuple[float, float]:
     """The axis of best fitness."""
     low, high = view.pools.limits(width)
-    room = 0.05 * ((high - low) or 0.02 * (abs(high) or 1.0))
-    return low - room, high + room
+    return with_room(low, high, 0.05)
 
 
 def reach(view: AllocationView) -> float:

@@ -26,6 +26,7 @@ from replay.explorers.budget_data import (
 from replay.explorers.budget_values import behind_in_cell
 from replay.explorers.budget_view import costs_in_words, limits_in_words
 from replay.planning.grid import FloatArray
+from replay.plots.limits import with_room
 from replay.plots.marks import RAMP
 from replay.statistics.intervals import clopper_pearson
 
@@ -196,8 +197,7 @@ def fitness_limits(known: Outlook) -> tuple[float, float]:
     least, quarter, most = np.nanquantile(means, [0.0, 0.25, 1.0]).tolist()
     low = max(least, quarter - 3 * (most - quarter))  # a very low start does not squeeze the rest
     high = float(np.nanmax([most, *(cell.high for cell in cells)]))
-    room = 0.06 * ((high - low) or 0.02 * (abs(high) or 1.0))
-    return max(low - room, 0.0) if low >= 0 else low - room, high + room
+    return with_room(low, high, signed=False)
 
 
 def cost_limits(known: Outlook, axis: CostAxis, rows: Sequence[int]) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from replay.explorers.budget_values import Behind, ChosenRun, SplitValue
 from replay.logs.frames import COST_COLUMNS, is_stand_in
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
+from replay.plots.style import ranged
 from replay.statistics.intervals import (
     LEAST,
     Interval,
@@ -81,10 +82,7 @@ class BudgetCurve:
         """The last value with its interval, in words."""
         if math.isnan(self.value[-1]):
             return "unknown, as some run has nothing ok yet"
-        limits = (
-            f" [{self.low[-1]:.4g}, {self.high[-1]:.4g}]" if math.isfinite(self.low[-1]) else ""
-        )
-        return f"{self.value[-1]:.4g}{limits}"
+        return ranged(*(float(part[-1]) for part in (self.value, self.low, self.high)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,8 +42,9 @@ def _map(view: BudgetView) -> Panel:
     """The mean of each split, with frames around three of them."""
     rows, columns, values, logged = view.outlook.grid
     predicted = np.isfinite(values) & ~logged
-    about = "dotted: splits of the same budget"
-    about += "; round: never run, predicted" if predicted.any() else ""
+    notes = ["dotted: splits of the same budget"] if len(rows) > 1 else []
+    notes += ["round: never run, predicted"] if predicted.any() else []
+    about = "; ".join(notes)
     known = [[view.outlook.cell(T, N) for T in columns] for N in rows]
     texts = [
         ["" if cell is None else cell.words(T, N) for T, cell in zip(columns, row, strict=True)]

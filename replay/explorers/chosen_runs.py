@@ -21,6 +21,7 @@ from replay.explorers.run_text import SHEET
 from replay.explorers.widgets import button, close_tree, name_of, page_script, row
 from replay.logs.frames import is_stand_in, models_apart
 from replay.plots.chart import Chart
+from replay.plots.limits import with_room
 from replay.plots.marks import Line
 from replay.plots.medium import DASHES, palette
 from replay.plots.panel import Axis, Panel
@@ -127,14 +128,13 @@ def runs_chart(view: RunsView) -> Chart:
     known = np.concatenate(heights)
     if not known.size:
         return Chart(message="No run has a program that is ok.")
-    low, high = float(known.min()), float(known.max())
-    room = 0.06 * (high - low or 0.1)
+    limits = with_room(float(known.min()), float(known.max()))
     last = max(int(view.summary["calls" if unlike else "T"].max()), 1)
     panel = Panel(
         title="Best so far",
         about=f"A line per run{', by calls as they differ in N' if unlike else ''}.",
         x=Axis(domain=(0, last), label=COSTS["calls" if unlike else "generation"][0], whole=True),
-        y=Axis(domain=(low - room, high + room), label=fitness_name(view.rows["task"])),
+        y=Axis(domain=limits, label=fitness_name(view.rows["task"])),
         marks=lines,
         height=260,
         zoom=True,

@@ -30,6 +30,7 @@ from replay.explorers.run_data import RunData, RunView, look_at, name, status_na
 from replay.importers.anything import find_whole
 from replay.logs.lineage import Place, compare_programs, program_of
 from replay.plots import construction, style
+from replay.plots.limits import with_room
 from replay.plots.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class Film:
         """Every fitness and the best so far, faint; the lineage up to here."""
         data, ink = self._data, THEMES[theme]
         low, high = style.usual_range(data.fitness)
-        ax.set(xlim=(-0.7, int(data.generation[-1]) + 0.7), ylim=style.with_room(low, high))
+        ax.set(xlim=(-0.7, int(data.generation[-1]) + 0.7), ylim=with_room(low, high))
         style.whole_numbers(ax)
         task = data.log.header.task.name
         y = style.fitness_name([task]).removeprefix("best ")

@@ -46,6 +46,14 @@ HELP = (
     "again to see the best; or focus the picture and use the arrow keys."
 )
 
+TIPS = (
+    "No further call begins, and those under way finish",
+    "As pause, but calls have five seconds",
+)
+"""What the buttons do."""
+
+TOGETHER = "all runs of its command end together"
+
 SHARE = 0.2
 """Share of the time that the view may take from what else the kernel does."""
 
@@ -121,8 +129,9 @@ class LiveView(RunExplorer):
         *,
         every: float,
         theme: Theme,
+        is_alone: bool = False,
     ) -> None:
-        self._ask = ask
+        self._ask, self._is_alone = ask, is_alone
         self._asked: Wish | None = None
         self._every = every
         self._logs: dict[str, RunData] = {}
@@ -141,10 +150,9 @@ class LiveView(RunExplorer):
         import ipywidgets
 
         self._bar = ipywidgets.HTML()
-        self.pause_button = button(
-            "Pause", "No further call begins, and those under way finish", self.pause
-        )
-        self.stop_button = button("Stop", "As pause, but calls have five seconds", self.stop)
+        pause, stop = (tip if is_alone else f"{tip}; {TOGETHER}" for tip in TIPS)
+        self.pause_button = button("Pause", pause, self.pause)
+        self.stop_button = button("Stop", stop, self.stop)
         bar = self.widget.children[1]
         play, film = film_parts(lambda: self._view)
         bar.children = (*bar.children, row([self.pause_button, self.stop_button, play]))
@@ -170,7 +178,8 @@ class LiveView(RunExplorer):
                 self._show_message(str(error))
             else:
                 self._asked = wish
-                self._show_message(f"asked to {wish}: {then}; `evo resume` goes on")
+                also = "" if self._is_alone else ", with all runs of its command"
+                self._show_message(f"asked to {wish}{also}: {then}; `evo resume` goes on")
 
     def close(self) -> None:
         """Stop looking at the log, not the run, and free the widgets."""
@@ -282,5 +291,8 @@ def follow(
 
     if isinstance(run, Handle):
         asks: dict[Wish, Callable[[], None]] = {"pause": run.pause, "stop": run.stop}
-        return LiveView(run.paths, lambda _, wish: asks[wish](), every=every, theme=theme)
+        return LiveView(
+            run.paths, lambda _, wish: asks[wish](), every=every, theme=theme,
+            is_alone=len(run.paths) == 1,
+        )  # fmt: skip
     return LiveView([Path(os.fspath(run))], stop, every=every, theme=theme)

@@ -19,7 +19,7 @@ from replay.explorers.run_file import run_file
 from replay.explorers.run_picture import run_figure
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
 from replay.importers.anything import find_whole
-from replay.logs.others import Source, origin_of
+from replay.logs.others import Source, from_here, origin_of
 from replay.plots.style import Theme
 from replay.statistics.numbers import amount
 
@@ -63,9 +63,9 @@ def browse_code(settings: Settings) -> str:
     """The call that shows a program of a log; of another tool's, the place where that wrote it."""
     place = {name: value for name, value in settings.items() if name != "log"}
     log = str(settings["log"])
-    origin, shown = origin_of(log), repr(log)
+    origin, shown = origin_of(log), repr(from_here(log))
     if origin is not None:
-        shown = repr(str(origin.place))
+        shown = repr(from_here(origin.place))
         if number := origin.logs.index(Path(log)):
             shown = f"replay.find_logs({shown})[{number}]"
     return call("browse", shown, place)

@@ -15,10 +15,11 @@ import numpy as np
 from evo.logs.records import STATUSES, Initial
 from replay.explorers.run_data import NAMED, UNKNOWN, RunData, name, sentence
 from replay.plots.chart import Chart
+from replay.plots.limits import with_room
 from replay.plots.marks import Label, Line, Mark, Points, Rule, Segments, Shape
 from replay.plots.medium import REFERENCE
 from replay.plots.panel import Axis, Panel
-from replay.plots.style import FITNESS, PALETTE, FloatArray, fitness_name, usual_range, with_room
+from replay.plots.style import FITNESS, PALETTE, FloatArray, fitness_name, usual_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

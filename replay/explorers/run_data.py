@@ -15,6 +15,7 @@ from evo.logs.constructions import kept_value
 from evo.logs.log import Log
 from evo.logs.records import STATUSES, Child, Evaluation, Initial, Outcome
 from replay.logs.lineage import Place, parent_of, program_of
+from replay.logs.others import from_here
 from replay.statistics.numbers import amount
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ class Drawing:
     picture: str = ""  # how it is drawn, see `replay.plots.construction`
     value: object = None  # as nested lists, out of the log; None: nothing to draw
     reason: str = ""  # why not
-    pictured: bool = True  # whether the task has a picture of any program
+    pictured: bool = True  # whether there is a picture of any program of the log
 
 
 def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: object) -> Drawing:
@@ -256,16 +257,17 @@ def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: obj
         whose = "an imported log" if log.header.source != "evo" else task.name
         reason = f"{whose} has no picture of what a program returns"
         return Drawing(reason=reason, pictured=False)
+    if value is None and log.header.compact:
+        reason = "the log is compact: it keeps no constructions and no programs"
+        return Drawing(reason=reason, pictured=False)
     if evaluation.status != "ok":
         return Drawing(reason=f"{status_name(evaluation)}: no construction to draw")
     if value is None and program is not None:
         value = kept_value(log.path, program)
-    if value is None and log.header.compact:
-        return Drawing(reason="the log is compact: it keeps no constructions and no programs")
     if value is None:
         return Drawing(
             reason="the log keeps no construction of this program; of the best, "
-            f"`evo best --value {quote(str(log.path))}` keeps it beside the log"
+            f"`evo best --value {quote(from_here(log.path))}` keeps it beside the log"
         )
     return Drawing(picture=task.picture, value=value)
 

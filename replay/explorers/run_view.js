@@ -111,7 +111,7 @@ export function mount(el, given, before, tell = () => {}) {
     const made = state.drawing || {},
       old = Boolean(made.at && state.at && made.at.join() !== state.at.join());
     beside.hidden = !made.chart && !made.reason;
-    // The chart has the whole width where no program of the task has a picture.
+    // The chart has the whole width where no program of the log has a picture.
     beside.classList.toggle("never", made.pictured === false);
     beside.classList.toggle("old", old);
     reason.textContent = (!old && made.reason) || "";

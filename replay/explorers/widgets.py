@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evo.logs.types import Fields
-from replay.logs.others import origin_of
+from replay.logs.others import from_here, origin_of
 from replay.plots.scripts import WIDE, spoken
 
 if TYPE_CHECKING:
@@ -244,12 +244,13 @@ def source_of(frame: pd.DataFrame) -> str:
     sources = [str(each) for each in frame["source"].unique()] if "source" in frame else []
     if not sources or not all(sources):
         return "frame"
-    places = {each: str(origin.place) for each in sources if (origin := origin_of(each))}
-    own = [each for each in sources if each not in places]
+    places = {each: from_here(origin.place) for each in sources if (origin := origin_of(each))}
+    own = {each: from_here(each) for each in sources if each not in places}
+    places |= own
     if len(own) > 3:
-        folders = {each: each[: each.rindex("/") + 1] if "/" in each else "" for each in own}
+        folders = {each: near[: near.rfind("/") + 1] for each, near in own.items()}
         places |= {each: f"{glob.escape(folder)}*.jsonl*" for each, folder in folders.items()}
-    named = dict.fromkeys(places.get(each, each) for each in sources)
+    named = dict.fromkeys(places[each] for each in sources)
     return f"replay.load({', '.join(map(repr, named))})"
 
 

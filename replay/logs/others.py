@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -75,6 +76,16 @@ def with_origin(error: LogError, log: Path) -> str:
     if origin_of(log) is None:
         return str(error)
     return re.sub(rf"{re.escape(os.fspath(log))}(:\d+)?", lambda _: lasting_name(log), str(error))
+
+
+def from_here(path: Source) -> str:
+    """A path as one writes it in the working directory: what lies below is relative to it.
+
+    Pages that are saved and sent then name no folders of whoever made them.
+    """
+    with contextlib.suppress(ValueError, OSError):  # elsewhere, or there is no such directory
+        return str(Path(path).relative_to(Path.cwd()))
+    return os.fspath(path)
 
 
 def lasting_name(log: Source) -> str:

@@ -16,6 +16,7 @@ from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.colours import parsed, readable, shades
 from replay.plots.lanes import lanes_of
+from replay.plots.limits import ROOM, with_room
 from replay.plots.marks import RAMP, Label, Mark, Points, Segments, Spans
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strips import strips_for
@@ -90,7 +91,8 @@ def tree(log: Log) -> Chart:
 
 def _bar_of(table: pd.DataFrame) -> ColorBar:
     low, high = style.usual_range(table["fitness"])
-    return ColorBar(RAMP, low, high if high > low else low + 1, "fitness")
+    ends = (low, high) if high > low else with_room(low, high)
+    return ColorBar(RAMP, *ends, "fitness")
 
 
 def _is_line(table: pd.DataFrame) -> bool:
@@ -106,7 +108,7 @@ def _line(log: Log, table: pd.DataFrame) -> Chart:
     bar = _bar_of(table)
     low, high = bar.least, bar.most
     known = table["fitness"].to_numpy(float)
-    room, failed = 0.06 * (high - low), np.isnan(known)
+    room, failed = ROOM * (high - low), np.isnan(known)
     foot = low - 3 * room
     heights = np.where(failed, foot, np.maximum(known, low))
     generation, index = (table[name].to_numpy(float) for name in ("generation", "index"))

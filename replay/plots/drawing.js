@@ -125,9 +125,12 @@ function tickTexts(values) {
 }
 // A value with its interval, where there is one.
 function ranged(value, low, high) {
-  return (
-    digits(value, 4) + (Number.isFinite(low) ? ` [${digits(low, 4)}, ${digits(high, 4)}]` : "")
+  if (!Number.isFinite(low) && !Number.isFinite(high)) return digits(value, 4);
+  const tiny = Number.isFinite(high - low) ? 1e-9 * (high - low) : 0; // what rounding left of 0
+  const [middle, from, to] = [value, low, high].map((each) =>
+    digits(Math.abs(each) < tiny ? 0 : each, 4),
   );
+  return `${middle} [${from}, ${to}]`;
 }
 
 // A count with its noun.

@@ -12,6 +12,33 @@ WORTH = 1.25
 """An axis that would be this many times as long, or less, holds all intervals."""
 
 
+ROOM = 0.06
+"""Share of its length by which an axis goes on beyond the values at either end."""
+
+
+def with_room(
+    low: float, high: float, share: float = ROOM, *, signed: bool = True
+) -> tuple[float, float]:
+    """Limits of an axis with room around its values; a single one lies in the middle.
+
+    Args:
+        low: The lowest value.
+        high: The highest one.
+        share: Of the length from one to the other, for each end.
+        signed: Whether the room may reach below zero where no value does; it never does around a
+            single value.
+
+    Example:
+        >>> from replay.plots.limits import with_room
+        >>> with_room(0.0, 100.0), with_room(0.0, 100.0, signed=False), with_room(2.0, 2.0)
+        ((-6.0, 106.0), (0.0, 106.0), (1.9, 2.1))
+    """
+    is_single = low == high
+    room = (0.05 * abs(high) or 0.5) if is_single else share * (high - low)
+    least = 0.0 if low >= 0 and (is_single or not signed) else -np.inf
+    return max(low - room, least), high + room
+
+
 def held(
     values: ArrayLike,
     lows: ArrayLike,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from replay.plots.limits import held
+from replay.plots.limits import held, with_room
 from replay.plots.marks import Mark, Points, intervals_of, reach_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,4 @@ def _limits(values: NDArray[np.float64], scale: str, share: float) -> tuple[floa
     if scale == "log":
         room = (high / low) ** share if high > low > 0 else 2.0
         return (low or 0.1) / room, high * room
-    if low == high:
-        room = 0.05 * abs(high) or 0.5
-        return (max(low - room, 0.0) if low >= 0 else low - room), high + room
-    return low - share * (high - low), high + share * (high - low)
+    return with_room(low, high, share)

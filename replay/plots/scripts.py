@@ -138,11 +138,12 @@ def live_page(
     )
 
 
-ON_PAPER = (
+PAGE_STYLE = (
     "@media print { :root { color-scheme: light !important }"
     " body { background: none !important; color: #222 !important } }"
+    " [role=status] { font-size: 13px; max-width: 110ch }"
 )
-"""Style of a page in dark inks, which nobody could read on paper."""
+"""Style of pages: inks for paper, where nobody could read light ones, and words as in a view."""
 
 
 def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
@@ -151,7 +152,7 @@ def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
     inks = "" if theme == "neutral" else f"background:{ink.ground};color:{ink.text};"
     head = "<!doctype html><html lang='en'><meta charset='utf-8'>"
     head += f"<meta name='color-scheme' content='{scheme}'>"
-    head += f"<title>{clean(title)}</title><style>{ON_PAPER}</style>"
+    head += f"<title>{clean(title)}</title><style>{PAGE_STYLE}</style>"
     head += f"<body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
     Path(path).write_text(f"{head}{body}", encoding="utf-8")
     return Path(path)

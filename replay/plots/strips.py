@@ -6,6 +6,7 @@ and the range of the vertical one, each band stands alone, and grey lines show t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.plots.limits import held
+from replay.plots.limits import held, with_room
 from replay.plots.marks import Line, Mark, Rule
 from replay.plots.panel import Axis
 from replay.plots.style import FloatArray
@@ -139,13 +140,13 @@ class Strips:
     def ticks(self) -> list[tuple[float, str]]:
         """Round values from the least to the greatest, even steps apart, with their texts."""
         room = (1 - 2 * self.margin) * self.height / self.count
-        for most in range(MOST_TICKS, 0, -1):
-            ticks = even_ticks(self.low, self.high, most)
-            if len(ticks) < 2:
-                break
+        found = [even_ticks(self.low, self.high, most) for most in range(MOST_TICKS, 0, -1)]
+        several = list(itertools.takewhile(lambda each: len(each) > 1, found))
+        ends = found[0][:1] + found[0][-1:]  # where there is room for two
+        for ticks in [*several, ends] if ends else []:
             if room * (ticks[1][0] - ticks[0][0]) >= 1.4 * TALL * (self.high - self.low):
                 return ticks
-        return even_ticks(self.low, self.high, MOST_TICKS)[-1:]  # there is room for one
+        return ends[-1:]
 
 
 def _height(count: int) -> float:
@@ -172,14 +173,8 @@ def strips_for(
     known = held(known, *limits, possible)
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if low == high:
-        low, high = around(low)
+        low, high = with_room(low, high)
     # A tick at an end of a strip keeps clear of the next strip's.
     count = max(1, count)
     margin = min(0.25, max(0.08, 0.65 * TALL * count / _height(count)))
     return Strips(count, low, high, margin, possible)
-
-
-def around(level: float) -> tuple[float, float]:
-    """Limits of an axis for a single level; a fitness that is not negative needs none below 0."""
-    room = 0.05 * (abs(level) or 1.0)
-    return max(level - room, 0.0) if level >= 0 else level - room, level + room

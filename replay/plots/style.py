@@ -406,14 +406,6 @@ def usual_range(fitness: ArrayLike) -> tuple[float, float]:
     return max(float(known.min()), usual - 0.5 * (high - usual)), high
 
 
-def with_room(low: float, high: float) -> tuple[float, float]:
-    """Limits of a fitness axis with room around the marks; a constant lies near its bottom."""
-    if high > low:
-        return low - 0.06 * (high - low), high + 0.06 * (high - low)
-    size = abs(low) or 1.0
-    return low - 0.06 * size, low + 0.94 * size
-
-
 def require(table: pd.DataFrame, *columns: str) -> None:
     """Refuse a table that lacks a column, and what is no table."""
     if not hasattr(table, "columns"):

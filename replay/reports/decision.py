@@ -14,7 +14,7 @@ from replay.claims.advice import ALONE, advise
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
 from replay.logs.frames import models_apart, originals
-from replay.logs.others import origin_of
+from replay.logs.others import from_here, origin_of
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack
@@ -159,12 +159,13 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
 
 def _place(source: str) -> tuple[str, str]:
     """Where a run lies, in a form that lasts, and what shows its best program."""
+    near = from_here(source)
     if (origin := origin_of(source)) is None:
         best = read_log(source).best
         if best.program is None:
-            return source, "This log holds no programs."
-        return source, f"`evo best {quote(source)}` shows it."
-    where = str(origin.place)
+            return near, "This log holds no programs."
+        return near, f"`evo best {quote(near)}` shows it."
+    where = from_here(origin.place)
     if len(origin.logs) > 1:
         where = f"{where}, run {name_runs(origin.logs)[Path(source)]}"
     if Path(source) not in origin.texts:
@@ -172,6 +173,6 @@ def _place(source: str) -> tuple[str, str]:
     log = Path(f"{origin.place.absolute().name}-logs", Path(source).relative_to(origin.folder))
     tool = "auto" if " " in origin.tool else origin.tool
     return where, (
-        f"`replay import {tool} {quote(str(origin.place))} "
+        f"`replay import {tool} {quote(from_here(origin.place))} "
         f"--full -o {quote(log.parts[0])}` keeps it, then `evo best {quote(str(log))}` shows it."
     )

@@ -147,6 +147,14 @@ def test_runs_above_the_axis_make_it_longer_and_each_has_its_colour(known):
     assert _curves(view_of(known, (8, 2), None, None))[0].y.domain == (low, high)
 
 
+def test_a_map_of_one_row_has_no_cells_of_the_same_budget():
+    frame = as_frame(
+        np.linspace(0.3, 0.9, 65) + np.arange(6)[:, None] / 1e3, children=2, seeds=range(6)
+    )
+    known = outlook(frame, None)
+    assert _map(view_of(known, (8, 2), None, None)).about == ""
+
+
 def test_a_map_of_differences_states_them_and_one_of_fitness_says_what_was_never_run(known, sweep):
     chosen = (8, 2), None, None
     heat = _map(view_of(known, *chosen))

@@ -165,7 +165,8 @@ def test_what_was_asked_is_said_until_the_run_has_ended(tmp_path, follow, wish):
         buttons = {"pause": view.pause_button, "stop": view.stop_button}
         assert {each.disabled for each in buttons.values()} == {False}
         buttons[wish].click()
-        assert f"asked to {wish}" in view._status.value
+        assert f"asked to {wish}, with all runs of its command" in view._status.value
+        assert "all runs of its command" in buttons[wish].tooltip
         assert stop_file(path, wish).exists()
         time.sleep(0.2)
         assert f"asked to {wish}" in view._status.value
@@ -182,5 +183,6 @@ def test_both_buttons_ask_the_run_of_a_handle(tmp_path, follow, monkeypatch):
     view = follow(handle)
     view.pause_button.click()
     view.stop_button.click()
+    assert "all runs" not in view._status.value + view.stop_button.tooltip  # it is the only one
     assert asked == ["pause", "stop"]
     handle.wait(60)

@@ -7,7 +7,7 @@ from odd_logs import write
 from samples import sample_child, sample_header, sample_lines
 
 from evo.logs.log import read_log
-from evo.logs.records import STATUSES, Child, Evaluation, Generation
+from evo.logs.records import STATUSES, Child, Evaluation, Generation, Initial
 from replay.explorers import run_chart as module
 from replay.explorers.run_chart import LONGEST, LOOKS, run_chart
 from replay.explorers.run_data import UNKNOWN, RunData
@@ -74,6 +74,17 @@ def test_very_low_values_do_not_squeeze_the_rest(tmp_path):
     assert (below.shape, len(below.x)) == ("below", 1)
     assert below.y[0] >= panel.y.domain[0]
     assert "fitness -1e+09" in below.texts[0]
+
+
+def test_the_axis_of_a_constant_fitness_stays_near_it(tmp_path):
+    lines = [
+        msgspec.structs.replace(line, evaluation=Evaluation(status="ok", fitness=0.5))
+        if isinstance(line, Child | Initial)
+        else line
+        for line in sample_lines(generations=3, children=2)
+    ]
+    panel = run_chart(RunData(read_log(write(tmp_path / "a.jsonl", *lines)))).panels[0]
+    assert panel.y.domain == pytest.approx((0.475, 0.525))
 
 
 def test_every_failure_stands_in_the_row_of_its_status_and_an_unknown_one_too(tmp_path):

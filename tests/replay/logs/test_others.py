@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from replay.logs.others import FOR_NOW, in_words, why_gone
+from replay.logs.others import FOR_NOW, from_here, in_words, why_gone
 
 
 def test_what_has_one_reason_stands_together():
@@ -15,3 +15,12 @@ def test_what_has_one_reason_stands_together():
 def test_only_a_log_that_was_made_while_reading_ended_with_its_process():
     assert why_gone("logs/a.jsonl") == ""
     assert "load them again" in why_gone(Path("/tmp") / f"{FOR_NOW}openevolve-x" / "a.jsonl")
+
+
+def test_a_path_below_the_working_directory_names_no_folder_above_it(tmp_path, monkeypatch):
+    log = tmp_path / "logs" / "a.jsonl"
+    assert from_here(log) == str(log)
+    monkeypatch.chdir(tmp_path)
+    assert from_here(log) == "logs/a.jsonl"
+    assert from_here("../a.jsonl") == "../a.jsonl"
+    assert from_here(tmp_path.parent / "a.jsonl") == str(tmp_path.parent / "a.jsonl")

@@ -10,7 +10,7 @@ from plotted import words
 
 from replay import plots
 from replay.logs.frames import possible_in
-from replay.plots.limits import held
+from replay.plots.limits import held, with_room
 from replay.plots.marks import Line, Points
 from replay.plots.panel import GOES_ON, Axis, Panel
 from replay.plots.strips import strips_for
@@ -101,3 +101,14 @@ def test_fitness_is_bounded_where_a_task_says_so_or_one_is_the_best_published():
     assert possible_in(frame("mine", unit=True)) == (0, 1)
     assert possible_in(frame("circle_packing", "mine")) is None
     assert possible_in(frame("circle_packing").iloc[:0]) is None
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.booleans())
+def test_values_lie_inside_with_room_and_a_single_one_near_the_middle(low, length, signed):
+    high = low + length
+    least, most = with_room(low, high, signed=signed)
+    assert least <= low <= high < most
+    assert least >= 0 or low < 0 or (signed and high > low)
+    if low == high != 0:
+        assert most - least < 0.11 * abs(low)
+        assert low - least == pytest.approx(most - high, rel=1e-6)

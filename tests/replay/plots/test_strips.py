@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plots.strips import Elsewhere, Strips, around, strips_for
+from replay.plots.strips import Elsewhere, Strips, strips_for
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6)
 
@@ -122,9 +122,13 @@ def test_what_is_not_finite_has_no_say_in_the_range():
 
 @pytest.mark.parametrize(
     ("level", "limits"),
-    [(0.0, (0.0, 0.05)), (2.0, (1.9, 2.1)), (-2.0, (-2.1, -1.9)), (0.01, (0.0095, 0.0105))],
+    [(0.0, (0.0, 0.5)), (2.0, (1.9, 2.1)), (-2.0, (-2.1, -1.9)), (0.01, (0.0095, 0.0105))],
 )
 def test_a_single_level_lies_inside_and_none_goes_below_zero_without_need(level, limits):
-    assert around(level) == pytest.approx(limits)
     strips = strips_for(2, [[level, level]])
     assert (strips.low, strips.high) == pytest.approx(limits)
+
+
+def test_a_low_strip_has_its_first_and_last_tick_where_there_is_no_room_for_all():
+    strips = strips_for(10, [[0.36, 0.98]])
+    assert [text for _, text in strips.ticks()] == ["0.4", "0.8"]

@@ -31,14 +31,6 @@ def test_forged_names_neither_stop_a_layout_nor_draw_control_characters():
     assert ax.get_xlabel() == "red\\x1b[31m\\u202ename $x_{$"
 
 
-def test_the_axis_of_a_constant_does_not_go_far_below_it():
-    assert style.with_room(0.0, 1.0) == pytest.approx((-0.06, 1.06))
-    for value in (0.0, 0.5, 3.0, -2.0):
-        low, high = style.with_room(value, value)
-        assert low < value < high
-        assert value - low < 0.1 * (high - low)
-
-
 @given(
     words=st.lists(
         st.sampled_from(["N = 16", "95 %", "R² = 0.98", "a", "longer", "± 1"]), min_size=1
