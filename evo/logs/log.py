@@ -289,7 +289,8 @@ class Log:
         """The program of highest fitness in the complete generations.
 
         It is the parent, unless under `min_improvement` a better child was not better enough. Of
-        fitnesses within 1e-9 the first one counts. `LogError` before there is one.
+        fitnesses within 1e-9 the first one counts; what a filter kept out does not. `LogError`
+        before there is one.
         """
         if self.header.confirm:  # what was rejected was better by luck
             return self.parent
@@ -298,7 +299,9 @@ class Log:
         fits = {
             (o.generation, o.index): o.evaluation.fitness
             for o in self.outcomes
-            if o.generation <= len(self.generations) and o.evaluation.fitness is not None
+            if o.generation <= len(self.generations)
+            and o.evaluation.fitness is not None
+            and not o.kept_out
         }
         top = max(fits.values(), default=-math.inf)
         if stated is None or top <= stated + TOLERANCE:

@@ -6,8 +6,8 @@ its model. What a model has returned is the gain of its children over the best f
 per dollar where all prices are known, else per call. A price of 0 counts as a very small one, so
 that what a free model gains outweighs all that is paid for.
 
-Version 1, that of earlier logs, took free models and unknown costs for worthless, and forgot drafts
-that were not chosen.
+Version 1, that of the first logs, took free models and unknown costs for worthless, and forgot
+drafts that were not chosen; up to version 2 a child that a filter kept out gained, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from evo.keyed import KeyedStream
 from evo.logs.cost import cost_of_calls
 from evo.logs.records import Header, Outcome, Planned, ReplyLine
 
-MIXTURE_VERSION = 2
+PRICED_VERSION = 2  # from this one on, free models, unknown costs and all drafts count as they do
+MIXTURE_VERSION = 3
 """How the returns of models are compared in new runs."""
 
 SMALL = 1e-30
@@ -159,12 +160,14 @@ def added(
         each.model.is_llm and None not in (each.model.input_price, each.model.output_price)
         for each in header.models
     )
+    all_gain = header.mixture_version < MIXTURE_VERSION  # also what a filter kept out
     for child in children:
         before = found.get(child.model, Returns())
         fitness = child.evaluation.fitness
-        known = fitness is not None and best_before is not None
-        gain = max(0.0, fitness - best_before) if known else 0.0  # type: ignore[operator]
-        if header.mixture_version < MIXTURE_VERSION:
+        gain = 0.0
+        if fitness is not None and best_before is not None and (all_gain or not child.kept_out):
+            gain = max(0.0, fitness - best_before)
+        if header.mixture_version < PRICED_VERSION:
             paid = cost_of_calls([child], header).dollars if in_dollars else 1.0
             found[child.model] = Returns(
                 before.calls + 1, before.cost + (paid or 0.0), before.gain + gain
@@ -172,7 +175,7 @@ def added(
         else:
             known_child = replace(before, calls=before.calls + 1, gain=before.gain + gain)
             found[child.model] = _charged(known_child, child, header, in_dollars=in_dollars)
-    if header.mixture_version >= MIXTURE_VERSION:
+    if header.mixture_version >= PRICED_VERSION:
         for draft in unchosen:
             before = found.get(draft.model, Returns())
             found[draft.model] = _charged(before, draft, header, in_dollars=in_dollars)

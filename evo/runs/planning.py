@@ -199,7 +199,7 @@ def _inspired(state: State, header: Header, asked: Sequence[Planned]) -> tuple[P
     able = [
         ShownProgram(entry.place, entry.evaluation.fitness, entry.program)
         for entry in entries
-        if entry.program is not None and entry.evaluation.fitness is not None
+        if entry.program is not None and entry.evaluation.fitness is not None and not entry.kept_out
     ]
     ranked = sorted(able, key=lambda each: each.rank)
     planned = []

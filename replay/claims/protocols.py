@@ -274,7 +274,7 @@ def _rewrites(log: Log) -> FloatArray:
     initial = log.initial.evaluation.fitness if log.initial else None
     floor = -math.inf if initial is None else initial
     own = [each for each in log.outcomes if each.generation == 1 and not each.inherited]
-    found = [each.evaluation.fitness for each in own]
+    found = [None if each.kept_out else each.evaluation.fitness for each in own]
     return np.array([floor if fitness is None else max(floor, fitness) for fitness in found])
 
 

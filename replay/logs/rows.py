@@ -158,8 +158,11 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "fitness": fitness,
         "parent_fitness": _parent_fitness(run, fitness, before),
         "best_fitness": before,
-        "improved": (fitness > before + run.header.min_improvement)
-        | (np.isnan(before) & ~np.isnan(fitness)),
+        "improved": _in_archive(found)
+        & (
+            (fitness > before + run.header.min_improvement)
+            | (np.isnan(before) & ~np.isnan(fitness))
+        ),
         "inherited": calls.inherited[: len(found)],
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
@@ -204,6 +207,11 @@ def islands_of(
     )
 
 
+def _in_archive(children: Sequence[Outcome]) -> NDArray[np.bool_]:
+    """Whether no filter kept a child out."""
+    return np.array([not child.kept_out for child in children], dtype=np.bool_)
+
+
 def _best_by_generation(run: LeanRun) -> Floats:
     first = run.initial.evaluation.fitness if run.initial else None
     return floats([first, *(generation.best_fitness for generation in run.generations)])
@@ -242,7 +250,9 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     fitness[: len(run.children)] = [child.evaluation.fitness for child in run.children]
     ok = ~np.isnan(fitness) & (owner < end)
     generation_best = np.full(end, -np.inf)
-    np.maximum.at(generation_best, owner[ok], fitness[ok])
+    ranked = ok.copy()
+    ranked[: len(run.children)] &= _in_archive(run.children)
+    np.maximum.at(generation_best, owner[ranked], fitness[ranked])
     generation_best[np.isneginf(generation_best)] = np.nan
     best = _best_by_generation(run)
     generation_best[0] = best[0]

@@ -73,7 +73,8 @@ def load(
         here that holds the same configuration, seed and children, as where a cell was run twice;
         empty for runs that count), mixed (first generation that
         may hold programs of other runs; NaN: none), protocol and condition, generation,
-        best_fitness (so far), and of that alone generation_best, n_calls (those of evaluations,
+        best_fitness (so far), and of that alone generation_best (of what no filter kept out),
+        n_calls (those of evaluations,
         critics and other drafts too, as below; generation 0 has no others, and what a fork
         inherited cost nothing), n_ok, n_repeats (children whose program is not new in the run; NaN
         in other tools' logs), n_attempts, n_without_usage, prompt_tokens, cached_tokens,
@@ -110,24 +111,21 @@ def children(
 
     Returns:
         Columns run, task, task_version, model, seed, children (N), search, settings, unit_scale,
-        header, forked_from, copy, root,
-        rescored, repeat_of, mixed, generation, index, status (None where another tool does not
-        say), fitness
-        (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
-        parent_fitness (NaN where another tool's log does not say), best_fitness (before the
-        generation), improved (better than that), inherited (by a fork: costs nothing), parents
-        (generation and index of each), operator, edits (what its reply was asked to be, rewrite or
-        diff; None where another tool does not say), asked_model (of several, the one that it was
-        asked of), island (from 0, as another tool numbers them; NaN without), repeats (generation
-        and index of the first with this program; None if it is new), kept_out (which filter kept
-        it out of the archive after its evaluation, and why; empty if none did), draws, fitness_sd,
-        stages
-        (how many of its evaluation's stages gave a score; 0 without), audit_status and
-        audit_fitness (of one that a stage refused and that was evaluated in full all the same),
-        prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
-        finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
-        strict_fitness, notes (the evaluator's words), error (why the
-        child failed, or a warning about one that is ok); source.
+        header, forked_from, copy, root, rescored, repeat_of, mixed, generation, index, status (None
+        where another tool does not say), fitness (NaN unless ok; a child that was tried on some
+        instances only is `partial` and has none), parent_fitness (NaN where another tool's log does
+        not say), best_fitness (before the generation), improved (better than that, and no filter
+        kept it out), inherited (by a fork: costs nothing), parents (generation and index of each),
+        operator, edits (what its reply was asked to be, rewrite or diff; None where another tool
+        does not say), asked_model (of several, the one that it was asked of), island (from 0, as
+        another tool numbers them; NaN without), repeats (generation and index of the first with
+        this program; None if it is new), kept_out (which filter kept it out of the archive after
+        its evaluation, and why; empty if none did), draws, fitness_sd, stages (how many of its
+        evaluation's stages gave a score; 0 without), audit_status and audit_fitness (of one that a
+        stage refused and that was evaluated in full all the same), prompt_tokens, cached_tokens,
+        completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
+        call_seconds, evaluation_seconds, objective, strict_fitness, notes (the evaluator's words),
+        error (why the child failed, or a warning about one that is ok); source.
 
     Example:
         >>> replay.children(path)["generation"].tolist()

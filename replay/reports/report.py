@@ -244,12 +244,12 @@ def _models(group: Group) -> list[Cell]:
     children, n = group.tables.children, len(group.tables.runs)
     own, cells = children[~children["inherited"]], list[Cell]()
     for name, rows in own.groupby("asked_model"):
-        gains = (rows["fitness"] - rows["best_fitness"]).clip(lower=0.0).sum()
+        gains = (rows["fitness"] - rows["best_fitness"]).clip(lower=0.0)[rows["kept_out"] == ""]
         cells += [
             exact(f"{name}: calls", len(rows), n, "count"),
             exact(f"{name}: ok", int((rows["status"] == "ok").sum()), n, "count"),
             exact(f"{name}: improved", int(rows["improved"].sum()), n, "count"),
-            exact(f"{name}: gain", float(gains), n, "difference"),
+            exact(f"{name}: gain", float(gains.sum()), n, "difference"),
             exact(f"{name}: tokens", rows["tokens"].sum(skipna=False), n, "calls"),
             *([exact(f"{name}: dollars", rows["dollars"].sum(skipna=False), n, "dollars")]
               if group.is_llm else []),

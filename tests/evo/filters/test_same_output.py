@@ -156,6 +156,47 @@ def test_what_is_kept_out_is_paid_for_and_never_a_parent(
     assert first[0] == first[1]  # in generation 1 nothing is kept out yet of what is asked for
 
 
+@dataclass(frozen=True)
+class NoJumps:
+    """Keeps out what is too good to be true."""
+
+    most: float = 0.3
+    name = "no_jumps"
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Lets everything pass."""
+        return None
+
+    def after(self, evaluation: Evaluation, archive: Sequence[Member]) -> str | None:
+        """Returns a sentence about a fitness above `most`."""
+        return "too good" if (evaluation.fitness or 0.0) > self.most else None
+
+
+def test_what_is_kept_out_is_no_best_program_no_improvement_and_never_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    log = evo.run("mmd", filters=[NoJumps()], inspirations=3, generations=5, children=8, log=path,
+                  models=["offline", "offline-2"], **QUIET)  # fmt: skip
+    out = [child for child in log.children if child.kept_out]
+    assert out
+    assert log.best.fitness == log.best_fitness
+    assert log.best.fitness is not None
+    assert log.best.fitness <= 0.3
+    places = {(child.generation, child.index) for child in out}
+    shown = {
+        place for plan in log.plans.values() for r in plan.requests for place in r.inspirations
+    }
+    assert shown
+    assert places.isdisjoint(shown)
+    table = replay.children(path, progress=False)
+    assert not table.loc[table["kept_out"] != "", "improved"].any()
+    best = replay.load(path, progress=False)["generation_best"]
+    assert best.max() <= 0.3
+    for name, returned in state_of(log).returns.items():
+        own = table[(table["asked_model"] == name) & (table["kept_out"] == "")]
+        gains = (own["fitness"] - own["best_fitness"]).clip(lower=0.0).sum()
+        assert returned.gain == pytest.approx(gains)
+
+
 @pytest.mark.parametrize("search", ["greedy", "population"])
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_log_of_it_reruns_resumes_and_forks(
