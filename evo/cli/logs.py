@@ -51,6 +51,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
     """
     from evo.gate.log import is_gate_log
     from evo.logs.log import read_log, summarise
+    from evo.logs.noise import noise_of
 
     paths = [each for log in logs for each in (find_logs([log]) if Path(log).is_dir() else [log])]
     for path in paths:
@@ -62,6 +63,8 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             continue
         log = read_log(path)
         print(f"{path}\n{summarise(log)}")
+        if noise := noise_of(log.header, log.initial):
+            print(noise)
         if log.sessions and log.header.task.uses_sandbox:
             print(f"sandbox: {', '.join(log.sessions[-1].protections) or 'no protection active'}")
         for end in log.ends[-1:]:
@@ -311,6 +314,7 @@ def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: F
             that pictures can show it.
     """
     from evo.logs.journal import LogError
+    from evo.logs.noise import noise_of
 
     read, chosen_from = best_of(logs)
     found = read.best
@@ -337,6 +341,8 @@ def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: F
     if chosen_from > 1:
         where = f"the best of {chosen_from} logs is {read.path}, {where}"
     print(f"{plain_text(where)}: fitness {_plus_zero(found.evaluation.fitness)}", file=sys.stderr)
+    if noise := noise_of(read.header, read.initial):
+        print(noise, file=sys.stderr)
     return 0
 
 

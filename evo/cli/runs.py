@@ -358,6 +358,7 @@ def evaluate(
     """
     from evo.runs.configuration import make_header, settings_of
     from evo.runs.first import first_of
+    from evo.runs.judge import noise_words
     from evo.runs.signatures import options_in
     from evo.tasks.several import program_text
     from evo.tasks.task import load_task
@@ -368,12 +369,13 @@ def evaluate(
         several = loaded.record.program_files and program.is_dir()
         text = program_text(loaded.record, program if several else read_text(program))
     messages: tuple[Message, ...] = ()
-    if prompt:
-        header = make_header(loaded, **options_in(ConfigurationOptions, options))
-        first = first_of(header, settings_of(options), text)
-        found, messages = first.evaluation, first.messages
-    else:
+    if not prompt:
         found = _evaluated(loaded, text, options)
+    header = make_header(loaded, **options_in(ConfigurationOptions, options))
+    settings = settings_of(options)
+    if prompt:
+        first = first_of(header, settings, text)
+        found, messages = first.evaluation, first.messages
     print(f"{loaded.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
     rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]
     rows.append(("seconds (wall)", number(found.seconds, ".3f", "unknown")))
@@ -382,6 +384,8 @@ def evaluate(
         print(found.error)
     if found.notes:
         print(found.notes)
+    if noise := noise_words(header, settings, text, found):
+        print(noise)
     for message in messages:
         print(f"\n--- {message['role']}\n{message['content']}")
     return 0 if found.status == "ok" else FAILURE

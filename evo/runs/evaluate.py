@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from evo.logs.means import deviation, mean
+from evo.logs.noise import can_confirm, differ, way_out
 from evo.logs.records import Evaluation, Header, Instance, Limits
 from evo.prompt import last_line
 from evo.runs.items import DrawItem, Item, Once, Prompt, Step, complete
@@ -127,25 +128,16 @@ def check_noise(draws: DrawEvaluator, program: str, before: Evaluation) -> Evalu
     confirm, which has no barrier or whose evaluator is in this process, has its draws alone.
     """
     header = draws.header
-    confirms = header.task.isolation != "here" and not header.asynchronous
-    if not confirms and header.draws > 1:
+    if not can_confirm(header) and header.draws > 1:
         return None
     if header.task.asks_model or before.fitness is None or header.confirm:
         return None
     second = draws.one(program, 1) if header.draws == 1 else None
-    if second is None:
-        spread = before.fitness_sd or 0.0
-    else:
-        spread = math.inf if second.fitness is None else abs(second.fitness - before.fitness)
-    if spread > TOLERANCE:  # the same words for all seeds, so that they are said once
-        warn(
+    spread = before.fitness_sd or 0.0
+    if spread > TOLERANCE if second is None else differ(before, second):
+        warn(  # the same words for all seeds, so that they are said once
             f"{header.task.name}: the initial program's fitness differs between draws of chance: "
-            "evaluations are noisy, and luck will be taken for gain; give "
-            + (
-                "draws=4 and confirm=8 (--draws 4 --confirm 8)"
-                if confirms
-                else "draws=4 (--draws 4) or more, of whose fitness the mean is taken"
-            )
+            f"evaluations are noisy, and luck will be taken for gain; {way_out(header)}"
         )
     return None if second is None else plain(second)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
@@ -12,17 +13,19 @@ import msgspec
 
 from evo.logs.caps import with_seconds
 from evo.logs.inputs import limits_of, one_of
+from evo.logs.noise import differ, in_two_draws, way_out
 from evo.logs.records import Evaluation, Header, InstanceCall, Limits, Model, TaskRecord
 from evo.models.critics import Critic, Known
 from evo.plugins import MistakenType
 from evo.policies.rewards import has_unit_scale
 from evo.runs.configuration import make_header, settings_of
 from evo.runs.dataset import InstanceEvaluator
-from evo.runs.evaluate import DrawFunction
+from evo.runs.evaluate import DrawEvaluator, DrawFunction
 from evo.runs.here import Here, evaluate_here
 from evo.runs.options import EvaluateOptions
 from evo.runs.resources import Resources, open_resources
 from evo.runs.scoring import alone_task, program_source
+from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options
 from evo.runs.stages import Staged
 from evo.sandbox import EVALUATOR_FAILED
@@ -128,6 +131,41 @@ def needs_no_session(record: TaskRecord) -> bool:
     """Whether the evaluator alone says how good a program is: one call of it in the sandbox."""
     here = record.isolation == "here"
     return not (record.instances_file or has_harness(record) or here or record.stages)
+
+
+QUICK_SECONDS = 10.0
+"""Evaluations that take no longer are made a second time to find out whether they are noisy."""
+
+FIXED = (
+    "the random numbers of an evaluation are fixed by task and program, so that evaluating it "
+    "again shows no noise"
+)
+
+
+def noise_words(header: Header, settings: Settings, program: str, found: Evaluation) -> str:
+    """Says whether a program has another fitness in another draw; empty where it has not.
+
+    Args:
+        header: Configuration of a run; one with `draws` or `confirm` allows for noise, and nothing
+            is said where a model is asked, which costs calls.
+        settings: How its session works.
+        program: What was evaluated.
+        found: Its evaluation.
+    """
+    allowed_for = header.draws > 1 or header.confirm or header.task.asks_model
+    if found.status != "ok" or allowed_for:
+        return ""
+    if found.seconds is None or found.seconds > QUICK_SECONDS:
+        return f"evaluated once: {FIXED}"
+    with open_resources(replace(settings, progress=False)) as resources:
+        draws = DrawEvaluator(header, draw_of(header, resources)[0])
+        other = draws.one(program, 1, () if header.task.stages else None)
+    if not differ(found, other):
+        return ""
+    return (
+        f"evaluations are noisy: this program has {in_two_draws(found, other)} ({FIXED}); for a "
+        f"run {way_out(header)}"
+    )
 
 
 @lists_options(EvaluateOptions)

@@ -43,7 +43,7 @@ MEASURES = frozenset({
     "initial_fitness", "fitness_sd", "objective", "strict_fitness", "score", "gain", "fresh_gain",
     "improved", "status", "error", "notes", "finish_reason", "http_status", "latency", "lost",
     "n_tests", "n_accepted", "false_acceptances", "done", "stages", "audit_status",
-    "audit_fitness", "kept_out", "ending",
+    "audit_fitness", "kept_out", "ending", "noise",
 })  # fmt: skip
 """Columns that say how a run went."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from evo.logs.noise import noise_of
 from evo.logs.records import Header, Outcome
 from evo.policies.rewards import has_unit_scale
 from replay.logs.columns import REPORTED, SPENT
@@ -125,6 +126,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "lost": [header.lost],
         "configuration": [json.dumps(settings_of(header, search), sort_keys=True)],
         "ending": run.ending,
+        "noise": noise_of(header, run.initial, several=True),
         "n_tests": len(run.tests),
         "n_accepted": sum(test.accepted for test in run.tests),
         "false_acceptances": sum(test.alpha for test in run.tests),

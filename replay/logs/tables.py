@@ -199,7 +199,8 @@ class Tables(NamedTuple):
             ones), n_calls and sums of what `children` states over all calls, is_llm, compact, tool
             (that wrote the original), lost (in an import, in words),
             configuration (JSON of all that identifies a run but N
-            and seed), ending (what the end of the log lacks, in words),
+            and seed), ending (what the end of the log lacks, in words), noise (that evaluations are
+            noisy and the run does not allow for it, in words; empty of others),
             n_tests (of rivals on fresh draws), n_accepted (of these),
             false_acceptances (that their error rates allow on average),
             gain (final less initial fitness), fresh_gain (the same on draws that no decision saw;

@@ -42,3 +42,12 @@ def unended_note(runs: pd.DataFrame) -> str:
         f"{first['ending']}; it was cut or killed, or is being written, and counts as far as it is "
         "whole"
     )
+
+
+def noise_note(runs: pd.DataFrame) -> str:
+    """Says of runs of `load_tables` that their evaluations are noisy; empty if none is known so."""
+    noisy = runs[runs["noise"] != ""]
+    if noisy.empty:
+        return ""
+    which = "" if len(noisy) == len(runs) else f"in {len(noisy)} of {len(runs)} runs "
+    return which + str(noisy["noise"].iloc[0])

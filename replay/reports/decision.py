@@ -138,6 +138,7 @@ def _next(runs: pd.DataFrame, why: str) -> str:
 def _best(tables: Tables) -> Iterator[tuple[str, str]]:
     """The best program of each task and model: its fitness, its log, what it was chosen from."""
     stand_ins = set(tables.runs.loc[~tables.runs["is_llm"].astype(bool), "run"])
+    noisy = set(tables.runs.loc[tables.runs["noise"] != "", "run"])
     frame = originals(tables.generations, quiet=True)
     for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
         known = part["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
@@ -153,8 +154,11 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
         initial = part.loc[part["generation"] == 0, "best_fitness"].dropna()
         start = f", where the initial program has {initial.median():.5g}" if len(initial) else ""
         where, advice = _place(str(source))
+        luck = (
+            " Evaluations are noisy, so that it is partly luck." if noisy & {*part["run"]} else ""
+        )
         where = f"Fitness {known.max() + 0.0:.5g} in {where}, the highest of {each}{start}."
-        yield asked, f"{where} {advice}"
+        yield asked, f"{where}{luck} {advice}"
 
 
 def _place(source: str) -> tuple[str, str]:

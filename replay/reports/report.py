@@ -18,7 +18,7 @@ from replay.logs.frames import FAILURES, bounds_of, empty_note, repeats_note, sp
 from replay.logs.tables import Tables
 from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
-from replay.reports.counting import begun, by_root, unended_note
+from replay.reports.counting import begun, by_root, noise_note, unended_note
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.reports.timeouts import timeouts_of_tables
@@ -461,6 +461,8 @@ def _notes(group: Group) -> Iterator[str]:
         yield f"{empty_note(left, len(runs))}; their calls are part of the cost"
     if unended := unended_note(runs):
         yield unended
+    if noise := noise_note(runs):
+        yield noise
     if group.repeats:
         yield repeats_note(group.repeats, len(runs) + group.repeats)
     for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):

@@ -23,6 +23,7 @@ import numpy as np
 
 from evo.logs.journal import LogError
 from evo.logs.log import Log, read_log
+from evo.logs.noise import noise_of
 from evo.logs.sparkline import sparkline
 from evo.logs.types import as_path
 from evo.studies.folders import ALLOCATION
@@ -363,6 +364,8 @@ def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
     for column, form in (*counts, ("call_seconds", ",.0f")):
         known = not math.isnan(row[column])
         yield column.replace("_", " "), format(row[column], form) if known else "unknown"
+    if noise := noise_of(header, log.initial):
+        yield "noise", noise
     if header.lost:
         yield f"from {header.source}", f"does not hold: {header.lost}"
 

@@ -25,7 +25,7 @@ def reported(frame):
     """The final mean of a report."""
     first = frame.groupby("run", sort=False, as_index=False).first()
     about = {"generations": T, "repeat_of": "", "forked_from": "", "rescored": False, "lost": None,
-             "ending": ""}  # fmt: skip
+             "ending": "", "noise": ""}  # fmt: skip
     tables = Tables(first.assign(root=first["run"], tool="evo", **about), frame, frame.iloc[:0])
     cells = fitness_section(Group("toy", "chain", True, tables, 0, "", 0), None).cells
     return cells[cells["quantity"] == "final, mean"].iloc[0]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from replay.reports.counting import begun, by_root
+from replay.reports.counting import begun, by_root, noise_note
 
 
 def runs_of(*rows):
@@ -44,3 +44,10 @@ def test_values_find_their_runs_by_name_whatever_their_order(order):
     runs = runs_of(("b", "h1", "", False), ("a", "h1", "b", False), ("c", "h2", "", False))
     values = pd.Series({"a": 1.0, "b": 3.0, "c": 9.0})[order]
     assert sorted(by_root(runs, values)) == [2.0, 9.0]
+
+
+def test_noise_is_noted_with_the_number_of_runs_where_it_is_not_all():
+    runs = pd.DataFrame({"run": ["a", "b"], "noise": ["evaluations are noisy: so", ""]})
+    assert noise_note(runs) == "in 1 of 2 runs evaluations are noisy: so"
+    assert noise_note(runs[:1]) == "evaluations are noisy: so"
+    assert noise_note(runs[1:]) == ""

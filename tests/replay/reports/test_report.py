@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from evo_runs import write_task
 from samples import sample_lines, write_sample
 from test_tables import changed, write_lines
 
@@ -17,6 +18,7 @@ import replay
 from evo.logs.records import Child, Evaluation, Fork, Generation, Header, Initial
 from evo.policies import POLICIES, learns
 from replay.logs.tables import load_tables
+from replay.reports.decision import decision_section
 from replay.reports.figures import GroupPanel, best_construction, draw_page
 from replay.reports.report import (
     OFFLINE_NOTE,
@@ -365,3 +367,27 @@ def test_logs_that_did_not_end_are_noted_with_why(tmp_path):
     logs[1].write_bytes(b"".join(logs[1].read_bytes().splitlines(keepends=True)[:-1]))
     notes = " ".join(sections(only_group(tmp_path))[0].notes)
     assert f"1 of 3 logs did not end, such as {logs[1]}: its session has no last line" in notes
+
+
+@pytest.mark.filterwarnings("ignore:.*evaluations are noisy:UserWarning")
+def test_a_report_and_a_site_say_that_evaluations_are_noisy_unless_runs_allow_for_it(tmp_path):
+    task = write_task(
+        tmp_path / "noisy", "def value():\n    return 1.5\n",
+        "import random\n\ndef score(value):\n    return {'fitness': value + random.random()}\n",
+        "entry = ['value']\n",
+    )  # fmt: skip
+    for draws in (1, 2):
+        logs = tmp_path / f"logs{draws}"
+        settings = {"generations": 1, "children": 1, "progress": False, "draws": draws}
+        evo.run_many(task, seeds=[1, 2], log_dir=logs, **settings)
+        [decided] = [
+            words for asked, words in decision_section(load_tables(logs), None).words
+            if "best program" in asked
+        ]  # fmt: skip
+        notes = " ".join(sections(only_group(logs))[0].notes)
+        replay.site([logs], tmp_path / f"site{draws}")
+        page = (tmp_path / f"site{draws}" / "index.html").read_text()
+        for said in ("evaluations are noisy", "intervals over seeds do not cover it"):
+            assert (said in notes) == (draws == 1)
+        assert ("evaluations are noisy" in page) == (draws == 1)
+        assert ("partly luck" in decided) == (draws == 1)
