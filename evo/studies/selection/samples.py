@@ -33,7 +33,7 @@ from evo.runs.resources import listening
 from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, every_goal
 from evo.runs.state import costs_of_log
-from evo.runs.waves import Payer, Waves
+from evo.runs.waves import Payer, Waves, payable
 from evo.studies.folders import AGENT
 from evo.studies.selection.choices import (
     Choices,
@@ -172,6 +172,7 @@ class ProblemSamples(Choices):
         self._most = 2 if scored else 1
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
         self._evaluated: set[int] = set()
+        self._dearest: Mapping[str, float] | None = None
         for k, each in enumerate(self.configurations):
             path, header = study.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, header.task, Goal(0)))
@@ -198,29 +199,40 @@ class ProblemSamples(Choices):
         )
 
     def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
-        """Asks the problems: of several configurations at once, unless a budget counts tokens."""
+        """Asks the problems, of several configurations at once.
+
+        Under a budget of tokens or dollars as many are asked together as can be paid if each costs
+        what the dearest has cost so far; then what came is settled. So what is asked follows from
+        logged costs alone.
+        """
         if "calls" in self.study.ledger.limits:  # each sample is one, or two with its critic's
             left = self.study.ledger.limits["calls"] - self.study.ledger.total.get("calls", 0.0)
             wanted = wanted[: max(0, math.ceil(left / self._most))]
         found: dict[SampleKey, Sample] = {}
-        if self.study.ledger.limits.keys() - {"calls"}:
-            for place in wanted:
-                if self.study.ledger.open().all():
-                    self._settle(found, self._ask([place]))
-        else:
-            groups: dict[int, list[SampleKey]] = {}
-            for place in wanted:
-                groups.setdefault(place[0], []).append(place)
-            jobs = min(len(groups), self.study.settings.max_concurrent) or 1
-            # All are asked, and what came is logged, before the first error is raised.
-            for part in parallel.map(self._ask, groups.values(), max_workers=jobs):
-                self._settle(found, part)
+        ledger, rest = self.study.ledger, list(wanted)
+        limits = {unit: most for unit, most in ledger.limits.items() if unit != "calls"}
+        while count := payable([self._dearest] * len(rest), ledger.total, limits):
+            wave, rest = rest[:count], rest[count:]
+            found |= self._ask_together(wave)
+            if wave[-1] not in found:
+                break
         return [found[place] for place in itertools.takewhile(found.__contains__, wanted)]
 
-    def _settle(self, found: dict[SampleKey, Sample], part: dict[SampleKey, Sample]) -> None:
-        found |= part
-        for sample in part.values():
+    def _ask_together(self, wave: Sequence[SampleKey]) -> dict[SampleKey, Sample]:
+        """Asks problems of several configurations at once, and settles what they cost."""
+        groups: dict[int, list[SampleKey]] = {}
+        for place in wave:
+            groups.setdefault(place[0], []).append(place)
+        jobs = min(len(groups), self.study.settings.max_concurrent) or 1
+        found: dict[SampleKey, Sample] = {}
+        # All are asked, and what came is logged, before the first error is raised.
+        for part in parallel.map(self._ask, groups.values(), max_workers=jobs):
+            found |= part
+        for sample in found.values():
             self.study.ledger.settle(sample.costs)
+            known = self._dearest or sample.costs
+            self._dearest = {u: max(known[u], amount) for u, amount in sample.costs.items()}
+        return found
 
     def _ask(self, places: Sequence[SampleKey]) -> dict[SampleKey, Sample]:
         """Asks the problems of one configuration; none once a stop was asked for."""

@@ -1,9 +1,11 @@
 """Samples of a selection: runs, scores on problems, and an agent's own scores."""
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from agents import MODELS, ROWS, best, tried
 from evo_runs import write_task
@@ -29,6 +31,40 @@ def test_problems_whose_scores_may_be_any_numbers_need_bounds(tmp_path: Path) ->
     found = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0, 100))
     assert found.mean.tolist() == pytest.approx([20, 50])
     assert found.winner == 1
+
+
+def test_problems_under_a_budget_of_tokens_are_asked_in_waves(tmp_path: Path) -> None:
+    together, flying, lock = [0], [0], threading.Condition()
+
+    def model(messages: list[dict[str, str]]) -> evo.Reply:
+        with lock:  # each waits a while for another one
+            flying[0] += 1
+            together[0] = max(together[0], flying[0])
+            lock.notify_all()
+            lock.wait_for(lambda: together[0] > 1, timeout=0.2)
+            flying[0] -= 1
+        return evo.Reply("7", usage={"prompt_tokens": 15, "completion_tokens": 5})
+
+    def score(reply: str, row: dict[str, str]) -> float:
+        return float(reply == row["answer"])
+
+    rows = [{"prompt": "How many?", "answer": str(k)} for k in range(12)]
+    made = evo.task("t", initial_program="Say it.", evaluate=score, instances=rows,
+                    statement="x", scale="unit")  # fmt: skip
+    given: dict[str, Any] = {
+        "task": made, "samples": "problems", "model": model, "batch": 4, "progress": False,
+        "selector": "brute_force", "budget": {"tokens": 260},
+    }  # fmt: skip
+    two = [{"text": "This one."}, {"text": "Another one."}]
+    one_by_one = evo.select_best(two, **given, log_dir=tmp_path / "a", max_concurrent=1)
+    assert together == [1]
+    at_once = evo.select_best(two, **given, log_dir=tmp_path / "b")
+    assert together == [2]
+    assert at_once.end == "budget"
+    np.testing.assert_array_equal(at_once.outcomes, one_by_one.outcomes)
+    assert at_once.spent["tokens"].sum() == 260
+    again = evo.select_best(two, **given, log_dir=tmp_path / "b")
+    assert again.samples.tolist() == at_once.samples.tolist()
 
 
 @pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
