@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evo.plugins import MistakenType
 
 if TYPE_CHECKING:
     from evo.logs.records import CriticRecord, Header
     from evo.runs.bounds import CostBound
+    from evo.runs.handle import Prepared
     from evo.studies.sweep.design import Design
     from evo.studies.sweep.fields import Configuration
 
@@ -18,11 +20,35 @@ FEWEST = 5
 """Runs below which no interval is shown, see `replay.interval`."""
 
 
+def outlook_on_logs(
+    prepared: Prepared[Any], budget: Mapping[str, float] | None = None, *, in_waves: bool = False
+) -> str:
+    """Returns `outlook` on runs of which some are logged already, as far as they are.
+
+    Args:
+        prepared: The runs, with the paths of their logs.
+        budget: Limits by unit of all runs together, what is logged included.
+        in_waves: Whether the budget lets all runs get equally far.
+    """
+    from evo.runs.handle import read_begun
+
+    logs = map(read_begun, prepared.paths)
+    done = [None if log is None or log.initial is None else len(log.generations) for log in logs]
+    text = outlook(prepared.runs, budget, in_waves=in_waves, done=done)
+    goals = [generations for _, generations in prepared.runs]
+    beyond = [T for T, made in zip(goals, done, strict=True) if made is not None and made > T]
+    if not beyond:
+        return text
+    which, stay = ("it goes", "stays") if len(done) == 1 else (f"{len(beyond)} of them go", "stay")
+    return f"{text}; {which} beyond T={beyond[0]} already and {stay} as logged"
+
+
 def outlook(
     runs: Iterable[tuple[Header, int]],
     budget: Mapping[str, float] | None = None,
     *,
     in_waves: bool = False,
+    done: Sequence[int | None] = (),
 ) -> str:
     """Returns in one line what some runs may cost together, without retries.
 
@@ -30,20 +56,25 @@ def outlook(
         runs: Header and T of each run.
         budget: Limits by unit of all runs together.
         in_waves: Whether the budget lets all runs get equally far.
+        done: Generations of each run that are logged; None: not even the initial program.
     """
     from evo.runs.bounds import cost_bound
 
     calls, tokens, dollars = 0.0, 0.0, 0.0
     known = [(header, cost_bound(header, generations, retries=0)) for header, generations in runs]
     count = len(known)
-    for header, bound in known:
-        own = bound.total["calls"]
+    for (header, bound), made in itertools.zip_longest(known, done):
+        own = (bound if made is None else bound.beyond(made)).total["calls"]
         most = [_most_of_reply(each) for each in _asked(header)]
         calls += own
         tokens += own * _largest(completion for completion, _ in most)
         dollars += own * _largest(paid for _, paid in most)
+    further = any(made is not None for made in done)
     text = f"{count} {'run' if count == 1 else 'runs'}, "
-    text += f"at most {calls:,.0f} {'call' if calls == 1 else 'calls'}"
+    if further and not calls:
+        return f"{text}nothing is left to call"
+    more = "further " if further else ""
+    text += f"at most {calls:,.0f} {more}{'call' if calls == 1 else 'calls'}"
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
         text += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
@@ -72,7 +103,8 @@ def bought(
     if count is None or count >= longest:
         return text
     each = " of each run" if len(bounds) > 1 else ""
-    return f"{text}, which is enough for {count} of {longest} generations{each}"
+    least = "" if budget.keys() <= {"calls"} else "at least "  # replies are rarely the longest
+    return f"{text}, which is enough for {least}{count} of {longest} generations{each}"
 
 
 def _asked(header: Header) -> list[Header | CriticRecord]:

@@ -112,7 +112,7 @@ def run(
             the endpoint and machine go with it.
         dry_run: Call nothing; show what the runs may cost in calls, tokens, dollars and time.
     """
-    from evo.cli.estimates import bought, outlook
+    from evo.cli.estimates import bought, outlook_on_logs
     from evo.runs.bounds import cost_bound
     from evo.runs.estimate import estimate, planned_runs
     from evo.runs.verbs import prepare_many, prepare_run
@@ -146,13 +146,13 @@ def run(
             budget=budget,
             **options,
         )
-        print(outlook(prepared.runs, budget, in_waves=True), flush=True)
-        logs = do(prepared)
-        return print_logs(logs)
+        print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
+        logs = do(prepared, budget)
+        return print_logs(logs, budget)
     else:
         alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
-        print(outlook(alone.runs, budget), flush=True)
-        return print_logs([do(alone)])
+        print(outlook_on_logs(alone, budget), flush=True)
+        return print_logs([do(alone, budget)], budget)
 
 
 def _run_protocol(name: str, folder: str | None, given: SeriesFlags) -> int:
@@ -213,9 +213,10 @@ def resume(
         search: The search, if it is one of your own.
         filters: A filter of your own; may be given several times.
     """
+    from evo.cli.estimates import outlook_on_logs
     from evo.cli.studies import go_on
     from evo.runs.signatures import options_in
-    from evo.runs.verbs import resume_many
+    from evo.runs.verbs import prepare_resume
     from evo.studies.sweep.design import is_sweep
 
     make_known(search, filters)
@@ -228,8 +229,10 @@ def resume(
         if not found:
             print(f"no run to continue in {', '.join(logs)}")
             return 0
-        made = resume_many(found, model=model, base_url=base_url, budget=budget, **options)
-        return print_logs(made)
+        prepared = prepare_resume(found, model=model, base_url=base_url, budget=budget, **options)
+        print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
+        made = do(prepared, budget)
+        return print_logs(made, budget)
     settings = options_in(SessionOptions, options)
     elsewhere = model is not None or base_url is not None
     if len(sweeps) < len(logs) or elsewhere or len(settings) < len(options):
@@ -266,7 +269,7 @@ def fork(
         log_dir: Folder for the forks (default: one beside the log, such as run-40-forks).
         resume: Continue equal forks in the folder; --no-resume begins new ones.
     """
-    from evo.cli.estimates import outlook
+    from evo.cli.estimates import outlook_on_logs
     from evo.runs.fork import prepare_fork
 
     prepared = prepare_fork(
@@ -279,9 +282,9 @@ def fork(
         budget=budget,
         **options,
     )
-    print(outlook(prepared.runs, budget, in_waves=True), flush=True)
-    logs = do(prepared)
-    return print_logs(logs)
+    print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
+    logs = do(prepared, budget)
+    return print_logs(logs, budget)
 
 
 @takes(
@@ -308,7 +311,7 @@ def grid(
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
         resume: Continue logs of equal configuration in the folder; --no-resume begins new ones.
     """
-    from evo.cli.estimates import outlook, too_few
+    from evo.cli.estimates import outlook_on_logs, too_few
     from evo.runs.bounds import powers_of_two
     from evo.runs.verbs import prepare_grid
 
@@ -316,7 +319,7 @@ def grid(
     prepared = prepare_grid(
         task, calls=calls, seeds=chosen, log_dir=log_dir, resume=resume, budget=budget, **options
     )
-    print(outlook(prepared.runs, budget, in_waves=True))
+    print(outlook_on_logs(prepared, budget, in_waves=True))
     calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
     if note := too_few(len(chosen), calls_a_seed, budget):
         print(note, flush=True)

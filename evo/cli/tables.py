@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,21 +52,26 @@ EARLY = {
 """Messages about runs that ended before their last generation, by the reason in the log."""
 
 
-def print_early_ends(logs: Sequence[Log]) -> None:
+def print_early_ends(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -> None:
     """Prints why runs have fewer generations than asked for, and what goes on with them."""
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
         if those:
             goes_on = ""
             if reason in ("budget", "interrupted"):
-                goes_on = f"; `{resume_command(those)}` goes on"
+                command = resume_command(those, budget, used_up=reason == "budget")
+                goes_on = f"; `{command}` goes on"
             print(f"{len(those)} of {len(logs)} run{'s' * (len(logs) > 1)} {words}{goes_on}")
 
 
-def print_logs(logs: Sequence[Log]) -> int:
+def print_logs(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -> int:
     """Prints one line per log; returns the exit code.
 
     It is a failure if a run has no fitness, or if every child of all runs failed.
+
+    Args:
+        logs: The logs.
+        budget: The limits that their runs had by unit, if any.
     """
     from evo.logs.literals import KEPT_OUT
 
@@ -89,7 +94,7 @@ def print_logs(logs: Sequence[Log]) -> int:
     print(table(rows, heads))
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
-    print_early_ends(logs)
+    print_early_ends(logs, budget)
     print_not_begun(logs)
     those = [log for log in logs if log.initial is not None and math.isnan(log.best_fitness)]
     what = "program" if those else "child"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from evo.logs.cost import cost_of_tokens, longest_reply
@@ -41,6 +41,11 @@ class CostBound:
         if generation not in self.advised:
             return self.generation if generation else self.initial
         return {unit: most + self.advice[unit] for unit, most in self.generation.items()}
+
+    def beyond(self, generation: int) -> CostBound:
+        """Returns the most that the run may cost after a generation that is logged."""
+        shared = 1 + min(generation, self.generations)
+        return replace(self, shared=max(self.shared, shared))
 
     @property
     def total(self) -> dict[str, float]:

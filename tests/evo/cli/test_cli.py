@@ -328,7 +328,8 @@ def test_runs_that_ended_early_say_why_and_what_goes_on(
     path = tmp_path / "a.jsonl"
     given = ("run", "mmd", "-T", "4", "-N", "2", "--log", str(path), "-q")
     assert call(*given, "--budget", "calls=4") == 0
-    said = f"1 of 1 run ended as the budget was used up; `evo resume {path}` goes on"
+    command = f"evo resume {path} --budget calls=NUMBER"
+    said = f"1 of 1 run ended as the budget was used up; `{command}` goes on"
     assert said in capsys.readouterr().out.splitlines()
     assert call("resume", str(path), "-q") == 0
     assert "goes on" not in capsys.readouterr().out
@@ -341,12 +342,24 @@ def test_what_goes_on_is_named_for_all_runs_of_a_command(
     given = ("run", "mmd", "-T", "4", "-N", "1", "--seeds", "1:4", "--log-dir", str(tmp_path), "-q")
     assert call(*given, "--budget", "calls=6") == 0
     *_, said = capsys.readouterr().out.splitlines()
-    command = said.split("`")[1]
-    assert command.split()[2:] == [str(path) for path in sorted(tmp_path.glob("*.jsonl"))]
-    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    command = said.split("`")[1].replace("calls=NUMBER", "calls=12")
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    assert command.split()[2:] == [*map(str, paths), "--budget", "calls=12"]
+    logs = [evo.read_log(path) for path in paths]
     assert resume_command(logs * 10) == f"evo resume {tmp_path}"
     assert call(*command.split()[1:], "-q") == 0
-    assert all(log.finished for log in map(evo.read_log, tmp_path.glob("*.jsonl")))
+    assert all(log.finished for log in map(evo.read_log, paths))
+
+
+def test_what_goes_on_after_a_stop_keeps_the_budget(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    limits = {"calls": 5.0, "tokens": 1e6}
+    command = f"evo resume {log.path}"
+    assert resume_command([log]) == command
+    assert resume_command([log], limits) == f"{command} --budget calls=5 --budget tokens=1000000"
+    used_up = resume_command([log], limits, used_up=True)
+    assert used_up == f"{command} --budget calls=NUMBER --budget tokens=NUMBER"
+    assert resume_command([log], used_up=True) == f"{command} --budget calls=NUMBER"
 
 
 def test_one_configuration_leaves_nothing_to_select(

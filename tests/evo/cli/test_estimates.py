@@ -56,6 +56,36 @@ def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missi
     assert "not begun" not in said
 
 
+def test_what_runs_may_still_cost_is_said_where_logs_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def first_of(*command: str) -> str:
+        assert call(*command, "-q") == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    path = str(tmp_path / "a.jsonl")
+    run = ["run", "mmd", "-N", "4", "--log", path]
+    assert first_of(*run, "-T", "2").startswith("1 run, at most 8 calls, ")
+    limits = first_of("resume", path, "-T", "5", "--budget", "calls=12")
+    assert limits.startswith("1 run, at most 12 further calls, ")
+    assert limits.endswith("once 12 calls are spent, which is enough for 3 of 5 generations")
+    assert first_of("resume", path, "-T", "5").startswith("1 run, at most 8 further calls, ")
+    assert len(evo.read_log(path).outcomes) == 20
+    assert first_of(*run, "-T", "5") == "1 run, nothing is left to call"
+    beyond = "nothing is left to call; it goes beyond T=3 already and stays as logged"
+    assert first_of(*run, "-T", "3") == f"1 run, {beyond}"
+
+
+def test_generations_that_a_budget_pays_for_at_the_worst_are_said_to_be_the_least(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "mmd", "-T", "5", "-N", "2", "-q", "--log", str(tmp_path / "a.jsonl")]
+    assert call(*run, "--budget", "tokens=2000") == 0
+    words = "which is enough for at least 1 of 5 generations"
+    assert capsys.readouterr().out.splitlines()[0].endswith(words)
+    assert len(evo.read_log(tmp_path / "a.jsonl").generations) > 1
+
+
 @pytest.mark.parametrize("calls", [1, 4, 5, 8, 99])
 def test_a_dry_run_says_what_the_budget_of_one_run_buys_and_the_run_makes_that(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], calls: int

@@ -55,11 +55,14 @@ def test_a_run_that_its_budget_ended_goes_on_by_the_command_that_is_printed(
     at = ("--model", name, "--base-url", endpoint.url, "--log", "a b.jsonl")
     call(*RUN, *at, "--budget", "calls=2")
     assert len(endpoint.requests) == 2
-    command = command_in(capsys.readouterr().out)
+    *command, option, limit = command_in(capsys.readouterr().out)
     assert command[:2] == ["resume", "a b.jsonl"]
+    assert (option, limit) == ("--budget", "calls=NUMBER")
     assert call("resume", "a b.jsonl") == 2  # a log does not decide where calls go
     resume, path, *where = command_in(capsys.readouterr().err)
     assert [resume, Path(path).name, *where] == command
+    call(*command, option, "calls=4", "-q")
+    assert len(endpoint.requests) == 4
     call(*command, "-q")
     assert len(endpoint.requests) == 6
     assert len(evo.read_log("a b.jsonl").outcomes) == 6
@@ -78,10 +81,13 @@ def test_ctrl_c_names_the_command_that_goes_on(name: str, tmp_path: Path) -> Non
         program = [sys.executable, "-m", "evo"]
         at = ["--model", name, "--base-url", server.url, "--log", "a.jsonl"]
         how: dict[str, Any] = {"cwd": tmp_path, "text": True, "stderr": subprocess.PIPE}
-        with subprocess.Popen([*program, *RUN, *at], **how) as work:
+        given = [*RUN, *at, "--budget", "calls=6"]
+        with subprocess.Popen([*program, *given], **how) as work:
             _, said = work.communicate(timeout=60)
         assert work.returncode == 130
-        again = [*program, *command_in(said.splitlines()[-1]), "-q"]
+        words = command_in(said.splitlines()[-1])
+        assert words[-2:] == ["--budget", "calls=6"]
+        again = [*program, *words, "-q"]
         subprocess.run(again, cwd=tmp_path, check=False, capture_output=True)
         assert len(evo.read_log(tmp_path / "a.jsonl").outcomes) == 6
         assert len(server.requests) in (6, 7)  # one may have been cut off
