@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
@@ -32,7 +30,7 @@ from evo.cli.options import (
     takes,
 )
 from evo.cli.own import make_known
-from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
+from evo.cli.tables import FAILURE, number, print_grid, print_logs, read_text, table
 from evo.runs.options import (
     ChangeOptions,
     ConfigurationOptions,
@@ -47,7 +45,6 @@ from evo.runs.options import (
 )
 
 if TYPE_CHECKING:
-    from evo.logs.log import Log
     from evo.logs.records import Evaluation
     from evo.prompt import Message
     from evo.tasks.task import Task
@@ -323,18 +320,7 @@ def grid(
     calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
     if note := too_few(len(chosen), calls_a_seed, budget):
         print(note, flush=True)
-    by_children: dict[int, list[Log]] = {}
-    logs = prepared.do()
-    for log in logs:
-        by_children.setdefault(log.header.children, []).append(log)
-    rows = []
-    for children, group in sorted(by_children.items()):
-        finals = [float(log.trajectory[-1]) for log in group]
-        finals = [-math.inf if math.isnan(final) else final for final in finals]
-        shown = (f"{each:.4f}" for each in (statistics.median(finals), max(finals)))
-        rows.append((len(group[0].generations), children, len(group), *shown))
-    print(table(rows, ("T", "N", "runs", "median fitness", "best fitness")))
-    print_not_begun(logs)
+    print_grid(prepared.do(), budget)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,6 +106,22 @@ def print_logs(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -
     more = f" and {len(those) - 1} more" if those[1:] else ""
     print(f"no {what} was ok in {those[0].path}{more}; `evo show` says what went wrong")
     return FAILURE
+
+
+def print_grid(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -> None:
+    """Prints the fitness of each split of a grid, over the runs that have got equally far."""
+    by_split: dict[tuple[int, int], list[float]] = {}
+    for log in logs:
+        split = log.header.children, len(log.generations)
+        final = float(log.trajectory[-1])
+        by_split.setdefault(split, []).append(-math.inf if math.isnan(final) else final)
+    rows = []
+    for (children, generations), finals in sorted(by_split.items()):
+        shown = (f"{each:.4f}" for each in (statistics.median(finals), max(finals)))
+        rows.append((generations, children, len(finals), *shown))
+    print(table(rows, ("T", "N", "runs", "median fitness", "best fitness")))
+    print_early_ends(logs, budget)
+    print_not_begun(logs)
 
 
 def print_not_begun(logs: Sequence[Log]) -> None:

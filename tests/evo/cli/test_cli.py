@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -349,6 +350,24 @@ def test_what_goes_on_is_named_for_all_runs_of_a_command(
     assert resume_command(logs * 10) == f"evo resume {tmp_path}"
     assert call(*command.split()[1:], "-q") == 0
     assert all(log.finished for log in map(evo.read_log, paths))
+
+
+def test_runs_of_a_grid_that_got_unequally_far_are_rows_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = ("grid", "mmd", "--calls", "4", "--seeds", "1:3", "-q", "--log-dir", str(tmp_path))
+    assert call(*grid, "--budget", "calls=7") == 0
+    said = capsys.readouterr().out
+    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    splits = Counter((len(log.generations), log.header.children) for log in logs)
+    heads = next(k for k, line in enumerate(said.splitlines()) if line.split()[0] == "T")
+    rows = [tuple(map(int, line.split()[:3])) for line in said.splitlines()[heads + 1 :][:-1]]
+    assert {row[:2]: row[2] for row in rows} == splits
+    assert len({made for made, children in splits if children == 4}) == 2
+    assert "ended as the budget was used up; `evo resume " in said
+    assert "--budget calls=NUMBER` goes on" in said
+    assert call(*grid) == 0
+    assert "goes on" not in capsys.readouterr().out
 
 
 def test_what_goes_on_after_a_stop_keeps_the_budget(tmp_path: Path) -> None:
