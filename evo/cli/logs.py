@@ -15,12 +15,18 @@ from cyclopts import Parameter
 from evo.cli.folders import RESCORED, best_of, find_logs, logs_with_programs, no_program
 from evo.cli.options import Flag, LogPaths, Output, OwnFilters, OwnSearch
 from evo.cli.own import make_known
-from evo.cli.tables import FAILURE, number, table, writable
+from evo.cli.tables import (
+    FAILURE,
+    dollars_of,
+    number,
+    say_who_is_no_llm,
+    table,
+    writable,
+)
 from evo.logs.escapes import plain_text
 from evo.runs.fruitless import in_a_line, worded
 
 if TYPE_CHECKING:
-    from evo.gate.log import GateLog
     from evo.logs.log import Log
     from evo.logs.records import AnyCall, Header
     from evo.runs.progress import Tally
@@ -33,7 +39,7 @@ HEADS = (
     *("seconds a call, p50", "p90", "p99", "s/generation"),
     *("calls/s", "slots used", "queued s", "limited s"),
 )
-MODEL_HEADS = ("model", "calls", "ok", "failed", "tokens", "dollars")
+MODEL_HEADS = ("model", "calls", "children", "of them ok", "failed", "tokens", "dollars")
 SESSION = {
     "calls_per_second": ".3g",
     "utilisation": ".1%",
@@ -49,6 +55,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
         child: Show one child instead, with its error and its whole reply, such as 3/1 for the
             child of index 1 in generation 3.
     """
+    from evo.cli.gate_logs import show_gate
     from evo.gate.log import is_gate_log
     from evo.logs.log import read_log, summarise
     from evo.logs.noise import noise_of
@@ -87,8 +94,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             print(f"{count} kept out of the archive by the filter {name}")
         for generation, text in log.advice:
             print(plain_text(f"advice from generation {generation} on:\n{text}"))
-        if models := _by_model(log):
-            print(table([_model_row(log, *each) for each in models.items()], MODEL_HEADS))
+        _show_models(log)
         _show_tests(log)
         _show_failures(log)
     return 0
@@ -111,6 +117,24 @@ def _show_child(log: Log, place: str) -> None:
     if child.evaluation.error:
         print(plain_text(f"error: {child.evaluation.error}"))
     print("no reply" if child.reply is None else f"reply:\n{plain_text(child.reply)}")
+
+
+def _show_models(log: Log) -> None:
+    """Prints what was asked of each model, where a log has several."""
+    from evo.logs.records import Outcome
+    from evo.runs.progress import Tally
+
+    rows, tallies = list[tuple[object, ...]](), list[Tally]()
+    for name, calls in _by_model(log).items():
+        made = [call.evaluation for call in calls if isinstance(call, Outcome)]
+        ok, tally = sum(each.status == "ok" for each in made), _tally_of(calls, log.header)
+        counts = (len(made), ok, len(made) - ok) if made else ("", "", "")
+        tokens = number(tally.tokens, ",.0f", "unknown")
+        rows.append((name, tally.calls, *counts, tokens, dollars_of(tally)))
+        tallies.append(tally)
+    if rows:
+        print(table(rows, MODEL_HEADS))
+        say_who_is_no_llm(tallies)
 
 
 def _show_tests(log: Log) -> None:
@@ -160,52 +184,9 @@ def _plus_zero(fitness: float | None) -> float | None:
     return None if fitness is None else fitness + 0.0
 
 
-def show_gate(path: Path) -> None:
-    """Shows the log of a gate, by client."""
-    from evo.gate.log import read_gate_log
-
-    log = read_gate_log(path)
-    print(f"{path}\na gate before {log.model.name}: {len(log.passed):,} calls were sent")
-    rows = []
-    clients = {each.sent.client for each in log.passed} | {each.client for each in log.kept}
-    for client in sorted(clients):
-        calls = [each for each in log.passed if each.sent.client == client]
-        kept = sum(each.client == client for each in log.kept)
-        tally = _tally_of_gate(log, client)
-        ok = sum(each.attempt is not None and each.attempt.status == "ok" for each in calls)
-        unknown = sum(each.attempt is None for each in calls)
-        counts = (len(calls), ok, len(calls) - ok - unknown, unknown, kept)
-        rows.append(
-            (client, *counts, number(tally.tokens, ",.0f", "unknown"), number(tally.dollars, ".4f"))
-        )
-    print(
-        table(
-            rows,
-            ("client", "calls", "ok", "failed", "not settled", "cached", "tokens", "dollars"),
-        )
-    )
-
-
-def _tally_of_gate(log: GateLog, client: str | None = None) -> Tally:
-    """Returns the totals of the calls of a gate's log, or of one of its clients."""
-    from evo.logs.records import Attempt, CriticRecord, Sampling
-    from evo.runs.progress import Tally
-
-    tally = Tally()
-    sampling = Sampling(temperature=None, top_p=None, max_tokens=None)  # each client has its own
-    asked = CriticRecord(model=log.model, sampling=sampling, rubric="")
-    for passed in log.passed:
-        if client in (None, passed.sent.client):
-            unknown = Attempt(status="error", latency=None, error="no outcome is logged")
-            tally.add([passed.attempt or unknown], asked)
-    for kept in log.kept:
-        if client in (None, kept.client):
-            tally.add([Attempt(status="ok", latency=0.0, cached=True)], asked)
-    return tally
-
-
 def stats(logs: LogPaths) -> int:
     """Shows what the calls of logs, or of folders of logs, cost and how long they took."""
+    from evo.cli.gate_logs import tally_of_gate
     from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.log import read_log
     from evo.logs.timeouts import timeouts_of
@@ -215,7 +196,7 @@ def stats(logs: LogPaths) -> int:
     gates = [path for path in paths if is_gate_log(Path(path))]
     found = [read_log(path) for path in paths if path not in gates]
     rows, latencies, seconds = list[tuple[object, ...]](), list[float](), list[float]()
-    total, n_again = Tally(), 0
+    tallies, total, n_again = list[Tally](), Tally(), 0
     for log in found:
         tally, own, again = Tally(), list[float](), log.header.source.startswith(RESCORED)
         n_again += again
@@ -226,6 +207,7 @@ def stats(logs: LogPaths) -> int:
         times = [g.seconds for g in log.generations if g.seconds is not None]
         stats = log.ends[-1].stats if log.ends else {}
         session = (number(stats.get(name), form) for name, form in SESSION.items())
+        tallies.append(tally)
         rows.append((log.path, *_figures(tally, own, times), *session))
         for name, calls in _by_model(log).items():
             waits = [latency for call in calls for latency in _latencies(call)]
@@ -238,7 +220,8 @@ def stats(logs: LogPaths) -> int:
         log_of_gate = read_gate_log(Path(path))
         tried = [each.attempt for each in log_of_gate.passed if each.attempt is not None]
         waited = [attempt.latency for attempt in tried if attempt.latency is not None]
-        figures = _figures(_tally_of_gate(log_of_gate), waited, [])
+        tallies.append(tally_of_gate(log_of_gate))
+        figures = _figures(tallies[-1], waited, [])
         rows.append((path, *figures, *[""] * len(SESSION)))
     if len(found) > 1:
         rows.append(("total", *_figures(total, latencies, seconds), *[""] * len(SESSION)))
@@ -247,6 +230,7 @@ def stats(logs: LogPaths) -> int:
         "calls/s, slots used, queued and limited: of the last session, all its runs together; "
         "tokens and dollars: of the attempts that state their usage"
     )
+    say_who_is_no_llm(tallies)
     if words := timeouts_of(log for log in found if not log.header.source.startswith(RESCORED)):
         print(words)
     if n_again:
@@ -260,14 +244,6 @@ def _by_model(log: Log) -> dict[str, list[AnyCall]]:
     for call in log.calls:
         found.setdefault(log.header.asked_of(call).model.name, []).append(call)
     return found if len(found) > 1 else {}
-
-
-def _model_row(log: Log, name: str, calls: Sequence[AnyCall]) -> tuple[object, ...]:
-    """Returns the row of a model: its calls, their results and their cost."""
-    judged = [call.evaluation for call in calls if hasattr(call, "evaluation")]
-    ok, tally = sum(each.status == "ok" for each in judged), _tally_of(calls, log.header)
-    money = number(tally.dollars, ".4f", "unknown")
-    return (name, tally.calls, ok, len(judged) - ok, number(tally.tokens, ",.0f", "unknown"), money)
 
 
 def _tally_of(calls: Sequence[AnyCall], header: Header) -> Tally:
@@ -296,7 +272,7 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
         failures,
         tally.cached,
         number(tally.tokens, ",.0f", "unknown"),
-        number(tally.dollars, ".4f", "unknown" if tally.silent else ""),
+        dollars_of(tally),
         *([f"{each:.2f}" for each in slow] or [""] * len(QUANTILES)),
         f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
     )

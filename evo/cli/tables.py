@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from evo.cli.going_on import MOST_NAMED, resume_command
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
+    from evo.runs.progress import Tally
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
@@ -42,6 +43,19 @@ def number(value: float | None, form: str = "g", unknown: str = "") -> str:
     if value is None or math.isnan(value):
         return unknown
     return format(value, f"z{form}" if isinstance(value, float) else form)  # z: -0 is 0
+
+
+def dollars_of(tally: Tally) -> str:
+    """The dollars of some calls; none of a model that is no LLM."""
+    return number(tally.dollars, ".4f", "" if tally.stand_ins else "unknown")
+
+
+def say_who_is_no_llm(tallies: Iterable[Tally]) -> None:
+    """Prints why a table states no dollars of some models."""
+    names = sorted(set[str]().union(*(each.stand_ins for each in tallies)))
+    if names:
+        are = "is not an LLM" if len(names) == 1 else "are no LLMs"
+        print(f"no dollars: {' and '.join(names)} {are}")
 
 
 EARLY = {

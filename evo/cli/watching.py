@@ -43,7 +43,7 @@ def watch(
         view: Serve the live page while the program runs, and open it where there is a screen
             (default: serve it if this is a terminal).
     """
-    from evo.cli.logs import show_gate
+    from evo.cli.gate_logs import show_gate
 
     if not command:
         raise ValueError("expected a command after --, such as `evo watch -- python my_tool.py`")

@@ -37,13 +37,15 @@ class Tally:
     `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
     status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts
     without usage out. `tokens` is None where no answer stated its usage. `silent` counts imported
-    calls without recorded requests, whose cost is unknown.
+    calls without recorded requests, whose cost is unknown. `stand_ins` names the models among those
+    asked that are no LLMs, which cost no dollars.
     """
 
     def __init__(self) -> None:
         self.calls = self.attempts = self.cached = self.silent = 0
         self.failures: Counter[str] = Counter()
         self.dollars: float | None = 0.0
+        self.stand_ins: set[str] = set()
         self._tokens, self._unstated = 0.0, False
         self._began = time.monotonic()
         self._lock = threading.Lock()
@@ -64,6 +66,8 @@ class Tally:
                     self.failures[str(attempt.http_status or attempt.status)] += 1
             self._tokens += cost.tokens or 0.0
             self._unstated = self._unstated or cost.tokens is None
+            if not of.model.is_llm:
+                self.stand_ins.add(of.model.name)
             priced = of.model.is_llm and cost.dollars is not None  # the stand-in's are invented
             known = self.dollars is not None and priced
             self.dollars = (self.dollars or 0.0) + (cost.dollars or 0.0) if known else None

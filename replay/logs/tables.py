@@ -124,8 +124,10 @@ def children(
         evaluation's stages gave a score; 0 without), audit_status and audit_fitness (of one that a
         stage refused and that was evaluated in full all the same), prompt_tokens, cached_tokens,
         completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
-        call_seconds, evaluation_seconds, objective, strict_fitness, notes (the evaluator's words),
-        error (why the child failed, or a warning about one that is ok); source.
+        call_seconds (from prompt_tokens on, of the one call whose reply was evaluated: other
+        drafts, and calls of critics, on instances and for advice, are counted by `load` and not
+        here), evaluation_seconds, objective, strict_fitness, notes (the evaluator's words), error
+        (why the child failed, or a warning about one that is ok); source.
 
     Example:
         >>> replay.children(path)["generation"].tolist()

@@ -19,6 +19,7 @@ from replay.logs.tables import Tables
 from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
 from replay.reports.counting import begun, by_root, noise_note, unended_note
+from replay.reports.models import cells_of_models, notes_on_models
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.reports.timeouts import timeouts_of_tables
@@ -36,7 +37,6 @@ EFFECTS = (
     "a single run, and the allocation effect, the policy less random"
 )
 REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
-MODELS = "gain: sum over children of what they exceed the best fitness before them by"
 REPEATS = "repeats: children, whatever their status, whose program equals an earlier one of the run"
 SHARES = "ok: mean over runs of the share of children"
 FRESH = (
@@ -236,25 +236,8 @@ def models_section(group: Group, tau: float | None) -> Section | None:
     """Calls, costs and gains of each model, if runs use several."""
     if group.tables.children["asked_model"].nunique() < 2:
         return None
-    return by_size(group, "Models", _models, (MODELS,))
-
-
-def _models(group: Group) -> list[Cell]:
-    """For each model its calls, and what they gained and cost."""
-    children, n = group.tables.children, len(group.tables.runs)
-    own, cells = children[~children["inherited"]], list[Cell]()
-    for name, rows in own.groupby("asked_model"):
-        gains = (rows["fitness"] - rows["best_fitness"]).clip(lower=0.0)[rows["kept_out"] == ""]
-        cells += [
-            exact(f"{name}: calls", len(rows), n, "count"),
-            exact(f"{name}: ok", int((rows["status"] == "ok").sum()), n, "count"),
-            exact(f"{name}: improved", int(rows["improved"].sum()), n, "count"),
-            exact(f"{name}: gain", float(gains.sum()), n, "difference"),
-            exact(f"{name}: tokens", rows["tokens"].sum(skipna=False), n, "calls"),
-            *([exact(f"{name}: dollars", rows["dollars"].sum(skipna=False), n, "dollars")]
-              if group.is_llm else []),
-        ]  # fmt: skip
-    return cells
+    notes = notes_on_models(group.tables)
+    return by_size(group, "Models", lambda part: cells_of_models(part.tables, part.is_llm), notes)
 
 
 SECTIONS: Registry[Callable[[Group, float | None], Section | None]] = Registry(

@@ -463,3 +463,35 @@ def test_salvage_says_whether_what_it_made_is_sound_and_all_that_is_missing(
     assert ("not a sound log" in told.out) == (kind != "end")
     for fault in capsys.readouterr().err.splitlines():
         assert fault.partition(": ")[2] in told.err
+
+
+def test_of_several_models_calls_and_children_are_told_apart_and_no_dollars_are_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "a.jsonl")
+    run = ["run", "mmd", "-T", "2", "-N", "3", "--models", "offline", "--models", "offline-2"]
+    assert call(*run, "--drafts", "2", "--critic", "offline-2", "--log", path, "-q") == 0
+    log = evo.read_log(path)
+    capsys.readouterr()
+    assert call("show", path) == 0
+    shown = capsys.readouterr().out
+    heads = next(line for line in shown.splitlines() if line.startswith("model "))
+    assert heads.split() == [
+        "model",
+        "calls",
+        "children",
+        "of",
+        "them",
+        "ok",
+        "failed",
+        "tokens",
+        "dollars",
+    ]
+    rows = [line.split() for line in shown.splitlines() if line.startswith("offline")]
+    assert sum(int(row[1]) for row in rows) == len(log.calls)
+    assert sum(int(row[2]) for row in rows) == len(log.outcomes) < len(log.calls)
+    assert sum(int(row[3]) for row in rows) == log.status_counts["ok"]
+    assert "unknown" not in shown
+    assert call("stats", path) == 0
+    for said in (shown, capsys.readouterr().out):
+        assert "no dollars: offline and offline-2 are no LLMs" in said

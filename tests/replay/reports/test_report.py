@@ -20,6 +20,7 @@ from evo.policies import POLICIES, learns
 from replay.logs.tables import load_tables
 from replay.reports.decision import decision_section
 from replay.reports.figures import GroupPanel, best_construction, draw_page
+from replay.reports.models import ONE_CALL_EACH
 from replay.reports.report import (
     OFFLINE_NOTE,
     groups,
@@ -391,3 +392,17 @@ def test_a_report_and_a_site_say_that_evaluations_are_noisy_unless_runs_allow_fo
             assert (said in notes) == (draws == 1)
         assert ("evaluations are noisy" in page) == (draws == 1)
         assert ("partly luck" in decided) == (draws == 1)
+
+
+def test_the_table_of_models_says_whose_calls_it_leaves_out(tmp_path):
+    settings = {"models": ["offline", "offline-2"], "generations": 2, "children": 4, "seed": 1}
+    for drafts in (1, 2):
+        critic = {"critic": "offline-2"} if drafts > 1 else {}
+        path = tmp_path / f"{drafts}.jsonl"
+        evo.run("mmd", log=path, drafts=drafts, **critic, **settings, progress=False)
+        [models] = [each for each in sections(only_group(path)) if each.title == "Models"]
+        said = [row for (_, name), row in cells_of([models]).items() if name.endswith(": tokens")]
+        in_all = replay.load(path)["tokens"].sum()
+        assert (sum(row.value for row in said) < in_all) == (drafts > 1)
+        assert (ONE_CALL_EACH in models.notes) == (drafts > 1)
+        assert replay.children(path)["tokens"].sum() == sum(row.value for row in said)
