@@ -1191,7 +1191,8 @@ function mountChart(el, given, tell = () => {}) {
     const mark = plan.panel.marks[m],
       group = plan.field.children[m] || svg("g", { "data-mark": m }, plan.field);
     const isLine = mark.kind === "line";
-    if (group.hasAttribute("clip-path") !== isLine) {
+    if (Boolean(group.isLine) !== isLine) {
+      group.isLine = isLine; // to ask for the attribute takes longer
       if (isLine) group.setAttribute("clip-path", `url(#${clip}-${plan.number}-lines)`);
       else group.removeAttribute("clip-path");
     }

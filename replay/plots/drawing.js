@@ -134,8 +134,9 @@ function ranged(value, low, high) {
 }
 
 // A count with its noun.
+const counts = new Intl.NumberFormat("en-US");
 const amount = (count, noun, plural = `${noun}s`) =>
-  `${count.toLocaleString("en-US")} ${count === 1 ? noun : plural}`;
+  `${counts.format(count)} ${count === 1 ? noun : plural}`;
 
 function linear(from, to, start, end) {
   const scale = (value) => start + ((value - from) / (to - from)) * (end - start);
