@@ -309,6 +309,15 @@ def test_an_offline_run_does_not_load_openai(tmp_path: Path) -> None:
     assert done.stdout.split() == []
 
 
+def test_a_child_passes_through_few_functions() -> None:
+    script = Path(__file__).parent / "benchmarks" / "call_path.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    [said] = re.findall("of one child in the midst of a run: (.+)", done.stdout)
+    counts = [int(count) for count in said.split()]
+    assert len(counts) > 5
+    assert max(counts) <= 220
+
+
 EXAMPLE = re.compile(r"\n\n {4,}Example:(?:\n {8,}.*)+")
 """The last part of a docstring; however many examples a module has, its code is no longer."""
 

@@ -35,18 +35,18 @@ _CHANGES_FIRST = frozenset(
 _CONTAINERS = (list, dict, set, bytearray, collections.deque, np.ndarray)
 _MADE_BY = ("__init__", "__new__", "__post_init__")
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-Place = tuple[str, str]
+OutsideName = tuple[str, str]
 """A name outside a definition, and which attribute of its value; empty: the value itself."""
 
 
-def changed_places(tree: ast.AST) -> set[Place]:
+def changed_places(tree: ast.AST) -> set[OutsideName]:
     """Returns what the code of a definition changes of the values of names from outside it.
 
     Example:
         >>> sorted(changed_places(ast.parse("def f(x): seen.append(x); state.n += 1; y = [x]")))
         [('seen', ''), ('state', 'n')]
     """
-    found = set[Place]()
+    found = set[OutsideName]()
     _look(tree, frozenset(), found)
     return found
 
@@ -60,7 +60,7 @@ def _read_by_key(tree: ast.AST) -> set[str]:
 def changed_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """Returns the parameters of a function whose values it changes."""
     names = _parameters(node.args)
-    places = set[Place]()
+    places = set[OutsideName]()
     _look(node, frozenset(), places, free=names)
     return {name for name, attribute in places if name in names and not attribute}
 
@@ -80,7 +80,7 @@ def changed_attributes(cls: type) -> set[str]:
             if not parameters:
                 continue
             own = parameters[0].arg
-            places = set[Place]()
+            places = set[OutsideName]()
             _look(method, frozenset(), places, free={own})
             found |= {attribute for name, attribute in places if name == own and attribute}
     return found
@@ -182,7 +182,7 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _look(
-    node: ast.AST, local: frozenset[str], found: set[Place], free: Set[str] = frozenset()
+    node: ast.AST, local: frozenset[str], found: set[OutsideName], free: Set[str] = frozenset()
 ) -> None:
     """Adds what a node changes of names that are no variables of the functions around it.
 
@@ -233,7 +233,7 @@ def _inside(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
             yield from _inside(ast.iter_child_nodes(node))
 
 
-def _changed_by(node: ast.AST) -> Iterator[Place]:
+def _changed_by(node: ast.AST) -> Iterator[OutsideName]:
     """Yields the places that one node changes."""
     changes = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
     if isinstance(node, ast.Subscript) and changes:
@@ -253,7 +253,7 @@ def _changed_by(node: ast.AST) -> Iterator[Place]:
                 yield from _place_of(node.args[0])
 
 
-def _place_of(node: ast.AST) -> Iterator[Place]:
+def _place_of(node: ast.AST) -> Iterator[OutsideName]:
     """Yields the name that an expression begins with, and the first attribute of its value."""
     attribute = ""
     while isinstance(node, ast.Attribute | ast.Subscript):

@@ -423,7 +423,6 @@ class Generation(InheritableLine, frozen=True, kw_only=True, tag_field="kind", t
     improved: bool
     seconds: float | None
     repeats: tuple[tuple[Int, Int, Int], ...] = ()
-    recalled: tuple[Int, ...] = ()  # of earlier versions' logs
 
 
 class RunEnd(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):

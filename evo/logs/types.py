@@ -18,6 +18,9 @@ JsonObject = dict[str, Any]
 Fields = Mapping[str, Any]
 """Values of fields by name, each of the type of its field."""
 
+PathLike = str | os.PathLike[str]
+"""A path as it may be given."""
+
 NAME_BYTES = 255
 """Bytes that a name in a path may have on common file systems."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -16,7 +15,7 @@ from evo.logs.journal import LogError, read_bytes
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Fork, Header, InheritableLine, Segment
-from evo.logs.types import as_path
+from evo.logs.types import PathLike, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
@@ -31,17 +30,15 @@ from evo.runs.signatures import check_options, lists_options, options_in
 from evo.runs.verbs import prepare_jobs
 from evo.tasks.task import Task, load_task, with_function
 
-Place = str | os.PathLike[str]
-
 
 @lists_options(ForkOptions, optional=["generations", *ChangeOptions.__annotations__])
 def fork(
-    log: Place,
+    log: PathLike,
     *,
     at: int,
     copies: int = 1,
-    task: Place | Task | None = None,
-    log_dir: Place | None = None,
+    task: PathLike | Task | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ForkOptions],
@@ -89,12 +86,12 @@ def fork(
 
 
 def prepare_fork(
-    log: Place,
+    log: PathLike,
     *,
     at: int,
     copies: int = 1,
-    task: Place | Task | None = None,
-    log_dir: Place | None = None,
+    task: PathLike | Task | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ForkOptions],

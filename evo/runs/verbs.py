@@ -12,7 +12,7 @@ from evo.logs.journal import check_folder
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.records import Header, Model
 from evo.logs.servers import connect
-from evo.logs.types import absolute_paths, as_path
+from evo.logs.types import PathLike, absolute_paths, as_path
 from evo.plugins import MistakenType
 from evo.runs.bounds import powers_of_two
 from evo.runs.budget import BudgetError, Ledger, check_budget
@@ -46,15 +46,14 @@ from evo.searches import Search
 from evo.tasks.task import Task, load_task
 from evo.warning import warn
 
-Place = str | os.PathLike[str]
 Result = TypeVar("Result")
 
 
 @lists_options(RunOptions)
 def run(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
-    log: Place | None = None,
+    log: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
@@ -91,9 +90,9 @@ def run(
 
 
 def prepare_run(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
-    log: Place | None = None,
+    log: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     hand: ByHand | None = None,
@@ -127,10 +126,10 @@ def _check_critic(options: Mapping[str, object], *headers: Header) -> None:
 
 @lists_options(ManyOptions)
 def run_many(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
     seeds: Iterable[int],
-    log_dir: Place | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
@@ -160,10 +159,10 @@ def run_many(
 
 
 def prepare_many(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
     seeds: Iterable[int],
-    log_dir: Place | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
@@ -183,11 +182,11 @@ def prepare_many(
 
 @lists_options(GridOptions)
 def run_grid(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
     calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
-    log_dir: Place | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[GridOptions],
@@ -219,11 +218,11 @@ def run_grid(
 
 
 def prepare_grid(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
     calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
-    log_dir: Place | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[GridOptions],
@@ -250,11 +249,11 @@ def prepare_grid(
 
 @lists_options(RunOptions)
 def start(
-    task: Place | Task,
+    task: PathLike | Task,
     *,
     seeds: Iterable[int] | None = None,
-    log: Place | None = None,
-    log_dir: Place | None = None,
+    log: PathLike | None = None,
+    log_dir: PathLike | None = None,
     resume: Resume = True,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
@@ -292,7 +291,7 @@ def start(
 
 @lists_options(ResumeOptions, optional=["generations"])
 def resume_many(
-    paths: Iterable[Place],
+    paths: Iterable[PathLike],
     *,
     model: str | Model | None = None,
     base_url: str | None = None,
@@ -336,7 +335,7 @@ def resume_many(
 
 
 def prepare_resume(
-    paths: Iterable[Place],
+    paths: Iterable[PathLike],
     *,
     model: str | Model | None = None,
     base_url: str | None = None,
@@ -360,7 +359,7 @@ def prepare_resume(
     return prepare_jobs(jobs, settings, budget, f"{label}{counted(len(jobs), 'run')}")
 
 
-def _listed(paths: Iterable[Place] | Place) -> Iterable[Place]:
+def _listed(paths: Iterable[PathLike] | PathLike) -> Iterable[PathLike]:
     """Returns the logs that are given, be it one; raises MistakenType for a folder."""
     if not isinstance(paths, str | os.PathLike):
         return paths
@@ -376,7 +375,7 @@ def _listed(paths: Iterable[Place] | Place) -> Iterable[Place]:
 
 @lists_options(ResumeOptions, optional=["generations"])
 def resume(
-    path: Place,
+    path: PathLike,
     *,
     model: str | Model | None = None,
     base_url: str | None = None,

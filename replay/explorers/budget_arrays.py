@@ -30,7 +30,7 @@ from replay.plots.limits import with_room
 from replay.plots.marks import RAMP
 from replay.statistics.intervals import clopper_pearson
 
-Place = tuple[int, int]
+Span = tuple[int, int]
 """First float and number of floats of a column."""
 
 
@@ -41,7 +41,7 @@ class Packed:
         self._parts: list[FloatArray] = []
         self._length = 0
 
-    def add(self, column: ArrayLike) -> Place:
+    def add(self, column: ArrayLike) -> Span:
         """Appends a column and returns where it lies."""
         values = np.ascontiguousarray(column, dtype="<f8").ravel()
         place = self._length, len(values)
@@ -151,7 +151,7 @@ def _stratum(known: Outlook, N: int, out: Packed) -> dict[str, Any]:
     }
 
 
-def _shares(known: Outlook, out: Packed) -> dict[str, list[Place]]:
+def _shares(known: Outlook, out: Packed) -> dict[str, list[Span]]:
     """Limits of a share by the number of runs n, for each k of n."""
     counts = {int(n) for N in known.depths for n in known.logged(N)[3]}
     found = {}
@@ -179,7 +179,7 @@ def _predictions(
     return {"tau": tau, "sizes": found}
 
 
-def _position(known: Outlook, N: int, axis: CostAxis, out: Packed) -> Place | None:
+def _position(known: Outlook, N: int, axis: CostAxis, out: Packed) -> Span | None:
     """Cost so far after each generation; None where N generations or calls are counted."""
     if axis in ("generation", "calls"):
         return None

@@ -26,6 +26,8 @@ VERBS = {
     "run": ["run", "mmd", "--seeds", "3:5", "-T", "5", "-N", "3", "--resume"],
     "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "9", "-N", "3"],
     "sweep": ["sweep", "{toml}"],
+    "grid": ["grid", "mmd", "--calls", "12", "--seeds", "3:5"],
+    "compare": ["compare", "mmd", "--engines", "ours", "--budget", "calls=12", "--runs", "2"],
     "select": ["select", "mmd", "--vary", "children=2,3", "-T", "4", "--seeds", "3:6"],
     # One run: calls on instances are keyed by the text alone.
     "texts": ["run", "wp", "--instances", "7", "--seeds", "3:4", "-T", "6", "-N", "2", "--resume"],
@@ -79,7 +81,8 @@ def test_kills_lose_nothing_and_repeat_nothing(
     draws = random.Random(verb)
     (tmp_path / "s.toml").write_text(FILES.get(verb, ""))
     base = [part.format(toml=tmp_path / "s.toml") for part in VERBS[verb]]
-    base += ["-q", "--workers", "1"] + (["--model", "served"] if verb not in FILES else [])
+    base += ["-q"] + (["--model", "served"] if verb not in FILES else [])
+    base += ["--workers", "1"] if verb != "compare" else []
     folder, requests = tmp_path / "killed", tmp_path / "requests.jsonl"
     with OfflineServer(request_log=requests) as server:
         serve_as_model(server, tmp_path, monkeypatch)
@@ -99,6 +102,7 @@ def test_kills_lose_nothing_and_repeat_nothing(
                 break
         for place in (folder, tmp_path / "whole"):
             assert main([*base, "--log-dir", str(place)]) == 0
+    assert outcomes(folder)
     if verb == "asynchronous":  # its children depend on the order of the answers, which is logged
         reruns = [evo.rerun(path) for path in folder.glob("*.jsonl")]
         assert len(reruns) == 2
