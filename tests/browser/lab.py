@@ -23,6 +23,15 @@ from typing import Any
 import evo
 import replay
 
+LEFT_OUT = [
+    # pages of the address bar that every window would load: three quarters of what a page costs
+    *("WebUIOmniboxAimPopup", "WebUIOmniboxPopup"),
+    # what Playwright leaves out, whose list this one replaces
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
+    *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"),
+    *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying"),
+    *("AimEnabled", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
+]
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -32,6 +41,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(LEFT_OUT)}",
 ]
 PICTURES = "img.widget-image, .replay-picture img, .replay-view"
 PATIENCE = 120_000  # milliseconds
