@@ -14,6 +14,8 @@ def show_gate(path: Path) -> None:
     """Shows the log of a gate, by client."""
     log = read_gate_log(path)
     print(f"{path}\na gate before {log.model.name}: {len(log.passed):,} calls were sent")
+    if log.of_budget:
+        print(log.of_budget)
     rows, tallies = list[tuple[object, ...]](), list[Tally]()
     clients = {each.sent.client for each in log.passed} | {each.client for each in log.kept}
     for client in sorted(clients):

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evo.gate.log import Kept, Opened, Sent, Settled, Watched, line_decoder, passed_of
+from evo.gate.log import GateClosed, Kept, Opened, Sent, Settled, Watched, line_decoder, passed_of
 from evo.logs.cost import UNITS, cost_of_tokens, is_turned_away, usage_tokens
 from evo.logs.journal import LogError, Writer, file_name, go_on, unused
 from evo.logs.records import Attempt, Model
@@ -54,6 +54,7 @@ class Account:
         self._reserved = dict.fromkeys(self._units, 0.0)  # of those under way, as a running sum
         self._next = 0
         self._lacking: str | None = None  # the unit that a request was refused for
+        self._refused = 0  # requests, for good, for the budget
         self._writer: Writer | None = None
         self._lock = threading.Lock()
         self.repeats: Counter[tuple[str, str]] = Counter()
@@ -96,7 +97,7 @@ class Account:
                 lease = Lease(_whole(cost["tokens"]))
                 self._rates.admit(lease, now=now - age)
                 self._rates.release(lease, now=now - age)
-        self._writer = writer
+        self._keep_log(writer, opened)
 
     def begin_log(self, opened: contextlib.ExitStack) -> Path:
         """Begins a log below logs/local under a name that nothing has; returns its path."""
@@ -104,12 +105,24 @@ class Account:
         while True:
             path = unused(folder, stem, ".jsonl")
             try:
-                self._writer = opened.enter_context(Writer.create(path, self._header()))
+                writer = opened.enter_context(Writer.create(path, self._header()))
             except LogError:
                 if not path.exists():  # else another gate was quicker
                     raise
             else:
+                self._keep_log(writer, opened)
                 return path
+
+    def _keep_log(self, writer: Writer, opened: contextlib.ExitStack) -> None:
+        """Writes to a log from now on, and at the end what came of the budget."""
+        self._writer = writer
+        if self._ledger.limits:
+            opened.callback(self._close_log)
+
+    def _close_log(self) -> None:
+        closed = GateClosed(at=time.time(), budget=dict(self._ledger.limits), refused=self._refused)
+        with self._lock, contextlib.suppress(OSError):  # what it holds stays true without
+            self._log(closed)
 
     def _header(self) -> Opened:
         return Opened(model=self._model, began=time.time())
@@ -161,7 +174,7 @@ class Account:
         """Logs that a program starts whose files are looked for in some folders."""
         self._log(Watched(at=time.time(), folders=tuple(map(str, folders))))
 
-    def _log(self, record: Sent | Kept | Watched) -> None:
+    def _log(self, record: Sent | Kept | Watched | GateClosed) -> None:
         if self._writer is not None:
             try:
                 self._writer.check_in_place()
@@ -185,6 +198,7 @@ class Account:
                 settled, reserved = settled + reserved, 0.0
             if settled + worst[unit] > limit:
                 self._lacking = unit if unit != "calls" else self._lacking
+                self._refused += 1
                 raise Refused(
                     f"the budget of this gate is used up: {settled:.10g} of {limit:.10g} {unit} "
                     f"are spent, and this request may take {worst[unit]:.10g}",

@@ -60,7 +60,15 @@ class Watched(Record, frozen=True, kw_only=True, tag_field="kind", tag="watched"
     folders: tuple[str, ...]
 
 
-GateLine = Opened | Sent | Settled | Kept | Watched
+class GateClosed(Record, frozen=True, kw_only=True, tag_field="kind", tag="closed"):
+    """The end of a session that had a `budget`: how many requests were `refused` for it."""
+
+    at: float
+    budget: dict[str, float]
+    refused: Int
+
+
+GateLine = Opened | Sent | Settled | Kept | Watched | GateClosed
 """Every kind of line in the log of a gate."""
 
 line_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
@@ -84,6 +92,7 @@ class GateLog:
         passed: The requests that were sent, in order.
         kept: The requests that the cache answered.
         watched: The programs that `evo watch` started behind the gate, in order.
+        closed: The ends of its sessions that had a budget, in order.
     """
 
     path: Path
@@ -91,6 +100,18 @@ class GateLog:
     passed: list[Passed]
     kept: list[Kept]
     watched: list[Watched]
+    closed: list[GateClosed]
+
+    @property
+    def of_budget(self) -> str:
+        """The budget of the last session, and how many requests were refused; empty without."""
+        if not self.closed:
+            return ""
+        limits = ", ".join(f"{unit}={most:.10g}" for unit, most in self.closed[-1].budget.items())
+        last, every = self.closed[-1].refused, sum(each.refused for each in self.closed)
+        were = "1 request was" if last == 1 else f"{last or 'no'} requests were"
+        in_all = f", {every} in all sessions" if every > last else ""
+        return f"budget: {limits}; {were} refused for it{in_all}"
 
 
 def is_gate_log(path: Path) -> bool:
@@ -118,7 +139,8 @@ def read_gate_log(path: Path) -> GateLog:
     assert isinstance(opened, Opened)
     kept = [record for record in records if isinstance(record, Kept)]
     watched = [record for record in records if isinstance(record, Watched)]
-    return GateLog(path, opened.model, passed_of(records), kept, watched)
+    closed = [record for record in records if isinstance(record, GateClosed)]
+    return GateLog(path, opened.model, passed_of(records), kept, watched, closed)
 
 
 def passed_of(records: Iterable[GateLine]) -> list[Passed]:

@@ -79,6 +79,12 @@ class _First(msgspec.Struct):
 _first_decoder = msgspec.json.Decoder(_First)
 
 
+GATE = (
+    "the log of a gate, not of a run: `evo show` prints it, `replay.gate_calls` makes a table of it"
+)
+"""What is said of a log that `evo watch` or `evo serve` wrote, where runs are expected."""
+
+
 class Reader(Generic[R]):
     """Reads a file from the beginning, and later the lines that were added.
 
@@ -161,6 +167,8 @@ class Reader(Generic[R]):
                 "the journal of an allocation, not the log of a run; the logs of its arms stand "
                 "beside it"
             )
+        if found.kind == "gate" and self._what == "log of evo":
+            raise self.fault(GATE)
         if found.format is not None or found.schema not in range(1, SCHEMA + 1):
             number = found.schema if found.format is None else found.format
             raise self.fault(

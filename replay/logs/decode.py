@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from evo.gate.log import without_engines
+from evo.gate.log import is_gate_log, without_engines
 from evo.logs.calls import generations_of_calls, joined
-from evo.logs.journal import LogError, read_bytes
+from evo.logs.journal import GATE, LogError, read_bytes
 from evo.logs.lines import BODY, PREFIX, check_line
 from evo.logs.log import LeanLine, Log, log_reader
 from evo.logs.records import (
@@ -174,7 +174,7 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
             note_others(path, left, own=ours, read=True)
             return read.logs
         if not ours:
-            first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
+            first = f"; {inside[0]}: {_what_it_is(inside[0])}" if inside else ""
             others: dict[str, str] = {}
             if foreign is not None and not first:
                 note_others(path, others, own=ours, read=True)
@@ -209,6 +209,11 @@ def is_own_log(path: Path) -> bool:
 
 
 _FOREIGN = "not a log of evo; `replay import FORMAT PATH` reads what other tools wrote"
+
+
+def _what_it_is(path: Path) -> str:
+    """Says what a file is that is no log of a run."""
+    return GATE if is_gate_log(path) else _FOREIGN
 
 
 def _is_ours(path: Path, left: dict[str, str]) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from gates import KEY, Upstream, posting
 
+import evo
 import replay
 from evo.cli.entry import main
 from evo.gate.gate import Gate
 from evo.gate.log import is_gate_log, read_gate_log
+from evo.logs.journal import LogError
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +40,7 @@ def test_show_and_stats_read_what_passed(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["show", str(path)]) == 0
     said = capsys.readouterr().out
     assert "a gate before m: 3 calls were sent" in said
-    assert [line.split()[:5] for line in said.splitlines()[3:]] == [
+    assert [line.split()[:5] for line in said.splitlines()[4:]] == [
         ["a", "2", "2", "0", "0"],
         ["b", "1", "1", "0", "0"],
     ]
@@ -62,3 +65,40 @@ def test_a_kill_leaves_a_call_that_is_not_settled(capsys: pytest.CaptureFixture[
     [row] = replay.gate_calls(path).to_dict("records")
     assert (row["client"], row["status"]) == ("a", "not settled")
     assert row["completion_tokens"] != row["completion_tokens"]
+
+
+def test_a_log_ends_with_the_budget_and_how_many_requests_were_refused_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path("g.jsonl")
+    for budget, asked, said in (
+        ({"calls": 2}, 5, "budget: calls=2; 3 requests were refused for it"),
+        ({"calls": 3}, 1, "budget: calls=3; no requests were refused for it, 3 in all sessions"),
+        ({"calls": 3, "tokens": 1e9}, 1, "budget: calls=3, tokens=1000000000; 1 request was"),
+    ):
+        with (
+            Upstream() as upstream,
+            Gate(upstream.model, log=path, budget=budget) as gate,
+            posting(gate) as post,
+        ):
+            answers = [post("a", seed=seed)[0] for seed in range(asked)]
+        assert said in read_gate_log(path).of_budget
+        assert read_gate_log(path).closed[-1].refused == answers.count(429)
+        assert main(["show", str(path)]) == 0
+        assert said in capsys.readouterr().out
+    with Upstream() as upstream, Gate(upstream.model, log=Path("free.jsonl")):
+        pass
+    assert read_gate_log(Path("free.jsonl")).of_budget == ""
+
+
+@pytest.mark.parametrize("read", [replay.load, evo.read_log, evo.resume, evo.rerun])
+def test_where_a_run_is_expected_it_is_called_the_log_of_a_gate(
+    read: Callable[[Path], object],
+) -> None:
+    path = Path("logs") / "g.jsonl"
+    path.parent.mkdir()
+    with Upstream() as upstream, Gate(upstream.model, log=path):
+        pass
+    for given in (path, path.parent) if read is replay.load else (path,):
+        with pytest.raises(LogError, match=r"the log of a gate, not of a run: .*gate_calls"):
+            read(given)
