@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.log import read_log
+from evo.tasks.folder import TaskError
+from evo.tasks.task import load_task, names_of_shipped_tasks
 from replay.claims.advice import ALONE, advise
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
@@ -112,7 +115,12 @@ def _rising(rows: pd.DataFrame) -> str:
         return f"Fewer than {LEAST_GENERATIONS} generations do not say whether they still rise."
     if long == 1:
         still = "still rose" if rose else "no longer rose"
-        return f"It {still} in the last quarter of its generations."
+        which = (
+            "It"
+            if rows["run"].nunique() == 1
+            else f"The one run beyond T = {LEAST_GENERATIONS - 1}"
+        )
+        return f"{which} {still} in the last quarter of its generations."
     return f"{rose} of {long} still rose in the last quarter of their generations."
 
 
@@ -125,14 +133,34 @@ def _next(runs: pd.DataFrame, why: str) -> str:
     )
     advice = f"Nothing yet: {reason}. Next, make {SEEDS} runs each of two configurations"
     if len(runs) and (runs["tool"] == "evo").all():
-        first = runs.iloc[0]
-        task, size = quote(str(first["task"])), int(first["children"])
-        command = f"evo run {task} -T {int(first['generations'])} -N {size} --seeds 0:{SEEDS}"
-        advice += f", such as `{command}` and the same with `--search population`"
+        advice += f", such as {_how(runs.iloc[0])}"
     return (
         f"{advice}, then judge the logs of one against those of the other (`replay judge --help`). "
         "One run tells nothing of luck, so compare no single runs."
     )
+
+
+def _how(run: pd.Series[Any]) -> str:
+    """How runs like one of ours are made, from where the report is made."""
+    name, depth, size = str(run["task"]), int(run["generations"]), int(run["children"])
+    options, beside = f"-T {depth} -N {size} --seeds 0:{SEEDS}", "`--search population`"
+    if _is_known(name, str(run["source"])):
+        return f"`evo run {quote(name)} {options}` and the same with {beside}"
+    return (
+        f"`evo run FOLDER {options}` with the task's folder, and the same with {beside}, or of a "
+        f"task of functions `evo.run_many(task, generations={depth}, children={size}, "
+        f'seeds=range({SEEDS}))` and the same with `search="population"`'
+    )
+
+
+def _is_known(task: str, source: str) -> bool:
+    """Whether a command finds a run's task under its name, which other folders may have, too."""
+    if task in names_of_shipped_tasks():
+        return True
+    try:
+        return load_task(task).record.hash == read_log(source).header.task.hash
+    except (TaskError, OSError):
+        return False
 
 
 def _best(tables: Tables) -> Iterator[tuple[str, str]]:

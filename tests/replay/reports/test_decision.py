@@ -3,15 +3,17 @@ import re
 
 import numpy as np
 import pytest
+from evo_runs import write_task
 from samples import write_sample
 from synthetic_runs import as_frame
 from test_report import pool
 
+import evo
 import replay
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.reports.comparison import comparison_with_sections
-from replay.reports.decision import TITLE, decision_section
+from replay.reports.decision import SEEDS, TITLE, decision_section
 from replay.reports.tables import FORMATS
 from replay.simulation.contest import compete
 
@@ -62,6 +64,39 @@ def test_every_form_stays_valid_and_says_it_first_where_it_holds_words(logs, for
         return
     plain = " ".join(re.sub(r"[\\{}]|<[^>]*>", "", text).split())
     assert plain.index("Which configuration is best?") < plain.index("interquartile mean")
+
+
+def test_the_runs_that_are_recommended_can_be_made_from_where_the_report_is(tmp_path, monkeypatch):
+    judge = "def score(value):\n    return float(value)\n"
+    task = write_task(tmp_path / "ours", "def f():\n    return 1.5\n", judge, "entry = ['f']\n")
+    settings = {"generations": 1, "children": 2, "progress": False}
+
+    def said(made, logs):
+        evo.run_many(made, seeds=[1, 2], log_dir=logs, **settings)
+        [then] = [
+            text for asked, text in decision_section(load_tables(logs), None).words
+            if asked.startswith("What would")
+        ]  # fmt: skip
+        return then
+
+    monkeypatch.chdir(tmp_path)
+    command = f"-T 1 -N 2 --seeds 0:{SEEDS}`"
+    assert f"`evo run min_max_distance {command}" in said("mmd", tmp_path / "a")
+    assert f"`evo run ours {command}" in said(task, tmp_path / "b")
+    (tmp_path / "b" / "ours").mkdir()  # a folder of that name is not the task
+    monkeypatch.chdir(tmp_path / "b")
+    elsewhere = said(task, tmp_path / "b")
+    assert f"`evo run FOLDER {command} with the task's folder" in elsewhere
+    assert "`evo.run_many(task, generations=1, children=2, seeds=range(6))`" in elsewhere
+
+
+def test_of_several_runs_the_one_that_is_long_enough_is_named_as_such(tmp_path):
+    for seed, depth in ((1, 8), (2, 2)):
+        write_sample(tmp_path / f"{seed}.jsonl", generations=depth, seed=seed)
+    text = " ".join(text for _, text in decision_section(load_tables(tmp_path), None).words)
+    assert "The one run beyond T = 3 " in text
+    assert "It still" not in text
+    assert "It no longer" not in text
 
 
 def test_what_cannot_be_compared_says_why_and_names_the_best(tmp_path):
