@@ -206,11 +206,8 @@ class Machine:
         EndpointRefused: the endpoint refused every child for good, and none of them is logged.
         """
         state = self.state
-        number = state.generation + 1
-        header = state.header.at_generation(
-            number
-        )  # of a fork, the original's settings up to the fork
-
+        # Of a fork, the original's settings up to where it left.
+        header = state.header.at_generation(number := state.generation + 1)
         if steps.advise is not None:
             yield from steps.advise(state)
         prompts = steps.plan(state)
