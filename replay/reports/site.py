@@ -180,7 +180,7 @@ def _sums(tables: Tables) -> str:
         ("calls", f"{int(runs['n_calls'].sum()):,}"),
         ("children ok", f"{100 * (children['status'] == 'ok').mean():.0f} %"
                         if len(children) else "none"),
-        ("tokens reported", in_digits(tokens)),
+        ("tokens reported", in_digits(tokens) if tokens else "none"),
         ("models", ", ".join(dict.fromkeys(runs["model"]))),
     ]  # fmt: skip
     boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in facts)

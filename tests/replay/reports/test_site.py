@@ -71,6 +71,14 @@ def test_links_to_runs_name_them_whatever_else_there_is(tmp_path):
             assert data_of(tmp_path / "site", number)["name"] == name
 
 
+def test_tokens_that_no_call_reported_are_not_counted_as_0(tmp_path):
+    path = tmp_path / "a.jsonl"
+    plan = {"generations": 1, "children": 1, "log": path, "progress": False}
+    evo.run("mmd", model=lambda messages: "no program", **plan)
+    text = replay.site(path, tmp_path / "site").read_text()
+    assert "<div><b>none</b><span>tokens reported</span></div>" in text
+
+
 def test_a_page_holds_the_construction_of_the_best_program_of_a_run(tmp_path):
     path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
     replay.site(path, tmp_path / "site")
