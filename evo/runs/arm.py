@@ -80,8 +80,7 @@ class Arm:
         draws: Evaluates programs as the generation under way does.
         instances: Evaluates on the task's data set, if it has one.
         kept: What the test at the end is expected to cost, by unit.
-        further: Says without a barrier, while children are under way, whether those of one more
-            generation may begin.
+        further: Says without a barrier whether one more generation may begin beside others.
         over: Why no further generation can be made; empty while one can.
         abandoned: Whether what made its children ended with an earlier session.
     """
@@ -191,7 +190,7 @@ class Arm:
         return self._played.get(program_digest(program), missing)
 
     def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> None:
-        """Makes the next generation and logs it; without a barrier it may make more than that.
+        """Makes the next generation and logs it; without a barrier it may be more, or a part.
 
         Args:
             on_child: Called with each child once it is logged.
@@ -215,7 +214,7 @@ class Arm:
             raise Stopped
         if machine.failure is not None:  # a thread that began after it only saw the stop
             raise machine.failure
-        if self.generation < number:
+        if self.generation < number and machine.has_room():
             raise Stopped
 
     def _at_once(self) -> int:
@@ -224,6 +223,10 @@ class Arm:
         if self._resources.settings.max_concurrent == 1:
             return 1
         return min(header.children * header.drafts, MAX_THREADS)
+
+    def plan_while(self, has_room: Callable[[], bool]) -> None:
+        """Takes what says without a barrier, before each child, whether it may be planned."""
+        self._machine.has_room = has_room
 
     @property
     def begun(self) -> int:

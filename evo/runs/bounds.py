@@ -26,6 +26,7 @@ class CostBound:
         shared: Generations that a fork inherits, 0 included; they cost nothing.
         advised: The generations before which a model is asked for advice.
         advice: Of that call.
+        divided: Whether a budget may end it within a generation, if it has that for itself.
     """
 
     initial: Mapping[str, float]
@@ -35,6 +36,7 @@ class CostBound:
     shared: int = 0
     advised: tuple[int, ...] = ()
     advice: Mapping[str, float] = field(default_factory=dict)
+    divided: bool = False
 
     def of(self, generation: int) -> Mapping[str, float]:
         """Returns the most that a generation may cost, by unit."""
@@ -142,10 +144,14 @@ def affordable(runs: Sequence[CostBound], limits: Mapping[str, float]) -> int | 
         for run in runs:
             if not run.shared <= generation <= run.generations:
                 continue
-            if any(spent[unit] >= limit for unit, limit in limits.items()):
-                return max(0, generation - 1)
-            cost = run.of(generation)
+            before, cost = spent, run.of(generation)
             spent = {unit: amount + cost[unit] for unit, amount in spent.items()}
+            if any(before[unit] >= limit for unit, limit in limits.items()) or (
+                run.divided
+                and len(runs) == 1
+                and any(spent[unit] > limit for unit, limit in limits.items())
+            ):
+                return max(0, generation - 1)
     return longest
 
 
@@ -174,6 +180,7 @@ def cost_bound(header: Header, generations: int, *, retries: int) -> CostBound:
         shared=header.fork.at + 1 if header.fork else 0,
         advised=tuple(filter(header.advises, range(generations + 1))),
         advice=_most_of_call(header, retries),
+        divided=header.asynchronous,
     )
 
 

@@ -90,6 +90,8 @@ class Ledger:
     Replicates are independent accounts side by side; a live one is a single account. What is
     `spent` goes by unit, (replicates,), `settled` generations by run: none is counted twice.
     `dearest` is the most that something of a kind has cost so far, by unit; see `evo.runs.waves`.
+    `under_way` is what has been spent on the generation under way of a run without a barrier, by
+    run and unit, until that is settled.
     """
 
     def __init__(self, limits: Mapping[str, float] | None = None, replicates: int = 1) -> None:
@@ -98,6 +100,7 @@ class Ledger:
         self.spent: dict[str, Floats] = {}
         self.settled: dict[Hashable, int] = {}
         self.dearest: dict[Hashable, dict[str, float]] = {}
+        self.under_way: dict[Hashable, Mapping[str, float]] = {}
 
     def settle(self, costs: Amounts, made: Bools | None = None) -> None:
         """Adds what something cost."""
@@ -129,18 +132,20 @@ class Ledger:
         below = np.ones(self.replicates, dtype=bool)
         for unit, limit in self.limits.items():
             spent = self.spent.get(unit, 0.0)
+            spent += math.fsum(each.get(unit, 0.0) for each in self.under_way.values())
             below &= (spent if reserved is None else spent + reserved.get(unit, math.inf)) < limit
         return below
 
     @property
     def exhausted(self) -> str | None:
         """The first unit whose limit is reached on the first account; None while none is."""
-        for unit, limit in self.limits.items():
-            if unit in self.spent and self.spent[unit][0] >= limit:
-                return unit
-        return None
+        total = self.total
+        return next((u for u, limit in self.limits.items() if total.get(u, 0.0) >= limit), None)
 
     @property
     def total(self) -> dict[str, float]:
-        """The costs on the first account, by unit."""
-        return {unit: float(amount[0]) for unit, amount in self.spent.items()}
+        """The costs on the first account, by unit, those of what is under way included."""
+        total = {unit: float(amount[0]) for unit, amount in self.spent.items()}
+        for cost in self.under_way.values():
+            total |= {unit: total.get(unit, 0.0) + amount for unit, amount in cost.items()}
+        return total

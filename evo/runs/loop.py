@@ -96,6 +96,7 @@ class Machine:
         state: What the run knows.
         seconds: How long the generation under way has taken so far, as the driver says.
         denied: Children of the generation under way for which the endpoint refused every call.
+        has_room: Says without a barrier, before each child, whether it may be planned.
     """
 
     def __init__(self, state: State, stamp: Callable[[Line], Line] = lambda line: line) -> None:
@@ -110,6 +111,7 @@ class Machine:
         self._flow = Flow()
         self._lines: list[Line] = []
         self.denied: list[Child] = []
+        self.has_room: Callable[[], bool] = lambda: True
         self._evaluations: dict[Place, Evaluation] = {}  # told, not made here
 
     @property

@@ -22,7 +22,7 @@ def with_rates(header: Header, state: State, line: Line) -> Line:
     now, logged = (each.asked_of(line).model for each in (header, state.header))
     rates = {n: getattr(now, n) for n in RATES if getattr(now, n) != getattr(logged, n)}
     if isinstance(line, Child):  # a reply of an earlier session has its own
-        known = state.replies.get((line.generation, line.index, line.draft))
+        known = state.replies.get(line.reply_key(header.children))
         if known is not None:
             return msgspec.structs.replace(line, attempts=known.attempts)
     if not rates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ from evo.logs.timeouts import timeouts_of
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.bounds import kept_for_checks
-from evo.runs.budget import Ledger
+from evo.runs.budget import BudgetError, Ledger
 from evo.runs.handle import read_begun
 from evo.runs.identity import as_begun
 from evo.runs.opening import open_log, session_line
@@ -202,7 +202,7 @@ class _Work:
         alone, stopping = len(self.runs) == 1, self._resources.control.stopping
         with contextlib.closing(waves):
             for run in self.runs:
-                run.may_overlap = waves.leaves_room if alone else lambda under_way: False
+                run.may_overlap = waves.leaves_room if alone else None
             self.each(self.begin, range(len(self.runs)), 1)
             while not stopping.is_set() and (wave := waves.next()):
                 self.each(advance, [*wave], workers)
@@ -264,7 +264,7 @@ class _Run:
     alone: bool  # whether its log is expected, and so begun even after a request to stop
     on_generation: Callable[[RunJob, Arm], None]
     ledger: Ledger | None  # None: there is no budget
-    may_overlap: Callable[[Mapping[str, float]], bool] = lambda under_way: True
+    may_overlap: Callable[[], bool] | None = lambda: True  # None: generations go one by one
     end: EndReason | Literal["busy"] = "interrupted"
     reported: int = 0  # generations that were made known
     new: State | None = None  # of a log that this session began
@@ -345,6 +345,8 @@ class _Run:
         goal, state, before = self.job.goal, arm.state, arm.generation
         failure: Exception | None = None
         arm.further = lambda: self._may_go_further(arm)
+        if self.job.header.asynchronous and self.may_overlap is not None:
+            arm.plan_while(lambda: self._has_room(arm))
         try:
             self._report_generation(arm)
             while (reached := goal.reached(state)) is None:
@@ -386,14 +388,27 @@ class _Run:
         goal, stopped = self.job.goal, self.resources.control.stopping.is_set()
         if stopped or arm.begun >= goal.generations or goal.reached(arm.state) is not None:
             return False
-        return self.may_overlap(arm.state.under_way_cost)
+        return self.may_overlap is not None and self._has_room(arm)
+
+    def _has_room(self, arm: Arm) -> bool:
+        """Whether the budget lets an arm without a barrier plan another child."""
+        try:
+            self._pay(arm.state)
+        except BudgetError:  # it is raised once what is under way is logged
+            return False
+        return self.may_overlap is None or self.may_overlap()
 
     def _pay(self, state: State) -> None:
-        """Notes what generations cost that are new; BudgetError: that is unknown."""
+        """Notes what has been spent since; BudgetError: that is unknown."""
+        if self.ledger is None:
+            return
         for cost in state.costs[len(self.payer.costs) :]:
-            if self.ledger is not None:
-                self.ledger.check({**cost, "seconds": 0.0})
+            self.ledger.check({**cost, "seconds": 0.0})
             self.payer.costs.append(cost)
+        if state.header.asynchronous and self.may_overlap is not None:
+            cost = state.under_way_cost
+            self.ledger.check({**cost, "seconds": 0.0})
+            self.ledger.under_way[self.payer.name] = cost
 
     def _leave(self) -> Generator[None, bool, bool]:
         """Waits for leave to begin a generation, and returns whether it may."""

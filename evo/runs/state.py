@@ -284,11 +284,13 @@ class State:
 
     @property
     def under_way_cost(self) -> dict[str, float]:
-        """What the complete children of the generation under way have cost, by unit."""
-        number = self.generation + 1
-        every: list[Outcome | InstanceCall] = [*self.children.values()]
-        every += self._calls.get(number, [])
-        return cost_of_calls(every, self.header.at_generation(number)).by_unit(0.0)
+        """What calls have cost that no generation held when it was complete, by unit."""
+        every: list[Outcome | InstanceCall | ReplyLine | Advice]
+        every = [*self.children.values(), *self.replies.values()]
+        every += [call for calls in self._calls.values() for call in calls]
+        every += [call for calls in self._advice.values() for call in calls]
+        made: list[Attempted] = [each for each in every if not each.inherited]
+        return cost_of_calls(made, self.header.at_generation(self.generation + 1)).by_unit(0.0)
 
     @property
     def complete(self) -> int:

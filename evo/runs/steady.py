@@ -31,8 +31,8 @@ def machine_of(
 class SteadyMachine(Machine):
     """Makes the children of a run, of which so many are under way at any time.
 
-    It is asked and told as `Machine` is. `begin` lets N more children be planned, and may be called
-    while others are under way.
+    It is asked and told as `Machine` is. `begin` lets N more children be planned, each once there
+    is room for it, and may be called while others are under way.
 
     Attributes:
         window: How many children are under way at most.
@@ -80,8 +80,9 @@ class SteadyMachine(Machine):
         """Lets the children of one more generation be planned; returns new lines."""
         if self.idle:
             self._reset()
+            self._begun = self.state.generation
         self._steps = steps
-        self._begun = max(self._begun, self.state.generation) + 1
+        self._begun += 1
         self._plan_more()
         return self.take_lines()
 
@@ -127,7 +128,7 @@ class SteadyMachine(Machine):
         """Whether that can be planned now."""
         assert self._steps is not None
         if not self._played:
-            return self._next < self.begun * self.state.header.children
+            return self._next < self.begun * self.state.header.children and self.has_room()
         logged = self._steps.plan.requests.get(self._next)
         return logged is not None and logged.after == self.state.complete
 

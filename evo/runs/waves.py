@@ -158,19 +158,11 @@ class Waves:
             self._count_all()  # logged otherwise than in waves, such as under another goal
         return {}
 
-    def leaves_room(self, under_way: Mapping[str, float]) -> bool:
-        """Whether a further generation may begin while others are under way.
-
-        Args:
-            under_way: What these have cost so far, by unit.
-        """
-        more = [under_way]
-        for place, payer in enumerate(self._payers):
-            done = self._counted(place)
-            more += payer.costs[done : done + self._uncounted(place)]
+    def leaves_room(self) -> bool:
+        """Whether a further child may begin while others of its run are under way."""
+        self._count_all()
         settled = self._settled()
-        known = {u: settled[u] + math.fsum(each.get(u, 0.0) for each in more) for u in settled}
-        return self.in_time and all(known[unit] < limit for unit, limit in self._limits.items())
+        return self.in_time and all(settled[unit] < limit for unit, limit in self._limits.items())
 
     def close(self) -> None:
         """Settles what is logged, and the seconds that all took."""

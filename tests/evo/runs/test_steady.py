@@ -1,5 +1,6 @@
 """Runs without a barrier: what is planned follows from the order of the log, kill or no kill."""
 
+import json
 import random
 
 import pytest
@@ -7,10 +8,16 @@ from evo_runs import QUIET, write_task
 
 import evo
 from evo.logs.maintenance import require_whole
+from evo.logs.records import CriticCall, Evaluation, Generation, Initial
 from evo.models.client import EndpointRefused
 from evo.runs.ask import child_seed
+from evo.runs.budget import Ledger
+from evo.runs.configuration import make_header
 from evo.runs.planning import asked_in
-from evo.runs.state import costs_of_log
+from evo.runs.resources import open_resources
+from evo.runs.session import RunJob, run_jobs
+from evo.runs.settings import Goal, Settings
+from evo.runs.state import State, costs_of_log
 
 OPTIONS = {"children": 3, "generations": 3, "seed": 7, "asynchronous": True}
 
@@ -106,10 +113,72 @@ def test_a_run_that_is_extended_goes_on_from_all_that_is_complete(tmp_path) -> N
         evo.run("mmd", log=path, **{**OPTIONS, "asynchronous": False}, **QUIET)
 
 
-def test_a_budget_and_a_target_end_it(tmp_path) -> None:
-    log = evo.run("mmd", log=tmp_path / "a.jsonl", budget={"calls": 4}, **OPTIONS, **QUIET)
+def spent_at_plans(path) -> list[dict[str, float]]:
+    """What was settled by unit as each request was planned, in the order of the log's lines."""
+    found, calls, tokens = [], 0, 0
+    for line in map(json.loads, path.read_text().splitlines()):
+        if line["kind"] == "plan":
+            found.append({"calls": calls, "tokens": tokens})
+        elif line["kind"] in ("reply", "critic_call"):
+            calls += 1
+            tokens += sum(each["usage"]["total_tokens"] for each in line["attempts"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("condition", "budget"),
+    [({}, {"calls": 4}), ({}, {"tokens": 1500}), (CONDITIONS["drafts"], {"calls": 15})],
+)
+def test_no_child_is_planned_once_a_budget_is_used_up(tmp_path, condition, budget) -> None:
+    path, [(unit, limit)] = tmp_path / "a.jsonl", budget.items()
+    log = evo.run("mmd", log=path, budget=budget, **condition, **OPTIONS, **QUIET)
     assert log.ends[-1].reason == "budget"
-    assert len(log.outcomes) == 6  # what was under way is finished and counted
+    assert max(spent[unit] for spent in spent_at_plans(path)) < limit
+    assert len(log.outcomes) == len(spent_at_plans(path)) < 9  # what is under way is finished
+    planned = spent_at_plans(path)
+    evo.run("mmd", log=path, budget=budget, **condition, **OPTIONS, **QUIET)
+    assert spent_at_plans(path) == planned
+    log = evo.run("mmd", log=path, **condition, **OPTIONS, **QUIET)
+    assert len(log.outcomes) == 9
+    assert evo.rerun(path).same
+    require_whole(log)
+
+
+def test_with_one_call_at_a_time_a_budget_is_met_exactly_and_all_of_it_is_counted(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    for calls in (1, 2, 4, 5, 8):
+        budget = {"calls": calls}
+        log = evo.run("mmd", log=path, max_concurrent=1, budget=budget, **OPTIONS, **QUIET)
+        assert (len(log.calls), len(log.generations)) == (calls, calls // 3)
+        assert log.ends[-1].reason == "budget"
+    ledger = Ledger({"calls": 8.0})
+    with open_resources(Settings(progress=False)) as resources:
+        job = RunJob(path, log.header, Goal(generations=3))
+        assert [each.end for each in run_jobs([job], resources, ledger=ledger)] == ["budget"]
+    assert (ledger.total["calls"], ledger.exhausted, *ledger.open()) == (8, "calls", False)
+
+
+def test_what_a_critic_costs_late_counts(tmp_path) -> None:
+    path, ledger = tmp_path / "a.jsonl", Ledger({"calls": 99.0})
+    identity = {name: value for name, value in OPTIONS.items() if name != "generations"}
+    header = make_header("mmd", **identity, **CONDITIONS["drafts"])
+    with open_resources(Settings(progress=False)) as resources:
+        run_jobs([RunJob(path, header, Goal(generations=4))], resources, ledger=ledger)
+    assert ledger.total["calls"] == len(evo.read_log(path).calls)
+
+
+def test_a_call_after_its_generation_counts_as_under_way() -> None:
+    header = make_header("mmd", children=1, asynchronous=True, drafts=2, critic="offline-2")
+    state = State(header)
+    state.take(Initial(evaluation=Evaluation(status="ok", fitness=0.0)))
+    state.take(Generation(generation=1, best_fitness=0.0, best=(0, 0), improved=False, seconds=0))
+    assert state.under_way_cost["calls"] == 0
+    call = CriticCall(generation=1, index=0, program="", attempts=(), score=1.0)
+    state.take(call)
+    assert (state.under_way_cost["calls"], state.costs[1]["calls"]) == (1, 1)
+
+
+def test_a_target_ends_it(tmp_path) -> None:
     log = evo.run("mmd", log=tmp_path / "b.jsonl", target=0.0, **OPTIONS, **QUIET)
     assert log.ends[-1].reason == "target"
 
