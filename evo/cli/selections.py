@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from evo.cli.tables import table
+from evo.logs.log import Log, read_log
+from evo.runs.progress import counted
 
 if TYPE_CHECKING:
     from evo.studies.selection.race import Selection
@@ -27,14 +29,30 @@ def print_selection(found: Selection, samples: str) -> None:
     mean = "mean score" if samples == "problems" else "mean fitness"
     heads = ("configuration", "left", samples, "failed", mean, "lower", "upper", "calls")
     print(table(rows, (*heads, "lost to", f"shared {samples}", "p")))
-    winner = "none is left" if found.winner is None else f"winner: {found.labels[found.winner]}"
+    winner = "none is left"
+    if found.winner is not None:
+        label = found.labels[found.winner]
+        winner = f"winner: {label}" if found.decided else f"{label} leads, not decided"
     clipped = int(found.clipped.sum())
     above = f"; {clipped} outside the bounds, clipped" if clipped else ""
+    cut_short = "" if found.decided or samples != "runs" else _cut_short(found)
     print(
         f"{winner} ({found.end}, delta {found.terms.delta:g}, {found.terms.interval}"
         f"{_decisive(found)}); {int(found.samples.sum())} of "
-        f"{found.samples.size * found.terms.size} {samples}{above}; {found.path}"
+        f"{found.samples.size * found.terms.size} {samples}{above}{cut_short}; {found.path}"
     )
+
+
+def _cut_short(found: Selection) -> str:
+    """What runs cost that count as no sample, since the selection ended before they did."""
+    assert found.path is not None  # it is live
+    taken = {log.path for each in found.logs for log in each if isinstance(log, Log)}
+    rest = [path for path in found.path.glob("*.jsonl") if path not in taken]
+    calls = [count for path in rest if (count := len(read_log(path).calls))]
+    if not calls:
+        return ""
+    more = f"{counted(sum(calls), 'call')} more"
+    return f"; {more} went into {counted(len(calls), 'run')} cut short"
 
 
 def _decisive(found: Selection) -> str:

@@ -185,7 +185,8 @@ class Selection:
     """Result of a selection. Arrays are (configurations,) unless stated otherwise.
 
     Attributes:
-        winner: Place of the winning configuration; None if none is left.
+        winner: Place of the winning configuration, or of the one that leads where it is not
+            `decided`; None if none is left.
         survivors: Places of those sampled and not retired, best mean first.
         end: Why it ended, see `End`.
         labels: Name of each configuration.
@@ -245,6 +246,7 @@ class Selection:
     def __repr__(self) -> str:
         total, most = int(self.samples.sum()), self.samples.size * self.terms.size
         who = "none" if self.winner is None else self.labels[self.winner]
+        who += "" if self.decided else " leads, not decided"
         sure = f"{self.end}, {self.terms.interval} at delta {self.terms.delta:g}"
         rest = "".join(
             f", {int(each.sum())} {name}"
@@ -255,6 +257,11 @@ class Selection:
             f"<Selection by {self.selector}: {who} ({sure}; {len(self.survivors)} of "
             f"{len(self.labels)} left; {total} of {most} samples{rest})>"
         )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the winner was found: by the evidence, or by all samples that there are."""
+        return self.end in ("certain", "exhausted")
 
     @property
     def decisive(self) -> float:

@@ -261,6 +261,24 @@ def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
         assert made.terms.batch == 30
 
 
+def test_who_leads_when_the_budget_ends_is_no_winner_and_every_call_is_stated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "select mmd --vary children=1,4 -T 3 --seeds 0:6 -q --budget calls=NUMBER --log-dir"
+    for limit, decided in ((40, False), (90, True)):
+        folder = tmp_path / str(limit)
+        assert main([*command.replace("NUMBER", str(limit)).split(), str(folder)]) == 0
+        said = capsys.readouterr().out
+        assert ("leads, not decided (budget" in said) != decided
+        assert ("winner: " in said) == decided
+        rows = [line.split() for line in said.splitlines() if line.startswith("children=")]
+        stated = sum(int(row[7]) for row in rows if row[1] in ("yes", "no"))
+        if more := re.search(r"(\d+) calls? more went into 1 run", said):
+            stated += int(more[1])
+        assert (more is None) == decided
+        assert stated == sum(len(evo.read_log(path).calls) for path in folder.glob("*.jsonl"))
+
+
 def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
     assert main(command.split()) == 0
