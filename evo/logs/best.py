@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from evo.logs.records import Evaluation
 
@@ -17,7 +19,13 @@ class Best:
     index: int
     value: object = None
 
+    def confirmed(self, fitness: float | None) -> Best:
+        """Returns it with the fitness that a confirmation gave it; None: as it is."""
+        if fitness in (None, self.fitness):
+            return self
+        return replace(self, evaluation=msgspec.structs.replace(self.evaluation, fitness=fitness))
+
     @property
     def fitness(self) -> float | None:
-        """The fitness of its evaluation."""
+        """The fitness of its evaluation; with `confirm` the mean of its latest fresh draws."""
         return self.evaluation.fitness

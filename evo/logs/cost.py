@@ -275,6 +275,17 @@ def cost_of_children(
     return sum(costs, Cost())
 
 
+def tokens_in(calls: Iterable[Attempted]) -> str:
+    """Says how many tokens some calls are known to have had."""
+    attempts = [attempt for call in calls for attempt in call.attempts]
+    tokens = [stated for each in attempts if (stated := usage_tokens(each.usage)) is not None]
+    if not tokens and any(each.status == "ok" and lacks_usage(each) for each in attempts):
+        return "an unknown number of tokens"
+    prompt = sum(each.prompt for each in tokens)
+    completion = sum(each.completion for each in tokens)
+    return f"{prompt:,} prompt and {completion:,} completion tokens"
+
+
 def cost_of_calls(
     calls: Iterable[Attempted], header: Header, *, rule: TimeoutRule = "worst_case"
 ) -> Cost:

@@ -19,7 +19,7 @@ import msgspec
 from evo.logs.best import Best
 from evo.logs.calls import joined
 from evo.logs.constructions import kept_value
-from evo.logs.cost import lacks_usage, usage_tokens
+from evo.logs.cost import tokens_in
 from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
@@ -276,12 +276,21 @@ class Log:
 
     @property
     def parent(self) -> Best:
-        """The program that the next generation is asked to rewrite; `LogError` before any is."""
-        return self._program(*(self.generations[-1].best if self.generations else (0, 0)))
+        """The program that the next generation is asked to rewrite; `LogError` before any is.
+
+        Where the run confirms, its fitness is that of its latest confirmation, see `best_fitness`.
+        """
+        last = self.generations[-1] if self.generations else None
+        found = self._program(*(last.best if last else (0, 0)))
+        return found.confirmed(last.best_fitness) if last and self.header.confirm else found
 
     @property
     def best_fitness(self) -> float:
-        """The best fitness, NaN where nothing is ok: the end of the trajectory."""
+        """The best fitness, NaN where nothing is ok: the end of the trajectory.
+
+        A run with `confirm` states the mean of the fresh draws on which the best program was last
+        compared with another, not the fitness that was measured first.
+        """
         return float(self.trajectory[-1])
 
     @property
@@ -289,8 +298,8 @@ class Log:
         """The program of highest fitness in the complete generations.
 
         It is the parent, unless under `min_improvement` a better child was not better enough. Of
-        fitnesses within 1e-9 the first one counts; what a filter kept out does not. `LogError`
-        before there is one.
+        fitnesses within 1e-9 the first one counts; what a filter kept out does not. Where the run
+        confirms it is the parent, with the confirmed fitness. `LogError` before there is one.
         """
         if self.header.confirm:  # what was rejected was better by luck
             return self.parent
@@ -399,19 +408,8 @@ def summarise(log: Log) -> str:
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:z.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
-        f"{asked}{_tokens_in(log)}, {seconds}{checked}"
+        f"{asked}{tokens_in(log.calls)}, {seconds}{checked}"
     )
-
-
-def _tokens_in(log: Log) -> str:
-    """Says how many tokens the calls of a log are known to have had."""
-    attempts = [attempt for call in log.calls for attempt in call.attempts]
-    tokens = [stated for each in attempts if (stated := usage_tokens(each.usage)) is not None]
-    if not tokens and any(each.status == "ok" and lacks_usage(each) for each in attempts):
-        return "an unknown number of tokens"
-    prompt = sum(each.prompt for each in tokens)
-    completion = sum(each.completion for each in tokens)
-    return f"{prompt:,} prompt and {completion:,} completion tokens"
 
 
 class Logs(list[Log]):

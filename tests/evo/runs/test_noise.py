@@ -5,12 +5,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from commands import call
+from evo_runs import write_task
 from lottery import PROGRAM, Lottery
 
 import evo
 from evo.runs.accept import confirm, lower_bound
 from evo.runs.configuration import make_header
 from evo.runs.evaluate import FINAL, DrawEvaluator, final_report
+from evo.runs.state import state_of
 
 PURE = "import random\n\n\ndef value():\n    return random.random()\n"
 
@@ -106,6 +109,24 @@ def test_a_run_of_pure_noise_reports_the_mean_of_the_noise(noisy: Path, tmp_path
         assert whole.generations[generation - 1].best_fitness == pytest.approx(
             statistics.fmean(tried.parent)
         )
+
+
+def test_the_best_program_has_the_fitness_that_the_run_confirmed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge = "import random\n\n\ndef score(value):\n    return value / 7 + random.gauss(0, 0.1)\n"
+    folder = write_task(tmp_path / "task", "def f():\n    return 1.5\n", judge, "entry = ['f']\n")
+    options = {"generations": 3, "children": 8, "confirm": 4, "progress": False}
+    run = evo.run(folder, log=tmp_path / "a.jsonl", **options)
+    last = run.confirmations[max(run.confirmations)]
+    draws = last.rival if last.accepted else last.parent
+    assert run.best.fitness == pytest.approx(statistics.fmean(draws))
+    assert run.best.fitness == run.best_fitness == state_of(run).best_fitness
+    assert run.parent == run.best
+    first = run.child(run.best.generation, run.best.index).evaluation.fitness
+    assert first > run.best.fitness  # the luck for which it was chosen
+    assert call("best", str(run.path)) == 0
+    assert f": fitness {run.best_fitness!r}" in capsys.readouterr().err
 
 
 def test_rescore_with_more_draws(noisy: Path, tmp_path: Path) -> None:
