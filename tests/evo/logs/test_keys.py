@@ -31,6 +31,40 @@ def test_an_amazon_key_has_an_exact_form() -> None:
     assert not holds_key("https://host:8080/path")
 
 
+VALUE = '"a1b2c3d4e5f6a7b8"'
+EVERY = [
+    *(f"{kind}-{HEX}" for kind in ("sk", "pk", "rk")),
+    *(f"gh{kind}_{HEX}abcd" for kind in "pousr"),
+    f"AKIA{HEX}",
+    f"hf_{HEX}abcd",
+    f"xoxb-{HEX}",
+    f"AIza{HEX * 2}",
+    "-----BEGIN EC PRIVATE KEY-----",
+    f"github_pat_{HEX}abcd",
+    f"eyJ{HEX}.eyJ{HEX}",
+    "redis://me:word@host",
+    *(f"{kind}{sign}key={VALUE}" for kind in ("api", "private", "access", "auth") for sign in "_-"),
+    *(f"{kind}{sign}token: {VALUE}" for kind in ("auth", "access", "refresh") for sign in "_-"),
+    *(f"{name} = {VALUE}" for name in ("apikey", "privatekey", "accesskey", "authkey")),
+    *(f"{name} = {VALUE}" for name in ("token", "bearertoken", "secret", "credential")),
+    *(f"{name} = {VALUE}" for name in ("passwd", "password")),
+]
+
+
+@pytest.mark.parametrize("key", EVERY)
+def test_every_kind_of_key_is_found_in_any_letters_amid_other_text(key: str) -> None:
+    for written in (key, key.lower(), key.upper(), key.swapcase()):
+        assert holds_key(f"from math import pi\n\n{written}\narea = pi / 4  # of a circle\n")
+
+
+@pytest.mark.parametrize("name", ["api_key", "authkey", "passwd", "secret", "token", "credential"])
+def test_a_value_without_quotes_counts_outside_code(name: str) -> None:
+    for written in (name, name.upper()):
+        assert holds_key(f"a text\n{written}: a1b2c3d4e5f6a7b8\n", code=False)
+        assert holds_key(f"x: 1\n{written}: hunter2\n", settings=True)
+        assert not holds_key(f"a text\n{written}: a1b2c3d4e5f6a7b8\n")
+
+
 @pytest.mark.parametrize(
     "name",
     ["api_key", "API-KEY", "apikey", "password", "passwd", "secret", "auth_token", "credential"],
