@@ -433,7 +433,8 @@ class ModelClient:
         if not (attempt.sent or self._alive or self._warned):
             self._warned, url = True, self._endpoint.base_url
             words = f"the endpoint {url} cannot be reached ({attempt.error}); is it running, and"
-            warn(f"{words} the URL right? Trying again {self._retries} times")
+            often = "once" if self._retries == 1 else f"{self._retries} times"
+            warn(f"{words} the URL right? Trying again {often}")
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
         """Whether no other call would do better; an endpoint that is slow or busy is not down."""

@@ -45,7 +45,7 @@ def check_budget(
     """Returns the limits of a budget by unit; empty: none.
 
     BudgetError: a unit is none of `UNITS` nor of `more`, or unknown for one of the runs that are to
-    keep it, or a limit is not a positive, finite number.
+    keep it, or a limit is not a positive, finite number, of calls a whole one.
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(
@@ -69,6 +69,8 @@ def check_budget(
                 f"budget: expected a positive, finite number of {unit}, got {limit!r:.60}; for no "
                 f"limit, leave {unit} out"
             )
+        if unit == "calls" and unit not in more and as_float(limit) % 1:
+            raise BudgetError(f"budget: expected a whole number of calls, got {limit!r}")
         needed = UNITS[unit].needs if unit in UNITS else ()
         for model in models.values():
             if any(getattr(model, field) is None for field in needed):

@@ -205,8 +205,8 @@ def status_section(group: Group, tau: float | None) -> Section:
     """The children by status."""
     partial = int((group.tables.children["status"] == "partial").sum())
     message = (
-        f"partial: {partial} children were dropped on a batch, or refused by a stage; no figure of "
-        "fitness holds them"
+        f"partial: dropped on a batch or refused by a stage, {partial} in all; no figure of "
+        "fitness holds such children"
     )
     notes = (SHARES, REPEATS, FAILURES, *([message] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)

@@ -331,3 +331,9 @@ def test_time_that_is_over_before_the_first_generation_leaves_a_log_that_goes_on
     assert log.initial is not None
     assert (len(log.generations), log.ends[-1].reason) == (0, "budget")
     assert len(evo.run("mmd", **how).generations) == 2
+
+
+def test_calls_are_whole_and_other_units_need_not_be() -> None:
+    assert check_budget({"calls": 2.0, "tokens": 1.5}) == {"calls": 2.0, "tokens": 1.5}
+    with pytest.raises(BudgetError, match=r"expected a whole number of calls, got 1\.5"):
+        check_budget({"calls": 1.5})

@@ -155,8 +155,11 @@ def test_whatever_is_given_is_taken_or_answered_in_words(
             prepare(**{"task": "mmd", name: wrong})
 
 
+@pytest.mark.parametrize(
+    ("retries", "said"), [(1, "Trying again once"), (4, "Trying again 4 times")]
+)
 def test_a_dead_endpoint_is_said_after_its_first_refusal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    retries: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -166,7 +169,8 @@ def test_a_dead_endpoint_is_said_after_its_first_refusal(
     monkeypatch.setattr(client, "warn", order.append)
     monkeypatch.setattr(ModelClient, "_pause", lambda *_: order.append("pause"))
     with pytest.raises(EndpointDown):
-        evo.run("mmd", model=model, generations=1, children=2, retries=4, max_concurrent=1,
+        evo.run("mmd", model=model, generations=1, children=2, retries=retries, max_concurrent=1,
                 log=tmp_path / "a.jsonl", progress=False, workers=1)  # fmt: skip
     assert order[0].startswith(f"the endpoint {url} cannot be reached")
-    assert order[1:] == ["pause"] * 4
+    assert order[0].endswith(said)
+    assert order[1:] == ["pause"] * retries
