@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,7 +32,7 @@ from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
-from evo.runs.waves import Payer, Waves
+from evo.runs.waves import Payer, Turns, Waves
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import SearchError
@@ -205,8 +205,24 @@ class _Work:
                 run.may_overlap = waves.leaves_room if alone else None
             self.each(self.begin, range(len(self.runs)), 1)
             while not stopping.is_set() and (wave := waves.next()):
-                self.each(advance, [*wave], workers)
+                if waves.timed:
+                    self._advance_in_turns(wave, waves, workers)
+                else:
+                    self.each(advance, [*wave], workers)
             self.each(self.refuse, self.waiting, workers)
+
+    def _advance_in_turns(self, wave: Mapping[int, int], waves: Waves, workers: int) -> None:
+        """Makes the generations of a wave, in the order of the generations."""
+        turns = Turns({place: len(self.runs[place].payer.costs) for place in wave}, wave)
+
+        def serve(_: int) -> None:
+            while (place := turns.take()) is not None:
+                try:
+                    self.advance(place, leave=waves.in_time)
+                finally:
+                    turns.give_back(place, over=place in self.done)
+
+        self.each(serve, range(min(workers, len(wave))), workers)
 
     def begin(self, place: int) -> None:
         """Reads what is logged of a job."""

@@ -5,12 +5,16 @@ first, then in order, and further generations as long as twice their price can b
 wave begins once all of it is settled. So all runs get equally far, and what is begun follows from
 what the logged generations cost, whatever finished first: after a kill the waves are gone through
 again from the logs, up to the first that is not complete.
+
+A limit in seconds may end all runs at any time. Then no run of a wave begins a generation before
+all others of it have begun the one before, see `Turns`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -129,6 +133,11 @@ class Waves:
         self._began = time.monotonic()
         seconds = ledger.limits.get("seconds", math.inf) - ledger.total.get("seconds", 0.0)
         self._deadline = self._began + seconds
+
+    @property
+    def timed(self) -> bool:
+        """Whether a limit in seconds may end several runs while they are unequally far."""
+        return "seconds" in self._ledger.limits and len(self._payers) > 1 and not self._whole
 
     @property
     def in_time(self) -> bool:
@@ -284,3 +293,47 @@ class Waves:
         for payer in self._payers:
             while payer.beside:
                 self._ledger.settle({**payer.beside.pop(0), "seconds": 0.0})
+
+
+class Turns:
+    """Who begins the next generation of a wave, so that runs keep equally far at any time.
+
+        while (place := turns.take()) is not None:
+            make_a_generation(place)
+            turns.give_back(place)
+
+    It is that run that has begun the fewest generations, those that it began before the wave
+    included, and waits until that run is free. Several threads may take turns.
+
+    Args:
+        begun: How many generations each run has begun, by its place.
+        wave: How many it begins now.
+    """
+
+    def __init__(self, begun: Mapping[int, int], wave: Mapping[int, int]) -> None:
+        self._begun, self._left = dict(begun), dict(wave)
+        self._busy = set[int]()
+        self._changed = threading.Condition()
+
+    def take(self) -> int | None:
+        """Returns whose turn it is, once there is one; None: no run has a generation left."""
+        with self._changed:
+            while waiting := [place for place, left in self._left.items() if left > 0]:
+                fewest = min(self._begun[place] for place in waiting)
+                for place in waiting:
+                    if place not in self._busy and self._begun[place] == fewest:
+                        self._begun[place] += 1
+                        self._left[place] -= 1
+                        self._busy.add(place)
+                        self._changed.notify_all()
+                        return place
+                self._changed.wait()
+            return None
+
+    def give_back(self, place: int, *, over: bool = False) -> None:
+        """Takes back a turn; a run that is over has no other."""
+        with self._changed:
+            self._busy.discard(place)
+            if over:
+                self._left[place] = 0
+            self._changed.notify_all()

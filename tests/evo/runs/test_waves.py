@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from hypothesis import strategies as st
 
 import evo
 from evo.runs.budget import Ledger
+from evo.runs.configuration import make_header
+from evo.runs.resources import open_resources
+from evo.runs.session import RunJob, run_jobs
+from evo.runs.settings import Goal, Settings
 from evo.runs.state import costs_of_log
-from evo.runs.waves import Payer, Waves, payable
+from evo.runs.waves import Payer, Turns, Waves, payable
 
 QUIET: dict[str, Any] = {"progress": False}
 SEEDS = [1, 2, 3, 4]
@@ -346,3 +351,40 @@ def test_runs_that_are_killed_anywhere_come_out_the_same(unit: str, tmp_path: Pa
                 log.path.write_bytes(kept)
         again = evo.run_many("mmd", **options)
         assert [timeless(log.children) for log in again] == children
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=5))
+def test_turns_go_to_whoever_has_begun_the_fewest_generations(runs: list[tuple[int, int]]) -> None:
+    begun = {place: number for place, (number, _) in enumerate(runs)}
+    left = {place: number for place, (_, number) in enumerate(runs)}
+    turns = Turns(begun, left)
+    while (place := turns.take()) is not None:
+        assert begun[place] == min(begun[other] for other in begun if left[other])
+        begun[place] += 1
+        left[place] -= 1
+        turns.give_back(place)
+    assert not any(left.values())
+    over = Turns({0: 0, 1: 0}, {0: 3, 1: 1})
+    assert over.take() == 0
+    over.give_back(0, over=True)
+    assert [over.take(), over.take()] == [1, None]
+
+
+def test_runs_that_differ_in_pace_get_equally_far_in_a_limited_time(tmp_path: Path) -> None:
+    jobs = [
+        RunJob(tmp_path / f"{seed}.jsonl", make_header("mmd", children=1, seed=seed), Goal(99))
+        for seed in range(4)
+    ]
+
+    def slowly(job: RunJob, _: object) -> None:
+        time.sleep(0.03 * job.header.seed)
+
+    with open_resources(Settings(progress=False, workers=1)) as resources:
+        first = RunJob(jobs[0].path, jobs[0].header, Goal(3))
+        run_jobs([first], resources)  # the others have to catch up
+        for seconds in (1.0, 1.5):
+            ledger = Ledger({"seconds": seconds})
+            done = run_jobs(jobs, resources, ledger=ledger, on_generation=slowly)
+            assert {each.end for each in done} == {"budget"}
+            depths = [len(each.log.generations) for each in done if each.log]
+            assert max(depths) <= max(3, min(depths) + 1)
