@@ -101,7 +101,8 @@ def run(
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
         seeds: Seeds of several runs, such as 40:50 for 40 ... 49.
         seed: Seed of one run (default: 0).
-        budget: Limit of all runs together, such as calls=512, tokens=1e6 or dollars=2.
+        budget: Limit of all runs together, such as calls=512, tokens=1e6 or dollars=2; seconds=60
+            is time of this command.
         log: Path of the log of one run.
         log_dir: Folder for the logs (default: logs/local).
         resume: Continue a log of equal configuration; --no-resume begins a new one.
@@ -206,7 +207,8 @@ def resume(
         model: Name of the model to call (default: the logged name).
         base_url: Where it is asked, https://host/v1 (default: where your models.toml or
             OPENAI_BASE_URL says; a log does not decide where calls go).
-        budget: Limit of what all logs hold and what is added, such as calls=512.
+        budget: Limit of what all logs hold and what is added, such as calls=512; seconds=60 is
+            time of this command alone.
         search: The search, if it is one of your own.
         filters: A filter of your own; may be given several times.
     """
@@ -262,7 +264,7 @@ def fork(
         at: The last generation that is shared; 0 shares the initial program alone.
         copies: Number of forks; copy 0 keeps the seed of the run.
         task: Name or folder of the task, for a log that was imported.
-        budget: Limit of all copies together, such as calls=512.
+        budget: Limit of all copies together, such as calls=512; seconds=60 is time of this command.
         log_dir: Folder for the forks (default: one beside the log, such as run-40-forks).
         resume: Continue equal forks in the folder; --no-resume begins new ones.
     """
@@ -304,7 +306,7 @@ def grid(
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
         calls: C, calls of each run (default: 512).
         seeds: Seeds of the runs (default: 40:50, which is 40 ... 49).
-        budget: Limit of all runs together, such as calls=4096.
+        budget: Limit of all runs together, such as calls=4096; seconds=60 is time of this command.
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
         resume: Continue logs of equal configuration in the folder; --no-resume begins new ones.
     """

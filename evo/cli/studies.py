@@ -48,8 +48,9 @@ ENDS: dict[str, str] = {
     "patience": "; the patience has closed every run",
     "stopped": "; stopped",
     "over": "; no run has a next generation",
+    "budget": "; the budget is used up",
 }
-"""What is said of an allocation that ended before its rounds and its budget, by the reason."""
+"""What is said of an allocation that ended before its last round, by the reason."""
 
 
 @takes(
@@ -136,7 +137,8 @@ def allocate(
     print(table(rows, ("arm", "model", "search", "N", "seed", "pulls", "best fitness", "log")))
     known = {unit: a[-1] for unit, a in allocation.spent.items() if not math.isnan(a[-1])}
     spent = ", ".join(f"{amount:.6g} {unit}" for unit, amount in known.items())
-    end = ENDS.get(allocation.end, "")
+    end, made = ENDS.get(allocation.end, ""), sum(map(pulls.count, range(len(allocation.arms))))
+    end += f" after {made} of {len(pulls)} rounds" if end else ""
     print(f"best fitness {allocation.best_fitness[-1]:z.6f}; spent {spent}{end}; {allocation.path}")
     return 0
 

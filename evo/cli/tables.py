@@ -76,6 +76,8 @@ def print_early_ends(logs: Sequence[Log], budget: Mapping[str, float] | None = N
             if reason in ("budget", "interrupted"):
                 command = resume_command(those, budget, used_up=reason == "budget")
                 goes_on = f"; `{command}` goes on"
+                if reason == "budget" and "seconds" in (budget or {}):
+                    goes_on += ", in seconds of its own"
             print(f"{len(those)} of {len(logs)} run{'s' * (len(logs) > 1)} {words}{goes_on}")
 
 

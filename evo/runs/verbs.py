@@ -70,7 +70,7 @@ def run(
             is an error, and without `log` a new one begins.
         budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. The
             run stops before the first generation that would start with a limit already reached;
-            generation 0 counts.
+            generation 0 counts. Seconds are those of this call, without what a log took before.
         **options: Listed below.
 
     Raises:

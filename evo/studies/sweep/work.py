@@ -104,7 +104,7 @@ class Sweeping:
             for run, error in failed:
                 self._fail(run, error)
             if self._ledger.exhausted or any(each.end == "budget" for each in done):
-                return "budget_exhausted"
+                return "budget_exhausted" if self._has_more() else "completed"
         return "paused" if self._control.wish == "pause" else "stopped"
 
     def _heard_of(self, header: Header, error: Exception | None) -> None:
@@ -145,6 +145,11 @@ class Sweeping:
             header = msgspec.structs.replace(known.header, seed=seed)
             jobs[path] = RunJob(path, header, every_goal([*goals.values()]))
         return list(jobs.values())
+
+    def _has_more(self) -> bool:
+        """Whether there is more to make, or to propose."""
+        history = self._events.state.history(self._design.seeds)
+        return any(True for _ in self._left()) or bool(self._strategy.propose(history))
 
     def _propose(self) -> bool:
         """Records the next trials, and returns whether there are any."""

@@ -370,6 +370,23 @@ def test_runs_of_a_grid_that_got_unequally_far_are_rows_apart(
     assert "goes on" not in capsys.readouterr().out
 
 
+def test_an_allocation_that_its_budget_ended_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = ("--policy", "ucb1", "--arms", "2", "--rounds", "6", "-N", "2", "--budget", "calls=5")
+    assert call("allocate", "mmd", *arms, "-q", "--log-dir", str(tmp_path / "a")) == 0
+    assert "; the budget is used up after 3 of 6 rounds; " in capsys.readouterr().out
+
+
+def test_a_budget_in_seconds_is_said_to_be_that_of_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ("run", "mmd", "-T", "9", "-N", "1", "--log", str(tmp_path / "a.jsonl"), "-q")
+    assert call(*run, "--budget", "seconds=0.001") == 0
+    said = "--budget seconds=NUMBER` goes on, in seconds of its own"
+    assert said in capsys.readouterr().out
+
+
 def test_what_goes_on_after_a_stop_keeps_the_budget(tmp_path: Path) -> None:
     log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
     limits = {"calls": 5.0, "tokens": 1e6}
