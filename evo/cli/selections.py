@@ -6,8 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from evo.cli.tables import table
-from evo.logs.log import Log, read_log
-from evo.runs.progress import counted
 
 if TYPE_CHECKING:
     from evo.studies.selection.race import Selection
@@ -45,6 +43,9 @@ def print_selection(found: Selection, samples: str) -> None:
 
 def _cut_short(found: Selection) -> str:
     """What runs cost that count as no sample, since the selection ended before they did."""
+    from evo.logs.log import Log, read_log
+    from evo.runs.progress import counted
+
     assert found.path is not None  # it is live
     taken = {log.path for each in found.logs for log in each if isinstance(log, Log)}
     rest = [path for path in found.path.glob("*.jsonl") if path not in taken]
