@@ -18,6 +18,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -198,6 +199,9 @@ class Folder:
                 raise LogError(f"{self.name(run)} is {run.state}: there is nothing to continue")
             if run.study:
                 raise LogError(f"{self.name(run)} goes on with its {run.study}, not by itself")
+            if run.log is not None and run.log.ends and run.log.ends[-1].reason == "budget":
+                command = f"evo resume {quote(os.fspath(run.path))} --budget calls=NUMBER"
+                raise LogError(f"{self.name(run)} was ended by its budget: `{command}` goes on")
             run.go_on()
             return f"{self.name(run)} goes on"
         if wish not in ("pause", "stop"):

@@ -223,6 +223,19 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
             time.sleep(0.1)
 
 
+def test_a_run_that_its_budget_ended_does_not_go_on_without_one(tmp_path):
+    given = {"generations": 4, "children": 1, "log": tmp_path / "run.jsonl", "progress": False}
+    log = evo.run("mmd", budget={"calls": 2}, **given)
+    with LivePage(tmp_path) as view:
+        assert runs_of(view)[0]["state"] == "stopped"
+        status, said = wish(view, 0, "go on")
+        assert status == 409
+        command = f"evo resume {log.path} --budget calls=NUMBER"
+        words = f"run was ended by its budget: `{command}` goes on"
+        assert json.loads(said) == {"error": words}
+    assert len(evo.read_log(log.path).outcomes) == 2
+
+
 def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):
     with pytest.raises(LogError, match="no such folder"):
         LivePage(tmp_path / "nothing")
