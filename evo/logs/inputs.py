@@ -259,9 +259,9 @@ class Model(_Named, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=
         filled: The data that filled in prices or context, and what they are of.
         call: A function that answers; it is never written to a log, like the client. Once given it
             is the property `function`.
-        client: A client object of `openai`, sync or async. Calls go through a copy of it with
-            connections and limits of ours.
-        share: Whether the client's own connections are used.
+        client: A client object of `openai`, sync or async. Calls of an async one go through a copy
+            of it with connections and limits of ours.
+        share: Whether an async client's own connections are used, as a sync one's are in any case.
 
     Example:
         >>> evo.Model("mine", call=lambda messages: "a reply", input_price=0.5).way

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -52,7 +53,7 @@ class TryAgain(Exception):  # noqa: N818
 
 
 class AnsweredLate(TimeoutError):  # noqa: N818
-    """A function that nobody can interrupt returned after the time limit of a call."""
+    """What nobody can interrupt did not return, or returned after the time limit of a call."""
 
 
 class Failed(Exception):  # noqa: N818
@@ -191,6 +192,9 @@ def read_failure(error: BaseException, latency: float) -> Answer:
     attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
     if isinstance(error, NotSent):
         attempt = replace(attempt, sent=False, error=f"no connection: {words}")
+    elif isinstance(error, CancelledError):
+        more = f"; {error}" if str(error) else ""
+        attempt = replace(attempt, error=f"the call was cancelled{more}")
     elif isinstance(error, AnsweredLate):
         attempt = replace(attempt, status="timeout", error=words)
     elif isinstance(error, TimeoutError):

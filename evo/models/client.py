@@ -6,7 +6,6 @@ Every HTTP request is one recorded attempt. Real endpoints are reached through t
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import ipaddress
@@ -15,8 +14,8 @@ import os
 import random
 import threading
 import time
-from collections.abc import Awaitable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -26,8 +25,8 @@ import msgspec
 from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
 from evo.logs.inputs import as_float
 from evo.logs.records import Attempt, Model, Sampling
-from evo.models import background
-from evo.models.answer import Answer, AnsweredLate, Exchange, read_answer, read_failure
+from evo.models.answer import Answer, read_answer, read_failure
+from evo.models.flights import Flights
 from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
@@ -228,6 +227,10 @@ class ModelClient:
     Nothing is opened before the first call. The slots are asked before each attempt, and given back
     while a call backs off; `timeout` is for the whole of one attempt, `back_off` the upper bound of
     the first pause, seconds, which doubles with every attempt; a `wire` replaces the endpoint.
+
+    A sync client, and outside of the main thread a plain function, is called by a helper thread. By
+    `cancel` and at the deadline such a call is given up at once, and recorded as sent. It goes on
+    by itself and holds its slot until it returns, so that never more run than there are slots.
     """
 
     def __init__(
@@ -251,7 +254,7 @@ class ModelClient:
         self._timeout, self._retries, self._back_off = timeout, retries, back_off
         self._cancelled, self._lock = threading.Event(), threading.Lock()
         self._wire = wire
-        self._flights: set[Future[Exchange]] = set()  # adding, discarding, copying are atomic
+        self._flights = Flights(timeout, model.name if model.way == "function" else "")
         self._density = TOKENS_PER_CHARACTER
         self._longest = longest_reply(model, sampling.max_tokens)
         self._warned = self._alive = (
@@ -275,7 +278,7 @@ class ModelClient:
                     endpoint=self._endpoint.base_url,
                     tokens=int(characters * self._density) + (self._longest or 0),
                 ) as lease:
-                    answer = self._attempt(body)
+                    answer = self._attempt(body, lease)
                     self._settle(lease, answer, characters)
             except SlotCancelled as error:
                 raise CallCancelled(str(error), attempts) from None
@@ -311,29 +314,23 @@ class ModelClient:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
         self._cancelled.set()
         self._slots.cancel(self)
-        for flight in self._flights.copy():
-            flight.cancel()
+        self._flights.cancel()
 
     def close(self) -> None:
         """Closes connections."""
+        self._flights.close()
         with self._lock:
             wire, self._wire = self._wire, None
         if wire is not None:
             wire.close()
 
-    def _attempt(self, body: dict[str, object]) -> Answer:
+    def _attempt(self, body: dict[str, object], lease: Lease) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         started = time.monotonic()
         try:
             wire = self._open()
             started = time.monotonic()  # without the loading of libraries by the first call
-            exchange = wire.post(body)
-            if not isinstance(exchange, Exchange):
-                exchange = self._await(exchange)
-            elif (seconds := time.monotonic() - started) > self._timeout:
-                raise AnsweredLate(
-                    f"the answer came after {seconds:.1f} s, the limit is {self._timeout:g} s"
-                )
+            exchange = self._flights.answer(wire.post(body), started, lease)
             answer = read_answer(exchange, time.monotonic() - started)
         except CancelledError as error:
             words, seconds = "the call was cancelled", time.monotonic() - started
@@ -344,23 +341,6 @@ class ModelClient:
         if self.model.way == "function" and attempt.status == "ok":  # no HTTP has been spoken
             attempt = msgspec.structs.replace(attempt, http_status=None)
         return replace(answer, attempt=attempt)
-
-    def _await(self, exchange: Awaitable[Exchange]) -> Exchange:
-        """Waits for an answer that comes on the event loop; the deadline holds for all of it."""
-
-        async def in_time() -> Exchange:
-            async with asyncio.timeout(self._timeout):
-                return await exchange
-
-        flight = background.start(in_time())
-        self._flights.add(flight)
-        try:
-            if self._cancelled.is_set():  # after the flight is known, so that none slips through
-                flight.cancel()
-            return flight.result()
-        finally:
-            self._flights.discard(flight)
-            flight.cancel()  # if this thread was interrupted; else it is over
 
     def _open(self) -> Wire:
         """Returns the way to the endpoint, which the first call opens."""

@@ -6,14 +6,20 @@
     evo.run("cp", model=ask)
 
 Where the function has parameters `seed`, `temperature`, `top_p` or `max_tokens` it is passed these.
-An async one runs on the event loop and is cancelled at the deadline; a plain one runs in the thread
-that waits for the call.
+An async one runs on the event loop and is cancelled at the deadline. A plain one is called in the
+main thread where that makes the calls, as with `max_concurrent=1`: there Ctrl-C interrupts it, it
+may use what is bound to that thread, and it can be debugged as usual; but the deadline is heard
+only once it returns. Elsewhere a helper thread calls it, and at the deadline or when a run is
+stopped the call is given up at once. The function then goes on by itself, what it returns is
+dropped, and its slot is taken until it returns.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sysconfig
+import threading
 import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +33,7 @@ from evo.capture.running import restate, short_hash, source_of
 from evo.capture.sources import is_cell
 from evo.logs.keys import holds_key
 from evo.models.answer import Exchange, Failed, TryAgain, write_json
+from evo.models.blocking import Blocking
 
 if TYPE_CHECKING:
     from evo.logs.records import Model
@@ -96,9 +103,19 @@ class FunctionWire:
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         self._settings = tuple(_settings_of(function))
+        called = getattr(function, "__call__", None)  # noqa: B004 - of an object it may be async
+        self._waits = any(map(inspect.iscoroutinefunction, (function, called)))
 
-    def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange]:
-        """Calls the function with the messages of a request."""
+    def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange] | Blocking:
+        """Calls the function with the messages of a request, or says how to call one that blocks.
+
+        The main thread calls it itself: see above.
+        """
+        if self._waits or threading.current_thread() is threading.main_thread():
+            return self._send(body)
+        return Blocking(functools.partial(self._send, body), "the function")
+
+    def _send(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange]:
         messages: Any = body["messages"]
         given = {name: body[name] for name in self._settings if name in body}
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import httpx2
@@ -9,10 +10,14 @@ import openai
 
 from evo.models import background
 from evo.models.answer import Exchange, NotSent
+from evo.models.blocking import Blocking
 from evo.models.network import NetworkSession
 
 _OUT_OF_DATE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers that are not true of a body any more that was read."""
+
+_GRACE = 0.1
+"""Seconds that a sync client has to end by its own timeout, so that its words are kept."""
 
 
 class Transport(httpx2.AsyncBaseTransport):
@@ -113,13 +118,16 @@ class _SharedWire(_ClientWire):
 
 
 class _SyncWire:
-    """A user's own sync client, which is used in the threads that wait for calls."""
+    """A user's own sync client, which is used in helper threads."""
 
     def __init__(self, client: openai.OpenAI) -> None:
         self._client = client
 
-    def post(self, body: dict[str, object]) -> Exchange:
-        """Sends one request."""
+    def post(self, body: dict[str, object]) -> Blocking:
+        """Says how to send one request."""
+        return Blocking(functools.partial(self._send, body), "the client", grace=_GRACE)
+
+    def _send(self, body: dict[str, object]) -> Exchange:
         try:
             answer = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:

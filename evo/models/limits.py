@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +34,9 @@ class Lease:
     answered: bool = False
     turned_away: bool = False  # the endpoint refused it as one request too many
     pause: float = 0.0  # seconds that the endpoint asks to wait
+    until: Future[None] | None = (
+        None  # what holds the slot beyond the `with` block until it is done
+    )
 
     def settle(
         self,
@@ -198,7 +202,8 @@ class Slots:
     ) -> Iterator[Lease]:
         """Waits for a slot and holds it for the length of the `with` block, lowest priority first.
 
-        `cancel` can name the owner; the endpoint's limits hold; tokens are estimated from above.
+        `cancel` can name the owner; the endpoint's limits hold; tokens are estimated from above. A
+        request that outlasts the block, since nobody can end it, holds its slot `until` it is done.
         """
         with self._lock:
             turn, rates = (priority, next(self._arrivals)), self._rates[endpoint]
@@ -217,14 +222,21 @@ class Slots:
                 raise SlotCancelled("the wait for a slot was cancelled")
             yield waiter
         finally:
-            with self._lock:
-                self._measure()
-                if waiter.granted < math.inf:
-                    self.in_flight -= 1
-                    rates.release(waiter, now=self._now)
-                elif waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                self._grant()
+            if waiter.until is None:
+                self._give_back(waiter)
+            else:  # at once if that is done
+                waiter.until.add_done_callback(lambda _: self._give_back(waiter))
+
+    def _give_back(self, waiter: _Waiter) -> None:
+        """Frees a slot, or takes one who waits for it out of the queue."""
+        with self._lock:
+            self._measure()
+            if waiter.granted < math.inf:
+                self.in_flight -= 1
+                waiter.rates.release(waiter, now=self._now)
+            elif waiter in self._waiting:
+                self._waiting.remove(waiter)
+            self._grant()
 
     def cancel(self, owner: object = None) -> None:
         """Makes all waiters of `owner` (None: all), now and later, raise `SlotCancelled`."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from evo.models.answer import Exchange
+from evo.models.blocking import Blocking
 from evo.models.offline import OFFLINE_URL
 
 if TYPE_CHECKING:
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 class Wire(Protocol):
     """Sends requests for chat completions to one endpoint; many threads may share it."""
 
-    def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange]:
+    def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange] | Blocking:
         """Sends one request and returns the endpoint's answer, whatever its status.
 
-        What can be awaited is awaited on the event loop, and cancelled at the deadline. `NotSent`:
-        there is no connection; `TooMuch`: the answer is too large.
+        What can be awaited is awaited on the event loop, and cancelled at the deadline. What blocks
+        is done by a helper thread, and given up at the deadline. `NotSent`: there is no connection;
+        `TooMuch`: the answer is too large.
         """
 
     def close(self) -> None:

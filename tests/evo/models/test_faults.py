@@ -7,12 +7,14 @@ import importlib
 import json
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+import openai
 import pytest
 from endpoints import together
-from faults import PHASES, RIGHT, WRONG, Send, faulty, second_late, stuck_in, text_of
+from faults import ENDLESS, PHASES, RIGHT, WRONG, Send, faulty, second_late, stuck_in, text_of
 
 from evo.logs.records import Model, Sampling
 from evo.models.client import Call, CallCancelled, Endpoint, EndpointError, ModelClient
@@ -31,8 +33,8 @@ def _loaded() -> None:
     importlib.import_module("evo.models.library")
 
 
-def client_of(url: str, **how: Any) -> ModelClient:
-    model = Model(name="m", base_url=url)
+def client_of(given: str | Model, **how: Any) -> ModelClient:
+    model = Model(name="m", base_url=given) if isinstance(given, str) else given
     return ModelClient(
         model, SAMPLING, **{"slots": Slots(8), "back_off": 0.01, "timeout": 3.0, **how}
     )
@@ -113,21 +115,36 @@ def test_no_spelling_of_the_key_leaves_an_endpoint(key: str) -> None:
 # --- deadlines and cancelling
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_the_deadline_and_cancelling_hold_in_every_phase(phase: str) -> None:
+SYNC_PHASES = ("connecting", "TLS", *ENDLESS)
+"""Those in which a sync client, with connections of its own, is stuck as ours is."""
+
+
+@contextlib.contextmanager
+def reached(kind: str, url: str, **how: Any) -> Iterator[ModelClient]:
+    """A client of ours at an address, or through a user's sync client."""
+    with openai.OpenAI(api_key="k", base_url=url) as own:
+        given = Model(name="m", client=own) if kind == "sync" else url
+        with contextlib.closing(client_of(given, **how)) as client:
+            yield client
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [
+        *(("address", phase) for phase in PHASES),
+        *(("sync", phase) for phase in SYNC_PHASES),
+    ],
+)
+def test_the_deadline_and_cancelling_hold_in_every_phase(kind: str, phase: str) -> None:
     text = text_of(phase)
-    with (
-        stuck_in(phase) as url,
-        contextlib.closing(client_of(url, retries=0, timeout=0.5)) as client,
-    ):
+    with stuck_in(phase) as url, reached(kind, url, retries=0, timeout=0.5) as client:
         began = time.monotonic()
         call = ask(client, text)
         assert 0.5 <= time.monotonic() - began < 0.5 + LATE
-        assert [attempt.status for attempt in call.attempts] == ["timeout"]
-    with (
-        stuck_in(phase) as url,
-        contextlib.closing(client_of(url, timeout=30.0)) as client,
-    ):
+        (attempt,) = call.attempts
+        ends_itself = kind == "sync" and phase in ("connecting", "TLS")
+        assert attempt.status == "timeout" or (ends_itself and not attempt.sent)
+    with stuck_in(phase) as url, reached(kind, url, timeout=30.0) as client:
         cancelled: list[float] = []
 
         def cancel() -> None:
@@ -135,9 +152,10 @@ def test_the_deadline_and_cancelling_hold_in_every_phase(phase: str) -> None:
             client.cancel()
 
         threading.Timer(0.3, cancel).start()
-        with pytest.raises(CallCancelled):
-            ask(client, text)
+        with pytest.raises(CallCancelled) as raised:
+            client.call([{"role": "user", "content": text}], seed=1)
         assert time.monotonic() - cancelled[0] < LATE
+        assert [(each.status, each.sent) for each in raised.value.attempts] == [("error", True)]
 
 
 def test_a_neighbour_of_an_unasked_101_keeps_its_reply() -> None:

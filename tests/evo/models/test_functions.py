@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -28,6 +30,10 @@ from evo.models.client import (
 from evo.models.functions import model_of
 from evo.models.limits import Slots
 from evo.models.registry import ModelError, find_model, resolve_sampling
+
+
+def say(messages: object) -> str:
+    return "hi"
 
 
 def answering(answer: object) -> list[Callable[..., object]]:
@@ -216,8 +222,11 @@ def test_an_async_function_ends_at_the_deadline_and_when_it_is_cancelled() -> No
         time.sleep(0.01)
 
 
-def test_a_plain_function_that_is_late_is_a_timeout_once_it_returns() -> None:
+def test_in_the_main_thread_a_plain_function_that_is_late_is_a_timeout_once_it_returns() -> None:
+    threads: list[threading.Thread] = []
+
     def slow(messages: object) -> str:
+        threads.append(threading.current_thread())
         time.sleep(0.3)
         return "late"
 
@@ -227,6 +236,76 @@ def test_a_plain_function_that_is_late_is_a_timeout_once_it_returns() -> None:
     assert re.fullmatch(
         r"the answer came after 0\.\d s, the limit is 0\.1 s", call.attempts[0].error or ""
     )
+    assert threads == [threading.main_thread()]
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_elsewhere_it_is_given_up_at_the_deadline_and_holds_its_slot_until_it_returns() -> None:
+    goes_on, slots = threading.Event(), Slots(2)
+
+    def slow(messages: object) -> str:
+        goes_on.wait(60)
+        return "late"
+
+    began = time.monotonic()
+    with pytest.warns(UserWarning, match=r"'slow' did not return .* holds its slot") as warned:
+        call = in_a_thread(lambda: ask(slow, timeout=0.2, retries=1, slots=slots))
+    assert 0.4 <= time.monotonic() - began < 30
+    assert (call.reply, len(warned)) == (None, 1)
+    assert [(attempt.status, attempt.sent) for attempt in call.attempts] == [("timeout", True)] * 2
+    assert call.attempts[0].error == (
+        "no answer within 0.2 s; the function goes on by itself, and what it returns is dropped"
+    )
+    assert slots.in_flight == 2
+    goes_on.set()
+    deadline = time.monotonic() + 30
+    while slots.in_flight:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_elsewhere_cancelling_gives_it_up_at_once_and_it_counts_as_sent() -> None:
+    goes_on, slots = threading.Event(), Slots(1)
+
+    def slow(messages: object) -> str:
+        client.cancel()
+        goes_on.wait(60)
+        raise ValueError("nobody hears it")
+
+    sampling = Sampling(temperature=1.0, top_p=1.0, max_tokens=9)
+    client = ModelClient(model_of(slow), sampling, slots=slots)
+    with contextlib.closing(client), pytest.raises(CallCancelled) as cancelled:
+        in_a_thread(lambda: client.call(MESSAGES, seed=1))
+    (attempt,) = cancelled.value.attempts
+    assert (attempt.status, attempt.sent, slots.in_flight) == ("error", True, 1)
+    assert attempt.error == (
+        "the call was cancelled; the function goes on by itself, and what it returns is dropped"
+    )
+    goes_on.set()
+
+
+def test_what_a_plain_function_gives_in_a_thread_is_what_it_gives_here() -> None:
+    def late(messages: object) -> str:
+        raise TimeoutError("of its own")
+
+    async def waits(messages: object) -> str:
+        return "hi"
+
+    def passes_on(messages: object) -> object:
+        return waits(messages)
+
+    def wrong(messages: object) -> str:
+        raise KeyError("oops")
+
+    for function in (say, late, passes_on, wrong):
+        here, there = ask(function, retries=1), in_a_thread(lambda f=function: ask(f, retries=1))
+        assert (here.reply, here.rejected) == (there.reply, there.rejected)
+        for one, other in zip(here.attempts, there.attempts, strict=True):
+            assert (one.status, one.error) == (other.status, other.error)
 
 
 # --- what identifies it

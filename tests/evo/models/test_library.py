@@ -23,6 +23,7 @@ import evo
 from evo.logs.records import Model, Sampling
 from evo.models import background
 from evo.models.answer import Exchange, NotSent
+from evo.models.blocking import Blocking
 from evo.models.client import EndpointDown, ModelClient
 from evo.models.library import LibraryWire, wire_of
 from evo.models.limits import Slots
@@ -53,6 +54,7 @@ def post(way: Any) -> Exchange:
     """Sends one request as the client does, then closes the way."""
     with contextlib.closing(way):
         sent = way.post({"model": "m", "messages": MESSAGES})
+        sent = sent.send() if isinstance(sent, Blocking) else sent
         found: Exchange = background.wait(sent) if inspect.isawaitable(sent) else sent  # type: ignore[arg-type]
     return found
 

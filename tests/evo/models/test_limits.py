@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import endpoints
 import pytest
@@ -33,6 +33,27 @@ def queue_up(slots: Slots, priorities: list[tuple[int, ...]]) -> list[int]:
             while slots.waiting <= number:
                 time.sleep(0.0005)
     return order
+
+
+def test_a_request_that_outlasts_its_block_holds_the_slot_until_it_is_done():
+    slots, over = Slots(1), Future[None]()
+    with slots.slot() as lease:
+        lease.until = over
+    assert slots.in_flight == 1
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(queue_for, slots)
+        while not slots.waiting:
+            time.sleep(0.0005)
+        over.set_result(None)
+        assert got.result(30)
+    with slots.slot() as lease:  # it is done before the block is left
+        lease.until = over
+    assert slots.in_flight == 0
+
+
+def queue_for(slots: Slots) -> bool:
+    with slots.slot():
+        return slots.in_flight == 1
 
 
 @settings(max_examples=25)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,33 @@ def test_an_error_of_the_function_ends_the_run_resumably(tmp_path: Path) -> None
     assert "endpoint" not in words
     broken[0] = False
     assert len(evo.resume(path, model=model, **QUIET).generations) == 1
+
+
+def test_calls_that_a_stop_gives_up_are_in_the_log_and_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.runs.handle.GRACE", 0.0)
+    goes_on, met = threading.Event(), threading.Barrier(3)
+
+    def slow(messages: Any, seed: int) -> Any:
+        if not goes_on.is_set():
+            met.wait(60)
+            goes_on.wait(60)
+        return complete(messages, seed=seed)
+
+    path, how = tmp_path / "a.jsonl", {"model": evo.Model("slow", call=slow), **QUIET}
+    handle = evo.start("mmd", generations=1, children=2, log=path, **how)
+    met.wait(60)
+    handle.stop()
+    stopped = handle.wait(30)
+    assert not goes_on.is_set()
+    attempts = [attempt for call in stopped.calls for attempt in call.attempts]
+    assert [(each.status, each.sent) for each in attempts] == [("error", True)] * 2
+    assert all("goes on by itself" in (each.error or "") for each in attempts)
+    goes_on.set()
+    log = evo.resume(path, **how)
+    assert len(log.outcomes) == 2
+    assert sum(len(call.attempts) for call in log.calls) == 4
 
 
 def silent(messages: object) -> None:
