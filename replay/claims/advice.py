@@ -15,6 +15,7 @@ from replay.claims.contrasts import ALPHA
 from replay.claims.decision import (
     MANY,
     OPEN,
+    VERDICTS,
     decide,
     in_family,
     p_above,
@@ -73,7 +74,8 @@ def advise(
     """Says what to do, how sure that is, and what would change it.
 
     Several verdicts share an error of 5 % by Holm's rule, so that trying many policies makes none
-    of them look better than `single`; what it says of p names these comparisons beside p alone.
+    of them look better than `single`; what it says of p names these comparisons beside p alone. It
+    says which of them are decided, in which direction, and which are open.
 
     Args:
         *found: Results of `replay.judge` on the same runs, whose second side is the same; or one
@@ -128,26 +130,58 @@ def _check_ledger(table: pd.DataFrame) -> None:
 
 
 def _of_several(cases: Sequence[_Case]) -> str:
-    """The decision among several sides and the one that they are compared with."""
-    best, ahead = (
-        max(cases, key=lambda each: each.effect),
-        [c for c in cases if c.word == "greater"],
-    )
+    """The decisions among several sides and the one that they are compared with."""
     if len(cases) == 1:
-        return _one(best)
-    names = ", ".join(each.a for each in cases)
-    nearest = f"The best of them, {best.a}, differs by {_effect(best)}{_family(best, len(cases))}."
-    if ahead:
-        first = max(ahead, key=lambda each: each.effect)
-        rest = [each.a for each in ahead if each is not first]
-        also = f" {', '.join(rest)} lead{'s' * (len(rest) == 1)} {best.b}, too." if rest else ""
-        return f"{_one(first)}{also}"
-    if all(each.word in ("less", "within margin") for each in cases):
-        return f"Stay with {best.b}: none of {names} is better. {nearest}{_changes(best)}"
-    return (
-        f"No decision between {best.b} and {names}: none is shown to be better (Holm's rule over "
-        f"{len(cases)} comparisons). {nearest}{_open(best)}"
+        return _one(cases[0])
+    ahead, behind, alike, left = (
+        sorted((c for c in cases if c.word == word), key=lambda c: c.effect, reverse=True)
+        for word in VERDICTS
     )
+    if ahead:
+        rest = f" {_leading(ahead[1:])}, too." if ahead[1:] else ""
+        return f"{_one(ahead[0])}{rest}{_decided(behind, alike, len(cases))}{_not_decided(left)}"
+    base, count = cases[0].b, len(cases)
+    if not left:
+        best, decided = max(cases, key=lambda each: each.effect), ""
+        if behind and alike:
+            decided = _decided(behind, alike, count)
+        return (
+            f"Stay with {base}: none of {_listed(cases)} is better. {_nearest(best, count)}"
+            f"{decided}{_changes(best)}"
+        )
+    said = _decided(behind, alike, count)
+    none = "" if said else "none is shown to be better or worse "
+    text = (
+        f"{said} No decision between {base} and {_listed(left)}{':' * bool(none)} {none}"
+        f"(Holm's rule over {count} comparisons). {_nearest(left[0], count)}{_open(left[0])}"
+    )
+    return text.strip()
+
+
+def _listed(cases: Sequence[_Case]) -> str:
+    return ", ".join(each.a for each in cases)
+
+
+def _leading(cases: Sequence[_Case]) -> str:
+    return f"{_listed(cases)} lead{'s' * (len(cases) == 1)} {cases[0].b}"
+
+
+def _nearest(best: _Case, count: int) -> str:
+    return f"The best of them, {best.a}, differs by {_effect(best)}{_family(best, count)}."
+
+
+def _decided(behind: Sequence[_Case], alike: Sequence[_Case], count: int) -> str:
+    """Which sides are worse than the one that they are compared with, or within the margin."""
+    text = "".join(
+        f" {each.b} is better than {each.a}, which differs by {_effect(each)}"
+        f"{_family(each, count)}."
+        for each in behind
+    )
+    return f"{text} Within the margin of {alike[0].b}: {_listed(alike)}." if alike else text
+
+
+def _not_decided(left: Sequence[_Case]) -> str:
+    return f" No decision between {left[0].b} and {_listed(left)}." if left else ""
 
 
 def _family(case: _Case, count: int) -> str:
@@ -335,14 +369,19 @@ def _open(case: _Case) -> str:
 
 def _over_tasks(found: TaskComparison) -> str:
     """The decision of a comparison over tasks: the leader, whom it beats, and what is open."""
-    leader, *others = found.table["configuration"]
+    first, *_ = every = [*found.table["configuration"]]
+    leader = _unbeaten(found, every)
+    if leader is None:
+        return f"No decision: each of {_named(found, every)} is worse than another of them."
+    others = [name for name in every if name != leader]
     pairs = {other: _against(found, leader, other) for other in others}
     words = {other: row.get("verdict") for other, row in pairs.items()}
     beaten = [other for other in others if words[other] == "greater"]
     alike = [other for other in others if words[other] == "within margin"]
     left = [other for other in others if other not in beaten and other not in alike]
     text = f"Use {_named(found, [leader])}." if not left else (
-        f"No decision between {_named(found, [leader])}, which has the highest interquartile mean, "
+        f"No decision between {_named(found, [leader])}, which "
+        f"{'has the highest interquartile mean' if leader == first else 'none is shown to beat'}, "
         f"and {_named(found, left)}."
     )  # fmt: skip
     count = len(found.tasks)
@@ -353,6 +392,14 @@ def _over_tasks(found: TaskComparison) -> str:
     if alike:
         text += f" Within the margin of it: {_named(found, alike)}."
     return f"{text} {_missing(found, pairs, left)}"
+
+
+def _unbeaten(found: TaskComparison, names: Sequence[str]) -> str | None:
+    """The first that no pair finds worse: a mean may be decided against an interquartile mean."""
+    rows = found.verdicts.to_dict("records")
+    worse = {row["b"] for row in rows if row["verdict"] == "greater"}
+    worse |= {row["a"] for row in rows if row["verdict"] == "less"}
+    return next((name for name in names if name not in worse), None)
 
 
 def _missing(found: TaskComparison, pairs: Mapping[str, Row], left: Sequence[str]) -> str:

@@ -54,6 +54,26 @@ def test_many_policies_make_none_look_better_than_it_is() -> None:
     assert said.count("n = 20 runs") == 1
 
 
+def searches(**leads: float) -> pd.DataFrame:
+    """Runs under several searches, each with its lead."""
+    parts = [sides(lead).query("search == 'a'").assign(search=n) for n, lead in leads.items()]
+    return pd.concat([part.assign(run=part["search"] + part["run"]) for part in parts])
+
+
+@pytest.mark.parametrize("ahead", [0.0, 0.5])
+def test_several_verdicts_name_what_is_worse_and_what_is_open(ahead: float) -> None:
+    frame = pd.concat([searches(a=ahead, c=-0.5, d=-0.01), sides(0.0).query("search == 'b'")])
+    verdicts = [replay.judge(frame, {"search": name}, {"search": "b"}) for name in "acd"]
+    said = replay.advise(*verdicts)
+    assert "search = b is better than search = c, which differs by -0.476 [" in said
+    assert "none is shown" not in said
+    if ahead:
+        assert said.startswith("Use search = a rather than search = b")
+        assert "No decision between search = b and search = d." in said
+    else:
+        assert "No decision between search = b and search = a, search = d (Holm's" in said
+
+
 def test_verdicts_must_have_one_baseline() -> None:
     frame = sides(0.5)
     one, other = ({"search": name} for name in "ab")
@@ -92,6 +112,19 @@ def test_over_tasks_the_leader_and_what_is_open_are_named() -> None:
     assert re.match(start, replay.advise(found))
     assert f"{needed:,.0f} more runs" in replay.advise(found)
     assert replay.compare(clear, by="search").verdicts["runs_needed"].tolist() == [0]
+
+
+def test_over_tasks_the_mean_may_be_decided_against_the_highest_interquartile_mean() -> None:
+    rng = np.random.default_rng(0)
+    steady = np.sort(0.5 + 0.1 * rng.normal(size=40))
+    uneven = steady + np.repeat([-0.5, 0.005, 0.0], [10, 20, 10])
+    parts = []
+    for name, ends in {"uneven": uneven, "steady": steady}.items():
+        made = as_frame(np.repeat(ends[:, None], 5, axis=1), children=1, seeds=range(40))
+        parts.append(made.assign(search=name, task="t", run=name + made["run"].astype(str)))
+    found = replay.compare(pd.concat(parts, ignore_index=True), by="search")
+    assert [*found.table["configuration"]] == ["uneven", "steady"]
+    assert replay.advise(found).startswith("Use steady. Compared were 80 runs on 1 task. steady is")
 
 
 def test_a_grid_says_whether_to_leave_the_usual_split() -> None:
@@ -143,7 +176,9 @@ def test_a_contest_of_several_policies_is_decided_by_holms_rule_over_those_with_
     assert said.startswith("Stay with one run: none of thompson, ucb1 is better. The best of them")
     rows = contest.effects["policy"] == "ucb1"
     contest.effects.loc[rows, ["low", "high"]] = np.nan  # as where it cannot be told
-    assert "No decision between one run and thompson, ucb1" in replay.advise(contest)
+    said = replay.advise(contest)
+    assert said.startswith("one run is better than thompson, which differs by")
+    assert "No decision between one run and ucb1 (Holm" in said
 
 
 @pytest.mark.parametrize("seed", range(3))
