@@ -8,6 +8,8 @@ from replay.claims.decision import BAND, POWER, decide
 from replay.statistics.numbers import with_limits
 from replay.statistics.sequential import LONGEST
 
+UNTIL_THEN = "Until then, take whichever is simpler or cheaper."
+
 TIMES = 100
 """Beyond so many times the runs so far no number of further ones is stated: the effect is then so
 small beside its error that its sign and its size are chance."""

@@ -13,7 +13,8 @@ import pandas as pd
 from evo.logs.log import read_log
 from evo.tasks.folder import TaskError
 from evo.tasks.task import load_task, names_of_shipped_tasks
-from replay.claims.advice import ALONE, advise
+from replay.claims.advice import advise
+from replay.claims.task_advice import ALONE
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
 from replay.logs.frames import models_apart, originals
