@@ -265,27 +265,34 @@ class ModelClient:
         """Asks for one reply, over as many attempts as it takes; older generations come first.
 
         `EndpointDown`: no attempt got through, or none of this client ever got an answer;
-        `EndpointRefused`: the key, the model or the account; `CallCancelled`: see `cancel`.
+        `EndpointRefused`: the key, the model or the account; `CallCancelled`: see `cancel`. It is
+        also the cause of a KeyboardInterrupt that ends the call.
         """
+        attempts: list[Attempt] = []
+        try:
+            return self._call(messages, seed, (generation, index), attempts)
+        except KeyboardInterrupt as interrupt:
+            raise interrupt from CallCancelled("the call was cancelled", attempts)
+
+    def _call(
+        self, messages: Messages, seed: int, place: tuple[int, int], attempts: list[Attempt]
+    ) -> Call:
+        """Makes a call, and adds its attempts to a list."""
         body = self._body(messages, seed)
         characters = sum(len(str(message.get("content"))) for message in messages)
-        attempts: list[Attempt] = []
         for number in range(self._retries + 1):
             try:
                 with self._slots.slot(
-                    (generation, index),
+                    place,
                     owner=self,
                     endpoint=self._endpoint.base_url,
                     tokens=int(characters * self._density) + (self._longest or 0),
                 ) as lease:
-                    answer = self._attempt(body, lease)
+                    answer = self._attempt(body, lease, attempts)
                     self._settle(lease, answer, characters)
             except SlotCancelled as error:
                 raise CallCancelled(str(error), attempts) from None
-            except CallCancelled as error:
-                raise CallCancelled(str(error), [*attempts, *error.attempts]) from None
             attempt = answer.attempt
-            attempts.append(attempt)
             if answer.verdict == "answered":
                 self._alive = True
                 reply = answer.reply or (None if self.model.way == "function" else "")
@@ -324,7 +331,7 @@ class ModelClient:
         if wire is not None:
             wire.close()
 
-    def _attempt(self, body: dict[str, object], lease: Lease) -> Answer:
+    def _attempt(self, body: dict[str, object], lease: Lease, attempts: list[Attempt]) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         started = time.monotonic()
         try:
@@ -333,13 +340,19 @@ class ModelClient:
             exchange = self._flights.answer(wire.post(body), started, lease)
             answer = read_answer(exchange, time.monotonic() - started)
         except CancelledError as error:
-            words, seconds = "the call was cancelled", time.monotonic() - started
-            raise CallCancelled(words, [read_failure(error, seconds).attempt]) from None
+            attempts.append(read_failure(error, time.monotonic() - started).attempt)
+            raise CallCancelled("the call was cancelled", attempts) from None
+        except KeyboardInterrupt as interrupt:
+            cause = interrupt.__cause__
+            cancelled = cause if isinstance(cause, CancelledError) else CancelledError()
+            attempts.append(read_failure(cancelled, time.monotonic() - started).attempt)
+            raise
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             answer = read_failure(error, time.monotonic() - started)
         attempt = self._endpoint.without_key(answer.attempt)
         if self.model.way == "function" and attempt.status == "ok":  # no HTTP has been spoken
             attempt = msgspec.structs.replace(attempt, http_status=None)
+        attempts.append(attempt)
         return replace(answer, attempt=attempt)
 
     def _open(self) -> Wire:

@@ -84,6 +84,8 @@ class Flights:
             return self._result(work.answer, self._seconds + request.grace)
         except CancelledError:
             raise CancelledError(goes_on) from None
+        except KeyboardInterrupt as interrupt:
+            raise interrupt from CancelledError(goes_on)
         except TimeoutError:
             if work.over.done():  # it is an error of its own
                 raise

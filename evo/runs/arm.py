@@ -63,7 +63,7 @@ from evo.runs.settings import Event, EventKind
 from evo.runs.stages import evaluate_step
 from evo.runs.state import State, lines_of, program_digest
 from evo.runs.steady import machine_of
-from evo.runs.workers import MAX_THREADS, Stopped, Workers
+from evo.runs.workers import MAX_THREADS, Stopped, Workers, perform
 from evo.sandbox import EvaluatorClosed, SandboxError
 
 REACHED = ("completed", "target", "patience", "rule", "budget")  # then results are reported
@@ -247,9 +247,8 @@ class Arm:
                             raise machine.failure
                         return
                     self._changed.wait()
-            result: object
             try:
-                result = self._perform(items[0])
+                result: object = perform(items[0], self._perform, self._take)
             except Exception as error:
                 result = error
             self._take(items[0], result)

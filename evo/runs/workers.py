@@ -22,6 +22,19 @@ class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
     """The run was asked to stop."""
 
 
+def perform(
+    item: T, work: Callable[[T], object], tell: Callable[[T, CallCancelled], object]
+) -> object:
+    """Does a piece of work; tells of a call that Ctrl-C ends in the main thread, which makes it."""
+    try:
+        return work(item)
+    except KeyboardInterrupt as interrupt:
+        if isinstance(interrupt.__cause__, CallCancelled):
+            cancelled, interrupt.__cause__ = interrupt.__cause__, None
+            tell(item, cancelled)
+        raise
+
+
 @dataclass(frozen=True)
 class Workers:
     """The threads on which the children of one run are made.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import signal
 import sys
+import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 from endpoints import Endpoint, say
 
@@ -52,6 +57,48 @@ def test_what_an_endpoint_got_before_it_counts_as_down_is_logged_and_paid_once(
     assert not verify(path).faults
     assert evo.rerun(path).same
     assert replay.load(path)["n_calls"].sum() == 4
+
+
+@pytest.mark.parametrize("way", ["address", "sync", "function"])
+def test_a_call_of_the_main_thread_that_ctrl_c_ends_is_logged_and_made_again(
+    tmp_path: Path, way: str
+) -> None:
+    interrupting, path = True, tmp_path / "a.jsonl"
+    good = {"choices": [CHOICE], "usage": USAGE}
+
+    def interrupt() -> None:
+        if interrupting:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(0.5)
+
+    def answer(messages: object) -> dict[str, Any]:
+        interrupt()
+        return good
+
+    def handle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        interrupt()
+        with contextlib.suppress(OSError):  # nobody waits for it
+            say(handler, 200, json.dumps(good).encode())
+
+    with Endpoint(handle) as server, openai.OpenAI(api_key="k", base_url=server.url) as client:
+        model = {
+            "address": Model(name="m", base_url=server.url),
+            "sync": Model(name="m", client=client),
+            "function": Model(name="m", call=answer),
+        }[way]
+        options: dict[str, Any] = {"model": model, "max_concurrent": 1, "progress": False}
+        with pytest.raises(KeyboardInterrupt) as raised:
+            evo.run("cp", generations=1, children=2, log=path, **options)
+        assert raised.value.__cause__ is None
+        (call,) = evo.read_log(path).calls
+        (attempt,) = call.attempts
+        assert (attempt.status, attempt.sent) == ("error", True)
+        assert (attempt.error or "").startswith("the call was cancelled")
+        assert ("goes on by itself" in (attempt.error or "")) == (way == "sync")
+        interrupting = False
+        log = evo.resume(path, **options)
+    assert len(log.outcomes) == 2
+    assert sum(len(call.attempts) for call in log.calls) == 3
 
 
 @pytest.mark.parametrize("status", [200, 503])
