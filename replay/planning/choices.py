@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,19 @@ from replay.markup import card
 from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
 from replay.statistics.numbers import amount, brackets
+
+SIMULATED = 40
+"""Runs that a forecast by the kernel alone is worth beside the pilot's own."""
+
+
+def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> FloatArray:
+    """Probability that a search reaches `tau`, by column of simulated searches and of the pilot's.
+
+    The kernel counts as SIMULATED runs beside the pilot's own of that split, and one more run
+    reaches it or not (Jeffreys): without them the kernel was measured to be too sure.
+    """
+    hits, n = (own >= tau).sum(axis=0), len(own)
+    return np.asarray((SIMULATED * (paths >= tau).mean(axis=0) + hits + 0.5) / (SIMULATED + n + 1))
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,8 @@ class BudgetPlan:
             also p_best (share of resampled kernels in which the split is the best) and tied (not
             behind the best by more than its margin); replayed (arms that are the pilot's own runs).
         outcomes: Simulated final fitness of the recommendation, (outcomes,).
+        own: Final fitness of the pilot's own runs of the recommended split, (runs,); each forecast
+            counts them beside the simulated ones. Empty where none is as long, or of arms.
         tau: The fitness to reach, or None.
         p_tau: Probability that the recommendation reaches it; NaN unless inside, None without tau.
         budget_for_tau: Budget with which tau is reached with probability .9 by the recommended
@@ -99,6 +114,7 @@ class BudgetPlan:
     pilot_runs: int
     pilot_calls: int
     borrowed: Borrowed | None = None
+    own: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def departs(self) -> bool:
@@ -118,6 +134,20 @@ class BudgetPlan:
         ordered = others.sort_values("clear", ascending=False, kind="stable")
         best = ordered.groupby(ordered["arms"] > 1).head(1)
         return best.sort_values("arms", kind="stable").drop(columns="clear")
+
+    @property
+    def expected(self) -> tuple[FloatArray, FloatArray]:
+        """Levels of fitness in ascending order, and the probability that a search reaches each.
+
+        It is the probability that `p_tau` is of tau.
+        """
+        levels = np.sort(np.append(self.outcomes, self.own))
+        return levels, chance(self.outcomes[:, None], self.own[:, None], levels)
+
+    def reached_by(self, *shares: float) -> list[float]:
+        """The highest fitness that at least each of these shares of searches is to reach."""
+        levels, reached = self.expected
+        return [float(levels[np.flatnonzero(reached >= share)[-1]]) for share in shares]
 
     @property
     def summary(self) -> tuple[str, str]:
@@ -147,7 +177,7 @@ class BudgetPlan:
             lines.append(f"the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:
             return "\n".join([*lines, "no forecast of the fitness: beyond what the pilot saw"])
-        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
+        low, middle, high = self.reached_by(0.95, 0.5, 0.05)
         limits = brackets(low, high, "{:z.4f}".format)
         lines.append(f"fitness: median {middle:z.4f}, 90 % of searches in {limits}")
         if self.tau is not None and self.budget_for_tau is not None:

@@ -33,7 +33,7 @@ from evo.plugins import MistakenType
 from replay.logs.frames import originals
 from replay.logs.given import check_loaded
 from replay.planning.borrowing import Logs, borrow, children_in
-from replay.planning.choices import BudgetPlan, Choice, SplitCosts
+from replay.planning.choices import BudgetPlan, Choice, SplitCosts, chance
 from replay.planning.grid import FloatArray, GridSweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
 from replay.planning.leads import CHANCE, follow, lead_and_margin, middle_of, nearest_square
@@ -53,8 +53,6 @@ RUNS = 25
 """The default number of searches that are simulated in each world."""
 MOST_ROUNDS = 20_000
 """Generations of a plan, beyond which it would take minutes and gigabytes."""
-SIMULATED = 40
-"""Runs that a forecast by the kernel alone is worth beside the pilot's own."""
 
 
 def plan(
@@ -163,12 +161,14 @@ def plan(
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [from_runs or base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known, reached, np.nan)
+    if tau is not None:
+        options.loc[0, "p_tau"] = reached[-1]  # of more simulated searches than the other rows
     return BudgetPlan(
         task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
         usual=usual, over=over, inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else _spent_by(reached, price, choice),
-        reached=reached, pilot_runs=len(pilot.runs), borrowed=borrowed,
+        reached=reached, pilot_runs=len(pilot.runs), borrowed=borrowed, own=own[:, -1],
         pilot_calls=round(len(children) * _calls_of_child(frame)),
     )  # fmt: skip
 
@@ -284,16 +284,6 @@ def own_runs(pilot: GridSweep, generations: int, children: int) -> FloatArray:
     rows = (pilot.children == children) & (pilot.depth >= generations)
     own = pilot.values[rows, 1 : generations + 1] if rows.any() else np.empty((0, generations))
     return np.where(np.isnan(own), -np.inf, own)
-
-
-def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> FloatArray:
-    """Probability that a search reaches `tau`, by column of simulated searches and of the pilot's.
-
-    The kernel counts as SIMULATED runs beside the pilot's own of that split, and one more run
-    reaches it or not (Jeffreys): without them the kernel was measured to be too sure.
-    """
-    hits, n = (own >= tau).sum(axis=0), len(own)
-    return np.asarray((SIMULATED * (paths >= tau).mean(axis=0) + hits + 0.5) / (SIMULATED + n + 1))
 
 
 def arms_beside(

@@ -371,15 +371,14 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
 
 def _outcomes(plan: BudgetPlan) -> Panel:
     """Distribution of the final fitness under the recommendation, where it is forecast."""
-    ordered = np.sort(plan.outcomes)
-    share = 1 - np.arange(len(ordered)) / len(ordered)
-    low, high = np.quantile(ordered, [0.05, 0.95])
-    marks: list[Mark] = [Line(x=ordered, y=share, color=PALETTE[1], width=2.2, step=True)]
+    levels, reached = plan.expected
+    low, high = plan.reached_by(0.95, 0.05)
+    marks: list[Mark] = [Line(x=levels, y=reached, color=PALETTE[1], width=2.2, step=True)]
     marks += [] if plan.tau is None else [Rule(x=plan.tau, dash=REFERENCE)]
     aim = "" if plan.tau is None else f"; dotted: {plan.tau:g}"
     return Panel(
         title="What to expect", about=f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}{aim}.",
-        x=Axis(label=FITNESS), y=Axis(domain=(0, 1.02), label="share of searches that reach it"),
+        x=Axis(label=FITNESS), y=Axis(domain=(0, 1.02), label="share that reach it"),
         marks=marks, height=260,
     )  # fmt: skip
 

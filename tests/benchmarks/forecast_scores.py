@@ -24,9 +24,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from paper_ledger import sources
 
+from replay.planning.choices import Choice, chance
 from replay.planning.grid import FloatArray, GridSweep, cells, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel
-from replay.planning.planner import Choice, chance, own_runs, simulate_choice
+from replay.planning.planner import own_runs, simulate_choice
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 BINS = 10

@@ -84,7 +84,9 @@ def test_inside_the_way_to_tau_is_forecast(swept):
     assert (easy.reached[:spent] >= 0.9).tolist() == [False] * (spent - 1) + [True]
     assert f"probability {easy.p_tau:.2f}" in str(easy)
     option = easy.options.set_index("children").loc[easy.choice.children]
-    assert option["p_tau"] == pytest.approx(easy.p_tau, abs=0.1)
+    assert option["p_tau"] == easy.p_tau
+    assert len(easy.own) == 6
+    assert np.interp(0.3, *easy.expected) == pytest.approx(easy.p_tau, abs=0.01)
     assert option["low"] < option["value"] < option["high"]
 
 

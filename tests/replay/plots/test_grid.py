@@ -91,6 +91,17 @@ def test_the_card_has_a_third_panel_only_with_tau_and_one_where_nothing_is_forec
     assert "No forecast" in words(alone)
 
 
+def test_both_panels_of_a_card_state_one_probability_of_tau() -> None:
+    frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8, seeds=range(6))
+    plan = replay.plan(frame, children=children, budget=8, tau=0.5, kernels=4, arms=())
+    assert plan.inside
+    curve, way = (charts.planner_card(plan).panels[k].marks[0] for k in (1, 2))
+    at_tau = curve.y[np.searchsorted(curve.x, plan.tau)]
+    assert at_tau == pytest.approx(plan.p_tau, abs=1e-9)
+    assert way.y[-1] == plan.p_tau
+    assert (plan.outcomes >= plan.tau).mean() != pytest.approx(plan.p_tau, abs=1e-9)
+
+
 def test_regimes_add_up_to_one_at_every_budget(runs):
     chart = charts.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
     drawn = np.array([line.y for line in marks(chart, "line")])
