@@ -25,14 +25,14 @@ from replay.claims.further import UNTIL_THEN, further_runs, new_runs, sentence
 from replay.claims.task_advice import advise_over_tasks
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
-from replay.planning.choices import BudgetPlan
+from replay.planning.choices import NO_MARGIN, BudgetPlan
 from replay.planning.depth import DepthBreadth
 from replay.simulation.arms import IDENTICAL
 from replay.simulation.contest import Contest
 from replay.simulation.sizes import needed_runs
 from replay.simulation.widths import SURE, deciding_limits
 from replay.statistics.intervals import Interval, student, too_few
-from replay.statistics.numbers import number, with_limits
+from replay.statistics.numbers import amount, number, with_limits
 from replay.statistics.resampling import holm
 
 
@@ -297,7 +297,9 @@ def _splits(grid: DepthBreadth) -> Iterator[str]:
 
 def _planned(plan: BudgetPlan) -> str:
     """How to spend the budget of a plan, and which lead would change that."""
-    pilot = f"(n = {plan.pilot_runs} runs of the pilot, {plan.pilot_calls:,} calls)"
+    pilot = (
+        f"(n = {amount(plan.pilot_runs, 'run')} of the pilot, {amount(plan.pilot_calls, 'call')})"
+    )
     if plan.departs:
         row = plan.options.iloc[0]
         return (
@@ -310,6 +312,8 @@ def _planned(plan: BudgetPlan) -> str:
         f"by more than chance explains {pilot}."
     )
     for other in plan.needed.to_dict("records"):
+        if math.isinf(other["margin"]):
+            return f"{text} What would change that: a pilot of several runs, as {NO_MARGIN}."
         name = f"one run of N = {other['children']}"
         if other["arms"] > 1:
             name = f"{other['arms']} runs under {other['policy']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 from collections import Counter
@@ -276,6 +277,7 @@ def _options(options: pd.DataFrame, *, departs: bool) -> str:
         options: Of a plan.
         departs: Whether it recommends anything.
     """
+    from replay.planning.choices import NO_MARGIN
     from replay.statistics.numbers import brackets
 
     rows = []
@@ -285,7 +287,8 @@ def _options(options: pd.DataFrame, *, departs: bool) -> str:
         likely = limits if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
         mark = "" if row.Index else "recommended" if departs else "default"
-        needs = "" if row.margin == 0 else f"{row.ahead:+.3f} (needs {row.margin:.3f})"
+        asks = NO_MARGIN if row.margin == math.inf else f"needs {row.margin:.3f}"
+        needs = "" if row.margin == 0 else f"{row.ahead:+.3f} ({asks})"
         rows.append((*spent, needs, likely, mark))
     return table(rows, ("rounds", "N", "K", "policy", "lead", "95% of searches", ""))
 

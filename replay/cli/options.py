@@ -20,7 +20,8 @@ else:
         unit, _, number = text.rpartition("=")
         if unit not in ("", "calls"):
             raise ValueError(
-                f"expected calls=NUMBER, got {text!r}; `--cost call=PRICE` plans in another unit"
+                f"expected calls=NUMBER, got {text!r}: a plan is one of calls; in another unit "
+                "give what a call costs and a number, such as `--cost call=0.001 --budget 0.5`"
             )
         return finite(number)
 

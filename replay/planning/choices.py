@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,11 @@ import pandas as pd
 from replay.markup import card
 from replay.planning.borrowing import Borrowed
 from replay.planning.grid import FloatArray
+from replay.planning.kernel import FEWEST
 from replay.statistics.numbers import amount, brackets
+
+NO_MARGIN = "one run shows no margin"
+"""Why no lead counts after a pilot of one run."""
 
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
@@ -150,12 +155,23 @@ class BudgetPlan:
         return [float(levels[np.flatnonzero(reached >= share)[-1]]) for share in shares]
 
     @property
+    def beyond(self) -> str:
+        """Why nothing is forecast; empty where something is."""
+        if self.inside:
+            return ""
+        T, N = self.choice.generations, self.choice.children
+        return (
+            f"beyond what the pilot saw (it takes {FEWEST} runs of at least {N} children and "
+            f"{amount(T, 'generation')}, and one of at most {amount(N, 'child', 'children')})"
+        )
+
+    @property
     def summary(self) -> tuple[str, str]:
         """What is advised, in a sentence; then n, and what would change it."""
         first, *others = self._support
         known = (
-            f"{self.task}, {self.model}: n = {self.pilot_runs} runs, {self.pilot_calls} calls of "
-            "the pilot."
+            f"{self.task}, {self.model}: n = {amount(self.pilot_runs, 'run')}, "
+            f"{amount(self.pilot_calls, 'call')} of the pilot."
         )
         if self.departs:
             return first, f"{known} What would change that: a lead no larger than its margin."
@@ -176,7 +192,7 @@ class BudgetPlan:
         if len(tied) > 1:
             lines.append(f"the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:
-            return "\n".join([*lines, "no forecast of the fitness: beyond what the pilot saw"])
+            return "\n".join([*lines, f"no forecast of the fitness: {self.beyond}"])
         low, middle, high = self.reached_by(0.95, 0.5, 0.05)
         limits = brackets(low, high, "{:z.4f}".format)
         lines.append(f"fitness: median {middle:z.4f}, 90 % of searches in {limits}")
@@ -217,6 +233,8 @@ class BudgetPlan:
                 f"which stays the default: {self.choice}."
             ]
         for other in self.needed.to_dict("records"):
+            if math.isinf(other["margin"]):
+                return [*lines, f"{NO_MARGIN[0].upper()}{NO_MARGIN[1:]}; a pilot of several does."]
             name = f"N = {other['children']}"
             if other["arms"] > 1:
                 name = f"K = {other['arms']} arms ({other['policy']})"

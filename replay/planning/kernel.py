@@ -245,8 +245,8 @@ def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
     names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
     if len(names) != 1:
         raise ValueError(
-            f"expected children of one task and one model, got {names!r}; select one with "
-            "children[(children.task == ...) & (children.model == ...)]"
+            f"expected children of one task and one model, got {names or 'generation 0 alone'}; "
+            "select one with children[(children.task == ...) & (children.model == ...)]"
         )
     require_alike(children, "expected children")
     if not children[["fitness", "parent_fitness"]].notna().any(axis=None):

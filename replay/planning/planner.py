@@ -23,6 +23,7 @@ were left out, and `planner_worlds.py` plans where the truth is known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -155,9 +156,7 @@ def plan(
         paths = replayed_paths(pilot, choice, seed=seed + 1)
     else:
         paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
-    own = own_runs(pilot, choice.generations, choice.children)
-    if choice.arms > 1:
-        own = own[:0]  # a run of the pilot is one arm, not such a search
+    own = _own_searches(pilot, choice)
     reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [from_runs or base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known, reached, np.nan)
@@ -221,9 +220,11 @@ def _in_calls(budget: object, costs: object) -> float:
         given = budget["calls"]
     if not isinstance(given, int | float) or isinstance(given, bool):
         raise MistakenType(
-            f'budget: expected a number of calls, {{"calls": NUMBER}}, or with costs= a number in '
-            f"their unit, got {budget!r}"
+            'budget: expected a number of calls, which a plan is one of, as {"calls": NUMBER} or '
+            f"plainly, or with costs= a number in their unit, got {budget!r}"
         )
+    if math.isnan(given):
+        raise ValueError(f"budget: expected a number of calls, got {budget!r}")
     return given
 
 
@@ -233,10 +234,12 @@ def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
     Raises:
         ValueError: If it does not pay for a single call, or for more generations than MOST_ROUNDS.
     """
-    if budget / costs.of_generation(1) > MOST_ROUNDS:
+    if (most := budget / costs.of_generation(1)) > MOST_ROUNDS:
         raise ValueError(
             f"expected a budget of at most {MOST_ROUNDS:,} generations of one child, which are "
-            f"simulated one by one, got {budget:g}; plan a part of it, and the rest from its runs"
+            f"simulated one by one, got {budget:g}, which pays for {most:,.0f} at "
+            f"{costs.of_generation(1):g} each; plan a part of it, and the rest from its runs, or "
+            "give it in the unit of the costs if it is in another"
         )
     rounds, N = {}, 1
     while (T := int(budget / costs.of_generation(N) + 1e-9)) >= 1:
@@ -284,6 +287,12 @@ def own_runs(pilot: GridSweep, generations: int, children: int) -> FloatArray:
     rows = (pilot.children == children) & (pilot.depth >= generations)
     own = pilot.values[rows, 1 : generations + 1] if rows.any() else np.empty((0, generations))
     return np.where(np.isnan(own), -np.inf, own)
+
+
+def _own_searches(pilot: GridSweep, choice: Choice) -> FloatArray:
+    """The pilot's runs that are such searches: a run of it is one arm, not several."""
+    own = own_runs(pilot, choice.generations, choice.children)
+    return own[:0] if choice.arms > 1 else own
 
 
 def arms_beside(

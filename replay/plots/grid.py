@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from replay.logs.given import check_result
+from replay.planning.choices import NO_MARGIN
 from replay.plots import style
 from replay.plots.chart import Chart
 from replay.plots.marks import End, Line, Mark, Points, Rule, Spans
@@ -18,7 +19,7 @@ from replay.plots.runs import COSTS
 from replay.plots.shapes import heat, lines, place
 from replay.plots.style import FITNESS, PALETTE, counted, intervals, look, ranged
 from replay.plots.ticks import doublings
-from replay.statistics.numbers import number
+from replay.statistics.numbers import amount, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from replay.planning.kernel import Kernel
     from replay.plots.style import FloatArray
 
-NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
 LIKELY = 0.1
 """Least probability of being best that is marked."""
 
@@ -328,7 +328,8 @@ def planner_card(plan: BudgetPlan) -> Chart:
     """
     check_result("planner_card", plan, "BudgetPlan", "replay.plan")
     heading = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
-    heading += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
+    calls = plan.pilot_calls
+    heading += f"{amount(plan.pilot_runs, 'run')}, {number(calls)} call{'s' * (calls != 1)}"
     if not plan.inside:
         return Chart(panels=[_splits(plan, f"{heading}. ")])
     panels = [_splits(plan, ""), _outcomes(plan)]
@@ -355,9 +356,10 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
         ),
         Points(x=N[chosen], y=ahead[chosen], color=PALETTE[1], size=4.4, edge="ink"),
     ]  # fmt: skip
-    text = f"{heading}Ahead of the split nearest to T = N; bars: what luck accounts for; "
+    bars = f"no bars: {NO_MARGIN}" if np.isinf(margin).any() else "bars: what luck accounts for"
+    text = f"{heading}Ahead of the split nearest to T = N; {bars}; "
     text += f"large: likelier the best; filled: {plan.choice}"
-    text += "." if plan.inside else f". {NO_FORECAST}"
+    text += "." if plan.inside else f". No forecast: {plan.beyond}."
     ticks = doublings(N.max())
     return Panel(
         title="Splits in one run", about=text, marks=marks, height=260,

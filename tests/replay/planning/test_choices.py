@@ -121,8 +121,10 @@ def test_outcomes_are_shown_by_their_middle_and_ninety_percent():
     text = str(made(PLAIN))
     assert "fitness: median 0.6000, 90 % of searches in [0.5060, 0.6940]" in text
     beyond = made(PLAIN, inside=False)
-    assert str(beyond).endswith("no forecast of the fitness: beyond what the pilot saw")
+    assert str(beyond).endswith(f"no forecast of the fitness: {beyond.beyond}")
     assert "median" not in str(beyond)
+    assert "5 runs of at least 8 children and 8 generations, and one of at most" in beyond.beyond
+    assert not made(PLAIN).beyond
 
 
 @pytest.mark.parametrize(

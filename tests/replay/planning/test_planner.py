@@ -1,4 +1,5 @@
 import html
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
+import replay
 from replay.logs.frames import ReplayWarning
 from replay.planning.grid import one_sweep
 from replay.planning.kernel import fit_kernel
@@ -96,6 +98,30 @@ def test_one_run_of_one_child_forecasts_nothing():
     assert not made.options["inside"].any()
     assert np.isnan(made.p_tau)
     assert made.choice == Choice(generations=4, children=4)
+    said = f"{made} {replay.advise(made)} {made._repr_html_()}"
+    assert "n = 1 run, 32 calls" in said
+    assert "one run shows no margin" in said
+    assert "inf" not in said
+    assert "takes 5 runs of at least 4 children and 4 generations, and one of at most 4" in said
+
+
+@pytest.mark.parametrize(
+    ("budget", "costs", "says"),
+    [
+        ({"calls": np.nan}, None, "expected a number of calls, got {'calls': nan}"),
+        (64, {"call": 0.001}, "got 64, which pays for 64,000 at 0.001 each"),
+    ],
+)
+def test_a_budget_that_is_refused_is_named(pilot, budget, costs, says):
+    frame, children = pilot
+    with pytest.raises(ValueError, match=re.escape(says)):
+        plan(frame, children=children, budget=budget, costs=costs)
+
+
+def test_a_pilot_without_children_is_named(pilot):
+    frame, children = pilot
+    with pytest.raises(ValueError, match=r"expected children of one task.*got generation 0 alone"):
+        plan(frame, children=children[:0], budget=64)
 
 
 def test_a_search_without_any_fitness_is_worth_minus_infinity():
