@@ -370,27 +370,19 @@ def export_runs(
 ) -> int:
     """Writes logs in another tool's layout; of an allocation its choices as well.
 
+    A run's search is in the name of its file. What the layout has no place for is named; logs that
+    it cannot tell apart, or would show as independent runs, are refused before the first file.
+
     Args:
         format: The layout of the paper's code.
         logs: Logs, folders or glob patterns.
         output: Folder of the files.
     """
-    from evo.logs.log import read_log
-    from evo.studies.folders import ALLOCATION
     from replay.importers.anything import find_whole
-    from replay.importers.paper import export_bandit, export_paper
-    from replay.logs.decode import find_logs
+    from replay.importers.paper_export import export
 
-    paths = find_whole(*logs)
-    journals = [path.parent / ALLOCATION for path in paths]
-    journals = [each for each in dict.fromkeys(journals) if each.is_file()]
-    # The file of an allocation holds its arms; files of their own would be read as further runs.
-    arms = {arm.resolve() for journal in journals for arm in find_logs(journal)}
-    for path in paths:
-        if path.resolve() not in arms:
-            print(export_paper(read_log(path), output))
-    for journal in journals:
-        print(export_bandit(journal, output))
+    for path in export(find_whole(*logs), output):
+        print(path)
     return 0
 
 

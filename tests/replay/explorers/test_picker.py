@@ -74,8 +74,9 @@ def test_opening_another_closes_the_first(picker, logs):
     assert picker._shown.widget.comm is not None
 
 
+@pytest.mark.filterwarnings("ignore:not carried over")
 def test_load_reads_own_and_exported_logs_alike(logs, tmp_path):
-    from replay.importers.paper import export_paper
+    from replay.importers.paper_export import export_paper
 
     for path in sorted((logs / "mine").glob("*.jsonl")):
         export_paper(evo.read_log(path), tmp_path / "paper")

@@ -155,7 +155,7 @@ def test_a_site_a_browser_and_an_export_read_what_a_tool_wrote_as_it_is(tmp_path
     assert lasting(written + page.read_text())
     browser = replay.browse(source)
     assert lasting(browser.code)
-    assert repr(str(source)) in browser.code
+    assert repr(others.from_here(source)) in browser.code
     done = main(["export", "paper", str(source), "-o", str(tmp_path / "out")])
     said = capsys.readouterr().err
     assert lasting(said)
