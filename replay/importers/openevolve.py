@@ -13,6 +13,7 @@ iteration into `adaevolve_iteration_stats_<time>.jsonl`.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class _Program(msgspec.Struct):
     timestamp: float | None = None
     metadata: dict[str, object] | None = None
     prompts: dict[str, object] | None = None
+    artifacts_json: object = None  # what the evaluator said, as text, or as a trace has it
 
     @property
     def is_initial(self) -> bool:
@@ -97,6 +99,7 @@ class _Trace(msgspec.Struct):
     llm_response: str | None = None
     island_id: int | None = None
     metadata: dict[str, object] | None = None
+    artifacts: object = None
 
 
 class _TraceFile(msgspec.Struct):
@@ -239,6 +242,7 @@ def _add_trace(path: Path, found: _Found) -> None:
         )  # fmt: skip
         child = found.programs.setdefault(trace.child_id, made)
         responses = {} if trace.llm_response is None else {"responses": [trace.llm_response]}
+        child.artifacts_json = child.artifacts_json or trace.artifacts
         child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **responses}}
 
 
@@ -397,7 +401,7 @@ def _child(
     tokens = (program.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
     return foreign.born(
         generation,
-        evaluation(program.metrics),
+        evaluation(program.metrics, _cause(program.artifacts_json)),
         attempts=foreign.answered(*tokens),
         parent=places.get(parent, (0, 0) if root else None),
         island=program.known.get("island"),
@@ -407,9 +411,22 @@ def _child(
     )
 
 
-def evaluation(metrics: Mapping[str, object] | None) -> Evaluation:
+def _cause(artifacts: object) -> str:
+    """Why a program failed, by its artifacts: the exception if they name it; else empty."""
+    try:
+        known = foreign.mapping(json.loads(artifacts) if isinstance(artifacts, str) else artifacts)
+    except (ValueError, RecursionError):
+        return ""
+    texts = (foreign.text(known.get(name)) for name in ("stderr", "error_message", "traceback"))
+    words = [text.strip() for text in texts if text and text.strip()] or [""]
+    raised = words[-1].rpartition("\n")[2]  # a traceback ends in its exception
+    return raised if words[0].rpartition("\n")[2] in raised else words[0]
+
+
+def evaluation(metrics: Mapping[str, object] | None, cause: str = "") -> Evaluation:
     """An evaluation from a program's metrics, where failures are numbers as well.
 
+    `cause` is why the program failed, where its metrics do not say.
     The fitness is `combined_score`, otherwise the mean of the numbers. A timeout is
     `{"error": 0.0, "timeout": true}`; an `error` that is text is one, too.
     """
@@ -421,9 +438,9 @@ def evaluation(metrics: Mapping[str, object] | None) -> Evaluation:
     elif isinstance(error, str) and error:
         failure = (foreign.status_of(error) or "error", error)
     elif "combined_score" not in metrics and "error" in metrics:
-        failure = ("error", "the source does not say why")
+        failure = ("error", cause or "the source does not say why")
     elif not metrics:
-        failure = (None, "no metrics in the source")
+        failure = ("error" if cause else None, cause or "no metrics in the source")
     numbers = [v for v in metrics.values() if isinstance(v, int | float) and type(v) is not bool]
     known = [number for number in map(foreign.finite, numbers) if number is not None]
     mean = sum(known) / len(known) if known and len(known) == len(numbers) else None

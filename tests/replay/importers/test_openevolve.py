@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from foreign_samples import USED, openevolve_program, statuses, trajectory, write_openevolve
@@ -6,6 +7,8 @@ from foreign_samples import USED, openevolve_program, statuses, trajectory, writ
 import replay
 from replay.importers import LogFormatError, detect, read, write
 from replay.importers.openevolve import evaluation
+
+SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
 
 
 def test_the_union_of_checkpoints_trace_and_log(tmp_path):
@@ -109,6 +112,9 @@ def test_prompts_islands_and_parents_through_migrants(tmp_path):
         replay.fit_kernel(table)
 
 
+TRACE = "Traceback (most recent call last):\n  ...\nZeroDivisionError: division by zero\n"
+
+
 @pytest.mark.parametrize(
     ("metrics", "status", "fitness"),
     [
@@ -129,6 +135,37 @@ def test_prompts_islands_and_parents_through_migrants(tmp_path):
 def test_failures_are_statuses_never_numbers(metrics, status, fitness):
     found = evaluation(metrics)
     assert (found.status, found.fitness) == (status, fitness)
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "error"),
+    [
+        ({"stderr": "division by zero", "traceback": TRACE}, "ZeroDivisionError: division by zero"),
+        ({"traceback": TRACE}, "ZeroDivisionError: division by zero"),
+        ({"stderr": "invalid syntax (a.py, line 1)", "traceback": "  ...\nSyntaxError: invalid"},
+         "invalid syntax (a.py, line 1)"),
+        ({"stderr": {}, "error_message": "no"}, "no"),
+        ({"stdout": "well"}, "the source does not say why"),
+        (None, "the source does not say why"),
+        ("{torn", "the source does not say why"),
+    ],
+)  # fmt: skip
+def test_artifacts_say_why_a_program_failed(tmp_path, artifacts, error):
+    write_openevolve(tmp_path)
+    program = openevolve_program("g", 7, {"stage1_passed": 0.0, "error": 0.0})
+    text = json.dumps(artifacts) if isinstance(artifacts, dict) else artifacts
+    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "g.json"
+    inside.write_text(json.dumps(program | {"artifacts_json": text}))
+    (run,) = read(tmp_path)
+    found = run.children[6].evaluation
+    assert (found.status, found.error, found.fitness) == ("error", error, None)
+
+
+def test_artifacts_of_a_trace_say_why_a_program_failed():
+    (run,) = read(SAMPLES / "openevolve-1")
+    errors = {child.evaluation.error for child in run.children}
+    assert "ValueError: expected 16 finite points" in errors
+    assert "the source does not say why" not in errors
 
 
 def test_skydiscover_adds_failed_iterations(tmp_path):
