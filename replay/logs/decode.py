@@ -42,6 +42,7 @@ from evo.studies.folders import AGENT, ALLOCATION, EVENTS
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning
 from replay.logs.others import (
+    LEAVES_OUT,
     Foreign,
     Source,
     in_words,
@@ -135,7 +136,9 @@ def find_all(
         found.setdefault(path.resolve(), path)
     damaged = {place: error for read in foreign for place, error in read.damaged.items()}
     if strict and damaged:
-        raise next(iter(damaged.values()))
+        error = next(iter(damaged.values()))
+        others = found or len(damaged) > 1
+        raise type(error)(f"{error}; {LEAVES_OUT}" if others else str(error))
     for place, error in damaged.items():
         left[str(place)] = str(error).removeprefix(f"{place}: ")
     foreign = [read for read in foreign if read.logs]

@@ -78,6 +78,28 @@ def with_origin(error: LogError, log: Path) -> str:
     return re.sub(rf"{re.escape(os.fspath(log))}(:\d+)?", lambda _: lasting_name(log), str(error))
 
 
+LEAVES_OUT = (
+    "`--skip-damaged` of `replay report` and `replay site`, or `strict=False` of `replay.load`, "
+    "leaves it out"
+)
+
+
+def how_to_go_on(log: Path, *, others: bool) -> str:
+    """What to do about a log that cannot be read, as the end of a message.
+
+    Args:
+        log: Its path; of one made of another tool's run, and of one that is gone, nothing is said.
+        others: Whether there are others, which can be read without it.
+    """
+    if origin_of(log) is not None or not log.exists():
+        return ""
+    left = f"; {LEAVES_OUT}" if others else ""
+    name = quote(from_here(log))
+    return (
+        f"; `evo verify {name}` checks it, and with `--salvage -o NEW` copies what is sound{left}"
+    )
+
+
 def from_here(path: Source) -> str:
     """A path as one writes it in the working directory: what lies below is relative to it.
 

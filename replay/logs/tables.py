@@ -21,7 +21,7 @@ from evo.warning import warn
 from replay.logs import cache as store
 from replay.logs.costs import Calls
 from replay.logs.decode import LeanRun, find_all, name_runs, read_run
-from replay.logs.others import Source, in_words, lasting_name, with_origin
+from replay.logs.others import Source, how_to_go_on, in_words, lasting_name, with_origin
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     RESCORED,
@@ -302,7 +302,8 @@ def _collect(
                 run = read_run(path, names[path])
             except LogError as error:
                 if strict:
-                    raise type(error)(with_origin(error, path)) from None
+                    words = f"{with_origin(error, path)}{how_to_go_on(path, others=len(paths) > 1)}"
+                    raise type(error)(words) from None
                 skipped.append((lasting_name(path), with_origin(error, path)))
                 continue
             if run.header.source.startswith(RESCORED):

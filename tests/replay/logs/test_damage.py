@@ -65,8 +65,12 @@ def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
     good = write_sample(tmp_path / "good.jsonl")
     bad = tmp_path / "bad.jsonl"
     bad.write_bytes(good.read_bytes().replace(b'"seed":', b'"sead":', 1))
-    with pytest.raises(LogError):
+    with pytest.raises(LogError, match=r"--skip-damaged.*strict=False.*leaves it out") as caught:
         replay.load(tmp_path)
+    assert f"`evo verify {bad}` checks it, and with `--salvage" in str(caught.value)
+    with pytest.raises(LogError, match="evo verify") as caught:
+        replay.load(bad)
+    assert "leaves it out" not in str(caught.value)
     with pytest.warns(UserWarning, match="1 of 2 logs were left out"):
         frame = replay.load(tmp_path, strict=False)
     assert set(frame["source"]) == {str(good)}
