@@ -17,6 +17,9 @@ from replay.logs.columns import COUNTED
 from replay.logs.decode import find_logs
 from replay.logs.tables import load
 
+_MADE = ("n_ok", "n_repeats")
+"""What counts children, not what they cost: a generation that was logged before has them."""
+
 
 def load_allocation(
     folder: str | os.PathLike[str], *, timeouts: TimeoutRule = "worst_case"
@@ -34,9 +37,9 @@ def load_allocation(
         Rows of `load`, in the order in which pulls were completed: run is the folder's name, seed
         and search are those of the policy and its name, generation is the number of the pull and
         best_fitness that of all arms so far. What was spent is what the pull cost, generation 0 of
-        an arm included at its first pull. Row 0 is what the arms begin with: it costs nothing, and
-        its best_fitness is the best of their generations 0. Columns arm (from 0; -1 in row 0) and
-        pull (the generation of the arm) are added.
+        an arm included at its first pull; what was logged before costs nothing. Row 0 is what the
+        arms begin with: it costs nothing, and its best_fitness is the best of their generations 0.
+        Columns arm (from 0; -1 in row 0) and pull (the generation of the arm) are added.
 
     Raises:
         LogError: Not the folder of an allocation, or damaged; names file and line.
@@ -51,7 +54,7 @@ def load_allocation(
     path = path if path.name == ALLOCATION else path / ALLOCATION
     journal = read_journal(path)
     arms = [load(log, timeouts=timeouts, progress=False) for log in find_logs(path)]
-    next_pull = [arm.logged for arm in journal.header.arms]
+    pulls = [0] * len(arms)
     begun = pd.concat([arm[arm["generation"] == 0] for arm in arms], ignore_index=True)
     spent = [name for name in COUNTED if name in begun]
     start = begun.iloc[[0]].assign(
@@ -59,11 +62,13 @@ def load_allocation(
     )
     rows = [start]
     for told in journal.told.values():
-        next_pull[told.arm] += 1
-        pull, arm = next_pull[told.arm], arms[told.arm]
+        pulls[told.arm] += 1
+        pull, arm = pulls[told.arm], arms[told.arm]
         best = np.nan if told.best_fitness is None else told.best_fitness
         row = arm[arm["generation"] == pull].assign(best_fitness=best, arm=told.arm, pull=pull)
-        if pull == 1 and journal.header.initial:
+        if pull <= journal.header.arms[told.arm].logged:
+            row[[name for name in spent if name not in _MADE]] = 0
+        elif pull == 1 and journal.header.initial:
             first = arm.loc[arm["generation"] == 0, spent].to_numpy()
             row[spent] = row[spent].to_numpy() + first
         rows.append(row)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import evo
 import replay
 from evo.logs.journal import LogError
 from evo.studies.allocation.journal import read_journal
@@ -39,6 +40,29 @@ def test_a_pull_costs_what_the_journal_charged(read):
         charged = [each.costs[unit] for each in journal.told.values()]
         np.testing.assert_allclose(pulls[column], charged)
         assert frame[column].iloc[0] == 0
+
+
+@pytest.fixture(scope="module")
+def going_on(tmp_path_factory):
+    """An allocation whose arms were begun before, each by two generations."""
+    folder = tmp_path_factory.mktemp("going-on")
+    how = {"children": 2, "progress": False}
+    logs = evo.run_many("mmd", seeds=range(2), generations=2, log_dir=folder / "before", **how)
+    evo.allocate_live(
+        "mmd", "round_robin", arms=list(logs), rounds=6, log_dir=folder / "allocation", **how
+    )
+    return folder / "allocation"
+
+
+def test_generations_that_were_logged_before_are_pulled_first_and_cost_nothing(going_on):
+    read = read_journal(going_on / "allocation.jsonl"), replay.load_allocation(going_on)
+    assert [arm.logged for arm in read[0].header.arms] == [2, 2]
+    assert read[1]["pull"].tolist() == [0, 1, 1, 2, 2, 3, 3]
+    assert (read[1]["n_calls"] > 0).tolist() == [False] * 5 + [True] * 2
+    assert read[1]["search"].unique().tolist() == ["round_robin"]
+    told = [*read[0].told.values()]
+    assert read[1]["best_fitness"].tolist()[1:] == [each.best_fitness for each in told]
+    test_a_pull_costs_what_the_journal_charged(read)
 
 
 def test_it_stands_beside_runs(read):
