@@ -119,18 +119,22 @@ def _check_ledger(table: pd.DataFrame) -> None:
         )
 
 
-def _of_several(cases: Sequence[_Case]) -> str:
-    """The decisions among several sides and the one that they are compared with."""
+def _of_several(cases: Sequence[_Case], family: int = 0) -> str:
+    """The decisions among several sides and the one that they are compared with.
+
+    They share an error among themselves, or with the rest of a larger family.
+    """
     if len(cases) == 1:
         return _one(cases[0])
+    count = family or len(cases)
     ahead, behind, alike, left = (
         sorted((c for c in cases if c.word == word), key=lambda c: c.effect, reverse=True)
         for word in VERDICTS
     )
     if ahead:
         rest = f" {_leading(ahead[1:])}, too." if ahead[1:] else ""
-        return f"{_one(ahead[0])}{rest}{_decided(behind, alike, len(cases))}{_not_decided(left)}"
-    base, count = cases[0].b, len(cases)
+        return f"{_one(ahead[0])}{rest}{_decided(behind, alike, count)}{_not_decided(left)}"
+    base = cases[0].b
     if not left:
         best, decided = max(cases, key=lambda each: each.effect), ""
         if behind and alike:
@@ -253,16 +257,16 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
 def _policies(ledger: pd.DataFrame) -> Iterator[str]:
     """Whether policies beat one run, by task and model of a ledger."""
     for (task, model), part in ledger.groupby(["task", "model"], sort=False):
+        family = part[(part["family"] == "policies") & (part["why"] == "")]
         cases = [
             _Case(a=name[1], b="one run", word=row["verdict"], effect=row["value"],
                   limits=(row["low"], row["high"]), n=f"n = {row['n']} runs",
                   more=row["runs_needed"], had=row["n"])
-            for row in part.to_dict("records")
-            if (name := re.fullmatch(r"(\S+) beats one run", row["claim"])) and not row["why"]
-            and row["family"] == "policies"
+            for row in family.to_dict("records")
+            if (name := re.fullmatch(r"(\S+) beats one run", row["claim"]))
         ]  # fmt: skip
         if cases:
-            yield f"{task}, {model}: {_of_several(cases)}"
+            yield f"{task}, {model}: {_of_several(cases, len(family))}"
 
 
 def _splits(grid: DepthBreadth) -> Iterator[str]:

@@ -144,6 +144,10 @@ def test_a_ledger_says_whether_policies_beat_one_run() -> None:
     said = replay.advise(table)
     assert "ucb1" in said
     assert said.count("one run") == 1
+    family = int((table["family"] == "policies").sum())
+    left_open = replay.advise(table.assign(verdict="undetermined"))
+    assert family == 4
+    assert f"(Holm's rule over {family} comparisons)" in left_open
 
 
 def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> None:
