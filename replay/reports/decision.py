@@ -72,7 +72,7 @@ def _configuration(tables: Tables, comparison: TaskComparison) -> str:
     text = advise(comparison)
     if ALONE in text:
         pair = comparison.table["configuration"].iloc[:2]
-        text += f" For the first two: {asked_alone(tables, *pair)}."
+        text += f" Of the first two of the table, as an example: {asked_alone(tables, *pair)}."
     return text
 
 

@@ -24,7 +24,7 @@ def cells_of_models(tables: Tables, is_llm: bool) -> list[Cell]:
             exact(f"{name}: ok", int((rows["status"] == "ok").sum()), n, "count"),
             exact(f"{name}: improved", int(rows["improved"].sum()), n, "count"),
             exact(f"{name}: gain", float(gains), n, "difference"),
-            exact(f"{name}: tokens", rows["tokens"].sum(skipna=False), n, "calls"),
+            exact(f"{name}: tokens", rows["tokens"].sum(skipna=False), n, "tokens"),
             *([exact(f"{name}: dollars", rows["dollars"].sum(skipna=False), n, "dollars")]
               if is_llm else []),
         ]  # fmt: skip

@@ -391,9 +391,9 @@ _COSTS = (
     ("calls", "n_calls", "calls"),
     ("attempts", "n_attempts", "calls"),
     ("without usage", "n_without_usage", "calls"),
-    ("prompt tokens", "prompt_tokens", "calls"),
-    ("of them cached", "cached_tokens", "calls"),
-    ("completion tokens", "completion_tokens", "calls"),
+    ("prompt tokens", "prompt_tokens", "tokens"),
+    ("of them cached", "cached_tokens", "tokens"),
+    ("completion tokens", "completion_tokens", "tokens"),
     ("FLOPs", "flops", "flops"),
     ("dollars", "dollars", "dollars"),
 )

@@ -177,6 +177,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "p": lambda value: f"{value:.3g}",
     "count": lambda value: f"{value:,.0f}",
     "calls": lambda value: f"{value:.0f}",
+    "tokens": lambda value: f"{value:.0f}",
     "share": lambda value: f"{100 * value:.1f}%",
     "pulls": lambda value: "never" if math.isinf(value) else f"{value:g}",
     "flops": lambda value: f"{value:.3g}",

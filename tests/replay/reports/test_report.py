@@ -214,8 +214,10 @@ def test_formats_hold_the_same_cells(tmp_path):
     rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
     cells = json.loads(FORMATS["json"](found))["cells"]
     assert len(rows) == len(cells) == sum(len(section.cells) for section in found)
+    of_tokens = ("prompt tokens", "of them cached", "completion tokens")
     for row, cell in zip(rows, cells, strict=True):
         assert row["quantity"] == cell["quantity"]
+        assert (row["unit"] == "tokens") == (row["quantity"] in of_tokens)
         assert cell["model"] == "sample"
         assert cell["is_llm"] is True
         value = float(row["value"])
