@@ -35,7 +35,7 @@ from replay.claims.several import (
     shared_tasks,
     strata_of,
 )
-from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
+from replay.claims.sides import SEVERAL_TASKS, Sides, lengths, sides_of
 from replay.claims.verdict import NO_SPREAD, PAIRS_EXCHANGED, SKEWED_PAIRS, Verdict
 from replay.logs.frames import distinct_runs
 from replay.logs.given import check_loaded, check_runs
@@ -354,8 +354,8 @@ def _followed(
         detectable=math.nan,
         power=math.nan, runs_needed=more, cost=cost_of(more, sides.cost), n=len(d),
         points=(sides.left, sides.right), unit="pairs", sequential=True,
-        setting=f"whole runs after {sides.depths[0]} and {sides.depths[1]} generations, paired "
-        f"{together}{sides.given}{waiting}",
+        setting=f"whole runs after {lengths(*sides.depths)}, paired {together}{sides.given}"
+        f"{waiting}",
     )  # fmt: skip
 
 

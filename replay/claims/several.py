@@ -23,7 +23,7 @@ from evo.policies import PolicyClass
 from evo.warning import warn
 from replay.claims.decision import kurtosis_of, p_above
 from replay.claims.found import Found, mean_cost
-from replay.claims.sides import SEVERAL_TASKS, Sides, sides_of
+from replay.claims.sides import SEVERAL_TASKS, Sides, lengths, sides_of
 from replay.claims.verdict import NO_SPREAD, PAIRS_EXCHANGED, SKEWED_PAIRS
 from replay.logs.frames import ReplayWarning
 from replay.simulation.earlier import Earlier
@@ -139,7 +139,7 @@ def groups_on_tasks(
             np.concatenate([getattr(each, side) - _middle(each) for each in parts])
             for side in ("left", "right")
         ),
-        "setting": f"whole runs of {len(parts)} tasks after {after[0]} and {after[1]} generations",
+        "setting": f"whole runs of {len(parts)} tasks after {lengths(*after)}",
         "unit": "pairs" if paired else "runs", "taken_for_granted": SKEWED_PAIRS if paired else "",
         **_over_tasks([*strata], [each.value for each in alone], [each.error for each in alone],
                       level),

@@ -30,6 +30,19 @@ SEVERAL_TASKS = (
 """What to do with several tasks."""
 
 
+def lengths(one: object, other: object) -> str:
+    """How long the runs of two sides are, said once where they are alike.
+
+    Example:
+        >>> from replay.claims.sides import lengths
+        >>> lengths(12, 12), lengths(12, 8)
+        ('12 generations', '12 and 8 generations')
+    """
+    if f"{one}" != f"{other}":
+        return f"{one} and {other} generations"
+    return f"{one} generation{'s' * (f'{one}' != '1')}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sides:
     """Values of the two groups at their depths, those that belong together first.
@@ -67,7 +80,7 @@ class Sides:
     @property
     def setting(self) -> str:
         """In words, what is compared."""
-        text = f"whole runs after {self.depths[0]} and {self.depths[1]} generations"
+        text = f"whole runs after {lengths(*self.depths)}"
         if self.paired:
             text += f", paired by {self.by}"
         elif self.pairs:

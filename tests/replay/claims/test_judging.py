@@ -367,7 +367,7 @@ def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     assert apart.n == 48
     assert "several runs of one seed count as independent" in apart.setting
     unknown = replay.judge(many.assign(copy=-1, root=many["run"], seed=-1), NEW, OLD)
-    assert unknown.setting == "whole runs after 1 and 1 generations"
+    assert unknown.setting == "whole runs after 1 generation"
     assert "paired" not in apart.setting
 
 
