@@ -42,6 +42,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 _INTERVAL = ("low", "high", "n", "coverage")
 _CELLS = ("generations", "children", "calls", "value", *_INTERVAL, "n_without", "median", "p_best")
 _BEST = ("calls", "splits", "statistic", "generations", "children", "value", "p_best", "held_out")
+_HELD_OUT = ("held_out_low", "held_out_high", "n", "coverage")
 _KNOWING = ("calls", "rule", "generations", "children", "gain")
 _POINTS = ("cost", "maximum", "generations", "children", "splits", "statistic", "value")
 
@@ -60,8 +61,9 @@ class DepthBreadth(Brief):
         best: One row per task, model and budget of at least two splits: calls, splits (how many
             the best was chosen from), statistic (what they are compared by), generations, children,
             value (of the best split, which flatters it), p_best, held_out (value of the split
-            chosen on all runs but one, on that one: what the choice is worth), low, high (interval
-            of held_out), n, coverage.
+            chosen on all runs but one, on that one: what the choice is worth), held_out_low,
+            held_out_high (its interval, not that of value), n, coverage, low, high (the same limits
+            by their former names).
         knowing: One row per task, model, budget and fixed rule: gain (held_out less the rule's
             value on the same runs), low, high, n, coverage.
         level: Nominal coverage of the intervals.
@@ -266,7 +268,9 @@ def _tables(
     )[list(_CELLS)]  # fmt: skip
     return (
         table,
-        pd.DataFrame(best, columns=[*_BEST, *_INTERVAL]),
+        pd.DataFrame(best, columns=[*_BEST, *_HELD_OUT]).assign(
+            low=lambda table: table["held_out_low"], high=lambda table: table["held_out_high"]
+        ),
         pd.DataFrame(knowing, columns=[*_KNOWING, *_INTERVAL]),
     )
 

@@ -38,6 +38,8 @@ def test_a_clear_best_split_is_sure_and_worth_its_gain():
     row = grid.best.set_index("calls").loc[16]
     assert (row["generations"], row["children"]) == (16, 1)
     assert row["p_best"] > 0.99
+    assert row["held_out_low"] < row["held_out"] < row["held_out_high"]
+    assert (row["low"], row["high"]) == (row["held_out_low"], row["held_out_high"])
     gains = grid.knowing[grid.knowing["calls"] == 16].set_index("rule")["gain"]
     assert gains["depth"] == 0
     assert gains["breadth"] > gains["square"] > 0
