@@ -122,7 +122,7 @@ def test_it_opens_with_a_picture_that_it_draws(path: Path) -> None:
     assert (path.parent / place).read_bytes() == b64decode(shown.data["image/png"]), again
 
 
-DECIDES = ("00", "01", "03", "04", "05", "10", "11", "12")
+DECIDES = ("00", "01", "03", "04", "05", "09", "10", "11", "12")
 """Notebooks that compare ways to spend calls."""
 
 
