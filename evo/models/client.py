@@ -92,6 +92,11 @@ class CallCancelled(Exception):  # noqa: N818
         self.attempts = tuple(attempts)
 
 
+def was_sent(error: EndpointError | CallCancelled) -> bool:
+    """Whether a call that ended so may have been paid for, and belongs in the log."""
+    return any(attempt.sent for attempt in error.attempts)
+
+
 @dataclass(frozen=True)
 class Call:
     """Outcome of a request to the model for one child, or for one of its drafts.

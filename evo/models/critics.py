@@ -10,6 +10,7 @@ A critic's score is no ground truth: `evo.check_critic` measures how far it agre
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -26,7 +27,7 @@ from evo.logs.lines import PREFIX
 from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, TaskRecord
 from evo.logs.types import as_path
 from evo.models.cache import CachedClient
-from evo.models.client import CallCancelled, Caller, ModelClient
+from evo.models.client import CallCancelled, Caller, EndpointError, ModelClient, was_sent
 from evo.models.limits import Slots
 from evo.models.registry import Given, find_model, resolve_sampling
 from evo.warning import warn
@@ -173,17 +174,20 @@ class Scorer:
                 return known
             if self._stopping.is_set():
                 raise CallCancelled("a stop was asked for")
-            made = self._caller.call(
-                critic_messages(rubric, triple),
-                seed=int(key[:8], 16) >> 1,
-                generation=generation,
-                index=index,
-            )
+            line = functools.partial(CriticCall, generation=generation, program=key, index=index)
+            try:
+                made = self._caller.call(
+                    critic_messages(rubric, triple),
+                    seed=int(key[:8], 16) >> 1,
+                    generation=generation,
+                    index=index,
+                )
+            except (EndpointError, CallCancelled) as error:
+                if was_sent(error):
+                    self._on_call(line(attempts=error.attempts))
+                raise
             score = read_score(made.reply, made.finish_reason)
-            call = CriticCall(
-                generation=generation, program=key, index=index, attempts=made.attempts,
-                reply=made.reply, score=score,
-            )  # fmt: skip
+            call = line(attempts=made.attempts, reply=made.reply, score=score)
             self._on_call(call)
             self._note_silence(call)
             self._note_equals(call.score)

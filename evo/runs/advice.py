@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evo.logs.records import Advice, Planned
-from evo.models.client import Call, CallCancelled, EndpointError, prompt_hash
+from evo.models.client import Call, CallCancelled, EndpointError, prompt_hash, was_sent
 from evo.prompt import (
     GenerationSummary,
     ShownProgram,
@@ -59,7 +59,7 @@ class Advise:
         try:
             call: Call = yield CallItem(prompt, 0, seed, header)
         except (EndpointError, CallCancelled) as error:
-            if any(attempt.sent for attempt in error.attempts):
+            if was_sent(error):
                 self._log(prompt, Call(error.attempts), again=True)
             raise
         self._log(prompt, call)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from evo.logs.log import Log
 from evo.logs.records import Evaluation, Header, Outcome, ReplyLine
-from evo.models.client import Call, CallCancelled, EndpointError
+from evo.models.client import Call, CallCancelled, EndpointError, was_sent
 from evo.models.critics import Scorer, Triple
 from evo.prompt import NoMatch, apply_blocks, files_after, parse_reply
 from evo.runs import items
@@ -108,7 +108,7 @@ class OneCall:
         try:
             call: Call = yield items.CallItem(prompt, draft, seed, header)
         except (EndpointError, CallCancelled) as error:
-            if any(attempt.sent for attempt in error.attempts):
+            if was_sent(error):
                 self._log(prompt, Call(error.attempts, rejected=str(error)), state)
             raise
         return self._log(prompt, replace(call, draft=draft), state)

@@ -47,7 +47,7 @@ from evo.logs.records import (
     TaskRecord,
 )
 from evo.logs.types import JsonObject
-from evo.models.client import CallCancelled
+from evo.models.client import CallCancelled, EndpointError, was_sent
 from evo.models.critics import Known, Scorer, Triple, known_of
 from evo.prompt import last_line
 from evo.runs.batches import batch_order, batch_sizes, certify, dropped
@@ -313,16 +313,19 @@ class InstanceEvaluator:
         elif self._header.batches:
             luck = f"{self._header.seed}/{self.generation}"
         assert self._caller is not None  # the task's texts are asked
-        made = self._caller.call(
-            [{"role": "system", "content": text.strip()}, {"role": "user", "content": prompt}],
-            seed=instance_seed(luck, index),
-            generation=self.generation,
-            index=self._header.children + index,
-        )
-        call = InstanceCall(
-            generation=self.generation, program=key, index=index, attempts=made.attempts,
-            reply=made.reply,
-        )  # fmt: skip
+        line = functools.partial(InstanceCall, generation=self.generation, program=key, index=index)
+        try:
+            made = self._caller.call(
+                [{"role": "system", "content": text.strip()}, {"role": "user", "content": prompt}],
+                seed=instance_seed(luck, index),
+                generation=self.generation,
+                index=self._header.children + index,
+            )
+        except (EndpointError, CallCancelled) as error:
+            if was_sent(error):
+                self._on_call(line(attempts=error.attempts))
+            raise
+        call = line(attempts=made.attempts, reply=made.reply)
         self._on_call(call)
         return call
 

@@ -239,6 +239,52 @@ def test_calls_that_a_stop_gives_up_are_in_the_log_and_are_made_again(
     assert sum(len(call.attempts) for call in log.calls) == 4
 
 
+@pytest.mark.parametrize("scored", [False, True])
+def test_calls_of_evaluations_that_a_stop_gives_up_are_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored: bool
+) -> None:
+    """Those on rows, and those of the critic that scores what came."""
+    monkeypatch.setattr("evo.runs.handle.GRACE", 0.0)
+    goes_on, met = threading.Event(), threading.Barrier(3)
+
+    def slow(messages: Any) -> str:
+        if not goes_on.is_set():
+            met.wait(60)
+            goes_on.wait(60)
+        return "Score: 5"
+
+    model, quick = (
+        evo.Model("slow", call=slow),
+        evo.Model("quick", call=lambda messages: "Score: 5"),
+    )
+    task = tmp_path / "task"
+    task.mkdir()
+    (task / "initial_program.txt").write_text("Say it.\n")
+    (task / "instances.jsonl").write_text('{"prompt": "0?"}\n{"prompt": "1?"}\n')
+    how_scored = 'score = "critic"\nrubric = "Is it short?"\n' if scored else ""
+    (task / "task.toml").write_text(
+        f'statement = "x"\nevolves = "text"\ninstances = "instances.jsonl"\n{how_scored}'
+    )
+    if not scored:
+        (task / "evaluator.py").write_text("def score(reply, row):\n    return 0.5\n")
+    how: dict[str, Any] = {"model": quick, "critic": model} if scored else {"model": model}
+    how |= {"generations": 1, "children": 1, "log": tmp_path / "a.jsonl", **QUIET}
+    handle = evo.start(task, **how)
+    met.wait(60)
+    handle.stop()
+    stopped = handle.wait(30)
+    lost = stopped.critic_calls if scored else stopped.instance_calls
+    assert [call.reply for call in lost] == [None, None]
+    attempts = [attempt for call in lost for attempt in call.attempts]
+    assert [(each.status, each.sent) for each in attempts] == [("error", True)] * 2
+    goes_on.set()
+    log = evo.run(task, **how)
+    assert len(log.outcomes) == 1
+    again = log.critic_calls if scored else log.instance_calls
+    first = [call.reply for call in again if call.program == lost[0].program or scored][:4]
+    assert sorted(first, key=str) == [None, None, "Score: 5", "Score: 5"]
+
+
 def silent(messages: object) -> None:
     """Never answers."""
 
