@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from evo.logs.records import Attempt, Header, Model, Sampling
+from evo.logs.records import Attempt, Generation, Header, Model, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -273,6 +273,13 @@ def cost_of_children(
         for call in calls
     )
     return sum(costs, Cost())
+
+
+def wall_time(generations: Iterable[Generation]) -> float | None:
+    """Returns the seconds of those that the run made itself; None unless all are known."""
+    own = [each.seconds for each in generations if not each.inherited]
+    known = [seconds for seconds in own if seconds is not None]
+    return sum(known) if len(known) == len(own) else None
 
 
 def tokens_in(calls: Iterable[Attempted]) -> str:

@@ -19,7 +19,7 @@ import msgspec
 from evo.logs.best import Best
 from evo.logs.calls import joined
 from evo.logs.constructions import kept_value
-from evo.logs.cost import tokens_in
+from evo.logs.cost import tokens_in, wall_time
 from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces
 from evo.logs.records import (
@@ -347,9 +347,7 @@ class Log:
     @property
     def seconds(self) -> float | None:
         """Wall time of the complete generations that are its own; None unless all are known."""
-        own = [each.seconds for each in self.generations if not each.inherited]
-        known = [seconds for seconds in own if seconds is not None]
-        return sum(known) if len(known) == len(own) else None
+        return wall_time(self.generations)
 
     @property
     def seconds_under_way(self) -> float:

@@ -380,8 +380,9 @@ def export_runs(
     """
     from replay.importers.anything import find_whole
     from replay.importers.paper_export import export
+    from replay.logs.allocations import find_journals
 
-    for path in export(find_whole(*logs), output):
+    for path in export(find_whole(*logs), output, find_journals(logs)):
         print(path)
     return 0
 

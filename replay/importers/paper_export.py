@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_calls, lacks_usage
+from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_calls, lacks_usage, wall_time
 from evo.logs.journal import LogError, file_name, read_bytes, write_new
 from evo.logs.log import TOLERANCE, Log, read_log
 from evo.logs.records import Attempt, Header, Outcome
@@ -46,12 +46,13 @@ class _Planned:
     content: Callable[[], JsonObject]
 
 
-def export(paths: Sequence[Path], folder: Path) -> list[Path]:
+def export(paths: Sequence[Path], folder: Path, journals: Sequence[Path] = ()) -> list[Path]:
     """Writes logs in the paper's layout; of an allocation its arms and choices in one file.
 
     Args:
         paths: The logs.
         folder: Folder of the files.
+        journals: Journals of allocations whose arms lie elsewhere; those beside logs are found.
 
     Returns:
         The files.
@@ -60,8 +61,8 @@ def export(paths: Sequence[Path], folder: Path) -> list[Path]:
         LogError: A log cannot be read, two would be written to one file, a file exists already, or
             several are forks of one run. Nothing is written then.
     """
-    beside = dict.fromkeys(path.parent / ALLOCATION for path in paths)
-    journals = [journal for journal in beside if journal.is_file()]
+    beside = (path.parent / ALLOCATION for path in paths)
+    journals = [*{each.resolve(): each for each in (*beside, *journals) if each.is_file()}.values()]
     # The file of an allocation holds its arms; files of their own would be read as further runs.
     arms = {arm.resolve() for journal in journals for arm in find_logs(journal)}
     single = [read_log(path) for path in paths if path.resolve() not in arms]
@@ -238,8 +239,9 @@ def _configurations(headers: Sequence[Header]) -> int:
 
 def _bandit(found: Journal, logs: Sequence[Log]) -> JsonObject:
     header, rounds = found.header, [found.told[k] for k in sorted(found.told)]
-    arms = [_result(log) for log in logs]
-    pulls, n = [each.arm for each in rounds], arms[0]["N"]
+    pulls = [each.arm for each in rounds]
+    arms = [_result(log, pulls.count(arm)) for arm, log in enumerate(logs)]
+    n = arms[0]["N"]
     finals = [arm["final_fitness"] for arm in arms]
     best = max((each for each in finals if each is not None), default=None)
     per_round = _flops_by_round(pulls, arms)
@@ -275,11 +277,13 @@ def _running_sum(values: list[float | None]) -> list[float | None]:
     return [None if math.isnan(each) else each for each in itertools.accumulate(known)]
 
 
-def _result(log: Log) -> JsonObject:
-    header, total = log.header, len(log.generations)
+def _result(log: Log, pulled: int | None = None) -> JsonObject:
+    """A run; of an arm the generations that were pulled, of which its log may hold more."""
+    generations = log.generations[:pulled]
+    header, total = log.header, len(generations)
     several = header.model_name if header.models else ""
-    best = [None if math.isnan(value) else float(value) for value in log.trajectory]
-    groups: list[list[Outcome]] = [[] for _ in log.generations]
+    best = [None if math.isnan(value) else float(value) for value in log.trajectory[: total + 1]]
+    groups: list[list[Outcome]] = [[] for _ in generations]
     for outcome in log.outcomes:
         if outcome.generation <= total:
             groups[outcome.generation - 1].append(outcome)
@@ -287,7 +291,7 @@ def _result(log: Log) -> JsonObject:
         {"generation": 0, "best_fitness": best[0], "n_children": 0, "n_valid": 0,
          "n_improved": 0, "children": [], "gen_time_s": 0.0}
     ]  # fmt: skip
-    for number, (generation, group) in enumerate(zip(log.generations, groups, strict=True), 1):
+    for number, (generation, group) in enumerate(zip(generations, groups, strict=True), 1):
         children, parent = [_stated(outcome) for outcome in group], best[number - 1]
         found = [child["fitness"] for child in children if child["valid"]]
         entries.append({
@@ -305,7 +309,7 @@ def _result(log: Log) -> JsonObject:
         "task": _task(log), "model": header.model_name,
         "model_name": several or header.model.id or header.model.name, "C": total * header.children,
         "T": total, "N": header.children, "seed": header.seed, "final_fitness": best[-1],
-        "trajectory": entries, "wall_time_seconds": log.seconds,
+        "trajectory": entries, "wall_time_seconds": wall_time(generations),
         "flops": {"params_active": None if several else header.model.active_parameters, **flops},
         "flops_per_generation": [
             cost_of_calls(group, header).flops for group in groups

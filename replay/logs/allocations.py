@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +22,19 @@ from replay.logs.tables import load
 
 _MADE = ("n_ok", "n_repeats")
 """What counts children, not what they cost: a generation that was logged before has them."""
+
+
+def find_journals(sources: Iterable[str]) -> list[Path]:
+    """The journals of the allocations at, and in folders below, paths and patterns."""
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source).expanduser()
+        for each in [path] if path.exists() else map(Path, sorted(glob.glob(str(path)))):
+            if each.is_dir():
+                found += sorted(each.rglob(ALLOCATION))
+            elif each.name == ALLOCATION:
+                found.append(each)
+    return found
 
 
 def load_allocation(

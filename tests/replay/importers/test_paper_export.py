@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from samples import changed, sample_lines, write_lines, write_sample
 
+import evo
 import replay
 from evo.logs.journal import LogError
 from evo.logs.log import read_log
@@ -66,6 +67,22 @@ def test_arms_that_were_compressed_since_are_found(tmp_path, capsys):
     [line] = capsys.readouterr().out.splitlines()
     best = json.loads(Path(line).read_text())["final_best_fitness"]
     assert best == pytest.approx(replay.load(folder, progress=False)["best_fitness"].max())
+
+
+@pytest.mark.filterwarnings("ignore:not carried over")
+@pytest.mark.parametrize("given", ["folder", "journal"])
+def test_an_allocation_whose_arms_lie_elsewhere_keeps_its_choices(tmp_path, capsys, given):
+    how = {"children": 2, "progress": False}
+    logs = evo.run_many("mmd", seeds=range(2), generations=4, log_dir=tmp_path / "before", **how)
+    folder = tmp_path / "allocation"
+    made = evo.allocate_live("mmd", "ucb1", arms=list(logs), rounds=3, log_dir=folder, **how)
+    capsys.readouterr()
+    source = folder if given == "folder" else folder / "allocation.jsonl"
+    assert main(["export", "paper", str(source), "-o", str(tmp_path / "out")]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    assert json.loads(Path(line).read_text())["selections"] == made.pulls.tolist()
+    pulled = [len(arm.generations) for arm in read(tmp_path / "out")]
+    assert pulled == [made.pulls.tolist().count(arm) for arm in (0, 1)]
 
 
 def test_what_is_lost_is_one_sentence_of_what_there_was(tmp_path, capsys):
