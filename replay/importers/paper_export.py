@@ -218,6 +218,8 @@ def _lost(logs: Sequence[Log]) -> Iterator[str]:
         yield f"which of {configurations} configurations a run is of"
     if forks := sum(header.fork is not None for header in headers):
         yield f"that {forks} of the runs are forks"
+    if mixed := sum(header.mixed is not None for header in headers):
+        yield f"that {mixed} of the runs may hold programs of other runs, as islands that exchange"
     if any(header.models for header in headers):
         yield "which of several models a child was asked of"
     if asides:

@@ -106,6 +106,12 @@ def test_runs_of_two_configurations_are_told_apart_no_more(tmp_path):
         export(replay.find_logs(tmp_path), tmp_path / "out")
 
 
+def test_islands_of_another_tool_are_said_to_be_mixed(tmp_path):
+    run_of(tmp_path / "a.jsonl", source="CodeEvolve", mixed=2)
+    with pytest.warns(UserWarning, match="that 1 of the runs may hold programs of other runs"):
+        export(replay.find_logs(tmp_path), tmp_path / "out")
+
+
 def test_a_collision_is_found_before_the_first_file_and_names_the_logs(tmp_path):
     for name, seed in (("a", 1), ("b", 2), ("c", 2), ("d", 2)):
         run_of(tmp_path / "in" / f"{name}.jsonl", seed=seed)
