@@ -343,6 +343,8 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
     N, ahead, margin, best = (
         table[name].to_numpy(float) for name in ("children", "ahead", "margin", "p_best")
     )
+    of_one = np.isinf(margin)
+    margin = np.where(of_one, np.nan, margin)
     texts = [
         f"N = {n:g}: {ranged(a, a - m, a + m)}, best with probability {p:.2f}"
         for n, a, m, p in zip(N, ahead, margin, best, strict=True)
@@ -356,7 +358,7 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
         ),
         Points(x=N[chosen], y=ahead[chosen], color=PALETTE[1], size=4.4, edge="ink"),
     ]  # fmt: skip
-    bars = f"no bars: {NO_MARGIN}" if np.isinf(margin).any() else "bars: what luck accounts for"
+    bars = f"no bars: {NO_MARGIN}" if of_one.any() else "bars: what luck accounts for"
     text = f"{heading}Ahead of the split nearest to T = N; {bars}; "
     text += f"large: likelier the best; filled: {plan.choice}"
     text += "." if plan.inside else f". No forecast: {plan.beyond}."

@@ -102,6 +102,14 @@ def test_both_panels_of_a_card_state_one_probability_of_tau() -> None:
     assert (plan.outcomes >= plan.tau).mean() != pytest.approx(plan.p_tau, abs=1e-9)
 
 
+def test_a_card_of_one_run_has_no_margins() -> None:
+    frame, children = chain_runs(sizes=(1,), budget=16, seeds=[3])
+    plan = replay.plan(frame, children=children, budget=16, arms=(), kernels=4)
+    drawn = words(plots.planner_card(plan)[0])
+    assert "no bars: one run shows no margin" in drawn
+    assert "Arrows" not in drawn
+
+
 def test_regimes_add_up_to_one_at_every_budget(runs):
     chart = charts.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
     drawn = np.array([line.y for line in marks(chart, "line")])
