@@ -31,6 +31,7 @@ from evo.logs.journal import LogError
 from evo.logs.types import as_path
 from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
 from replay.importers import cells, codeevolve, gepa, openevolve, paper, shinkaevolve, table
+from replay.importers import paper_export as paper_export
 from replay.importers.cells import Named as Columns
 from replay.importers.foreign import (
     Imported,

@@ -393,4 +393,5 @@ def test_runs_that_differ_in_pace_get_equally_far_in_a_limited_time(tmp_path: Pa
             done = run_jobs(jobs, resources, ledger=ledger, on_generation=slowly)
             assert {each.end for each in done} == {"budget"}
             depths = [len(each.log.generations) for each in done if each.log]
-            assert max(depths) <= max(3, min(depths) + 1)
+            # A turn that was taken as the time ran out is not made, while another one's may be.
+            assert max(depths) <= max(3, min(depths) + 2)
