@@ -23,7 +23,7 @@ FEWEST = 5
 def outlook_on_logs(
     prepared: Prepared[Any], budget: Mapping[str, float] | None = None, *, in_waves: bool = False
 ) -> str:
-    """Returns `outlook` on runs of which some are logged already, as far as they are.
+    """Returns `outlook` on what is left to do of runs that may be logged in part.
 
     Args:
         prepared: The runs, with the paths of their logs.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def differ(one: Evaluation, other: Evaluation) -> bool:
-    """Whether two draws of a program, of which the first is ok, have another fitness."""
+    """Whether the fitness of a program, whose first draw is ok, differs between two draws."""
     if one.fitness is None or other.fitness is None:
         return one.fitness is not other.fitness
     return abs(one.fitness - other.fitness) > TOLERANCE

@@ -17,6 +17,8 @@ from evo.logs.records import Evaluation, Instance
 from evo.runs.planning import Planner
 from evo.runs.state import state_of
 from evo.searches import Member
+from replay.logs.tables import load_tables
+from replay.reports.models import cells_of_models
 
 QUIET: dict[str, Any] = {"progress": False, "workers": 1}
 SEARCHES = ("greedy", "population", "islands", "tree", "best_of_n", "pareto", "map_elites")
@@ -191,10 +193,13 @@ def test_what_is_kept_out_is_no_best_program_no_improvement_and_never_shown(tmp_
     assert not table.loc[table["kept_out"] != "", "improved"].any()
     best = replay.load(path, progress=False)["generation_best"]
     assert best.max() <= 0.3
+    cells = cells_of_models(load_tables(path, progress=False), is_llm=False)
+    stated = {cell.quantity: cell.value for cell in cells}
     for name, returned in state_of(log).returns.items():
         own = table[(table["asked_model"] == name) & (table["kept_out"] == "")]
         gains = (own["fitness"] - own["best_fitness"]).clip(lower=0.0).sum()
         assert returned.gain == pytest.approx(gains)
+        assert stated[f"{name}: gain"] == pytest.approx(gains)
 
 
 @pytest.mark.parametrize("search", ["greedy", "population"])
