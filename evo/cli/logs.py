@@ -120,7 +120,7 @@ def _show_child(log: Log, place: str) -> None:
 
 
 def _show_models(log: Log) -> None:
-    """Prints what was asked of each model, where a log has several."""
+    """Prints a table of the calls of each model, for a log that has several."""
     from evo.logs.records import Outcome
     from evo.runs.progress import Tally
 

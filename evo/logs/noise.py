@@ -1,4 +1,4 @@
-"""Whether the evaluations of a run are noisy, as far as its log knows, and what helps."""
+"""Whether a log shows that the evaluations of its run are noisy, and which options help."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     @property
     def is_planned(self) -> bool:
-        """Whether plans are logged: every child of a plain greedy run is asked the same."""
+        """Whether plans are logged: in a plain greedy run all children get the same request."""
         return self.search is not None or bool(self.models) or self.edits == "mixed"
 
     @property

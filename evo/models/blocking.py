@@ -66,7 +66,7 @@ class Work(Generic[T]):
 
 
 class Helpers:
-    """Helper threads, each of which is reused once its call has returned in time."""
+    """Helper threads; one whose call returned in time makes later calls, too."""
 
     def __init__(self) -> None:
         self._idle: list[_Helper] = []  # popping and appending are atomic
