@@ -40,7 +40,11 @@ ipywidgets.VBox([each.widget for each in made])
 REDRAWN = """
 async (room) => {
   const picture = room.querySelector('[role=application] .one > svg');
-  while (picture.isConnected) await new Promise((done) => setTimeout(done, 20));
+  const end = performance.now() + 60000;
+  while (picture.isConnected && performance.now() < end) {
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  return !picture.isConnected;
 }
 """
 
@@ -80,7 +84,7 @@ def _live(page, room) -> None:
     """Open a child of a picture that grows, stop."""
     go(page, room.get_by_role("application"))
     for _ in range(2):  # the picture is drawn anew, and the keys still go to it
-        room.evaluate(REDRAWN)
+        assert room.evaluate(REDRAWN)
         assert focused(page, room.get_by_role("application"))
     says(page, room, "Shown: ", "ArrowLeft", "ArrowLeft")
     go(page, room.get_by_role("button", name="Stop"))

@@ -46,6 +46,14 @@ def run(log: Path, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+NOTICES = """() => {
+  window.notices = [];
+  const news = document.querySelector('#news');
+  new MutationObserver(() => window.notices.push(news.textContent))
+    .observe(news, {childList: true, characterData: true, subtree: true});
+}"""
+"""Notes the notices of the page, also those that are there for less than a look at it takes."""
+
 SLOW = """
 import time
 
@@ -71,8 +79,9 @@ def test_a_run_is_killed_continued_and_finished_beside_its_page(
     process.send_signal(signal.SIGKILL)
     process.wait()
     lab.expect(row.locator(".state b")).to_have_text("interrupted")
+    page.evaluate(NOTICES)
     row.get_by_role("button", name="go on").click()
-    lab.expect(page.locator("#news")).to_contain_text("new goes on")
+    lab.until(page, "() => window.notices.some((each) => each.includes('new goes on'))")
     lab.expect(row.locator(".state b")).to_have_text("running")
     lab.expect(page.locator("#news")).to_be_empty()  # it is under way
     row.locator("a").click()
@@ -150,7 +159,10 @@ def test_the_page_of_a_long_run_is_read_less_often(
     assert len(read) == 1
     view.folder._reread = 0.0
     path.write_bytes(b"".join(whole))
-    page.wait_for_timeout(5000)
+    deadline = time.monotonic() + lab.PATIENCE / 1000
+    while len(read) < 2 and time.monotonic() < deadline:
+        page.wait_for_timeout(200)
+    page.wait_for_timeout(2500)
     assert len(read) == 2
 
 

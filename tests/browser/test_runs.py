@@ -51,7 +51,7 @@ def test_the_run_browser(notebooks, run, screenshots):
         place = named((failed[-1].generation, failed[-1].index))
         assert failed[-1].evaluation.status in lab.click(page, place.replace("Child", "child"))
         lab.sees(page, place)
-        page.locator(".run-browser pre").first.wait_for()
+        page.locator(".run-browser pre:visible").first.wait_for()  # of the tab of errors
         lab.fits(page)
         page.screenshot(path=screenshots / "runs.png")
         assert not [error for error in errors if "favicon" not in error]
