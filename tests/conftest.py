@@ -86,6 +86,11 @@ BEFORE = pytest.StashKey[set[str]]()
 
 ALONE = {"tests/test_corpus.py", "tests/torture/test_hostile.py"}
 """Files whose tests share nothing and are long."""
+IN_JUPYTERLAB = {
+    "test_access.py", "test_explorers.py", "test_keys.py", "test_keys_of_runs.py", "test_runs.py",
+    "test_sweeps.py",
+}  # fmt: skip
+"""Files of tests in a browser that share one JupyterLab; the others share a browser without one."""
 LONGEST = {"test_notebooks.py"}
 """Files that take minutes, beside those in a browser."""
 
@@ -126,7 +131,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             file = nodeid.partition("::")[0]
             if file in ALONE:
                 return nodeid
-            return "tests/browser" if file.startswith("tests/browser/") else file
+            if not file.startswith("tests/browser/"):
+                return file
+            return f"tests/browser/{'lab' if Path(file).name in IN_JUPYTERLAB else 'pages'}"
 
     config.option.loadscopereorder = False
     return ByFile(config, log)  # type: ignore[arg-type]
