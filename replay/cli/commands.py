@@ -208,6 +208,7 @@ def plan(
     cost: Costs = None,
     earlier: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     seed: Seed = 0,
+    skip_damaged: Flag = False,
     output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
 ) -> int:
@@ -222,6 +223,7 @@ def plan(
         cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
         earlier: Logs of at least three other tasks, which say what to expect of this one.
         seed: Of all draws.
+        skip_damaged: Leave out logs that cannot be read, and say so.
         output: The figure: .png, .svg or .pdf.
         theme: Of the figure.
     """
@@ -232,7 +234,7 @@ def plan(
     from replay.reports.report import OFFLINE_NOTE, groups
 
     output = _picture(output)
-    parts = groups(load_tables(*logs))
+    parts = groups(load_tables(*logs, strict=not skip_damaged))
     unplanned, paths = [], set[Path]()
     for group in parts:
         of_model = ", ".join(filter(None, (group.model, group.setting)))

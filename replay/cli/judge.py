@@ -25,6 +25,7 @@ def judge(
     arms: Count = None,
     sequential: Flag = False,
     seed: Seed | None = None,
+    skip_damaged: Flag = False,
 ) -> int:
     """Judges one question: is A better than B? Its p belongs to this question alone.
 
@@ -38,6 +39,7 @@ def judge(
         arms: K of policies; by default a fifth of the runs, at least 2.
         sequential: Follow the evidence run by run: valid however often it is asked.
         seed: Of all draws; 0 by default.
+        skip_damaged: Leave out logs that cannot be read, and say so.
     """
     from replay.claims.judging import judge as judged
     from replay.importers.anything import load
@@ -46,10 +48,10 @@ def judge(
     other: str | Fields
     if logs:
         _check_sides(a, b, logs)
-        frame = load(*logs)
+        frame = load(*logs, strict=not skip_damaged)
         one, other = (_side(text, frame) for text in (a, b))
     else:
-        frame = _of_logs(a, b)
+        frame = _of_logs(a, b, strict=not skip_damaged)
         one, other = {"logs": a}, {"logs": b}
     found = judged(
         frame, one, other, margin, calls=calls, arms=arms, sequential=sequential, seed=seed or 0
@@ -91,7 +93,7 @@ def _side(text: str, frame: pd.DataFrame) -> str | Fields:
     return side
 
 
-def _of_logs(a: str, b: str) -> pd.DataFrame:
+def _of_logs(a: str, b: str, *, strict: bool) -> pd.DataFrame:
     """The runs of two sets of logs, told apart by a column of their names."""
     import pandas as pd
 
@@ -108,7 +110,7 @@ def _of_logs(a: str, b: str) -> pd.DataFrame:
             "expected two different sets of logs, or LOGS after the two sides, such as "
             f"`replay judge search=greedy search=population logs/local`, got {a!r} and {b!r}"
         )
-    parts = [load(text).assign(logs=text) for text in (a, b)]
+    parts = [load(text, strict=strict).assign(logs=text) for text in (a, b)]
     if shared := {*parts[0]["source"]} & {*parts[1]["source"]}:
         raise ValueError(f"expected different runs on the two sides, got {min(shared)} on both")
     for number, part in enumerate(parts):

@@ -79,8 +79,8 @@ def with_origin(error: LogError, log: Path) -> str:
 
 
 LEAVES_OUT = (
-    "`--skip-damaged` of `replay report` and `replay site`, or `strict=False` of `replay.load`, "
-    "leaves it out"
+    "`--skip-damaged` of `replay report`, `site`, `plan` and `judge`, or `strict=False` of "
+    "`replay.load`, leaves it out"
 )
 
 

@@ -107,6 +107,27 @@ def test_damaged_logs_are_refused_or_left_out(here, capsys):
     assert "bad.jsonl: not a log of evo; `replay import" in capsys.readouterr().err
 
 
+def test_plans_and_verdicts_leave_damaged_logs_out_too(here, capsys):
+    pool(here / "logs", runs=6, children=2)
+    pool(here / "others", runs=6, children=4)
+    for command in (
+        ("plan", "logs", "--budget", "64"),
+        ("judge", "children=2", "children=4", "logs", "others"),
+        ("judge", "logs/*", "others"),
+    ):
+        (here / "logs" / "bad.jsonl").unlink(missing_ok=True)
+        assert run(*command) == 0
+        sound = capsys.readouterr()
+        log = next((here / "logs").glob("*.jsonl")).read_bytes()
+        (here / "logs" / "bad.jsonl").write_bytes(log.replace(b'"seed":', b'"sead":', 1))
+        assert run(*command) == 2
+        assert "--skip-damaged" in capsys.readouterr().err
+        assert run(*command, "--skip-damaged") == 0
+        left = capsys.readouterr()
+        assert left.out == sound.out
+        assert " logs were left out" in left.err
+
+
 # Mistakes
 
 MISTAKES = {
