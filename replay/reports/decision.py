@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.log import read_log
+from evo.logs.records import Header
 from evo.tasks.folder import TaskError
 from evo.tasks.task import load_task, names_of_shipped_tasks
 from replay.claims.advice import advise
@@ -143,23 +144,32 @@ def _next(runs: pd.DataFrame, why: str) -> str:
 
 def _how(run: pd.Series[Any]) -> str:
     """How runs like one of ours are made, from where the report is made."""
-    name, depth, size = str(run["task"]), int(run["generations"]), int(run["children"])
-    options, beside = f"-T {depth} -N {size} --seeds 0:{SEEDS}", "`--search population`"
-    if _is_known(name, str(run["source"])):
-        return f"`evo run {quote(name)} {options}` and the same with {beside}"
-    return (
-        f"`evo run FOLDER {options}` with the task's folder, and the same with {beside}, or of a "
-        f"task of functions `evo.run_many(task, generations={depth}, children={size}, "
-        f'seeds=range({SEEDS}))` and the same with `search="population"`'
-    )
+    header = read_log(str(run["source"])).header
+    depth, size = int(run["generations"]), int(run["children"])
+    models = [each.model for each in header.models] or [header.model]
+    names, several = [model.name for model in models], "s" * (len(models) > 1)
+    default = names == ["offline"]
+    asked = "" if default else f" --model{several} {join(names)}"
+    options = f"-T {depth} -N {size} --seeds 0:{SEEDS}{asked}"
+    folder = ""
+    if all(model.way == "endpoint" for model in models):
+        if _is_known(header):
+            return f"`evo run {quote(header.task.name)} {options}` and {BESIDE}"
+        folder = f"`evo run FOLDER {options}` with the task's folder, and {BESIDE}, or of "
+    given = "" if default else f", model{several}=MODEL{several.upper()}"
+    call = f"evo.run_many(task, generations={depth}, children={size}, seeds=range({SEEDS}){given})"
+    return f'{folder}a task of functions `{call}` and the same with `search="population"`'
 
 
-def _is_known(task: str, source: str) -> bool:
+BESIDE = "the same with `--search population`"
+
+
+def _is_known(header: Header) -> bool:
     """Whether a command finds a run's task under its name, which other folders may have, too."""
-    if task in names_of_shipped_tasks():
+    if header.task.name in names_of_shipped_tasks():
         return True
     try:
-        return load_task(task).record.hash == read_log(source).header.task.hash
+        return load_task(header.task.name).record.hash == header.task.hash
     except (TaskError, OSError):
         return False
 

@@ -71,8 +71,8 @@ def test_the_runs_that_are_recommended_can_be_made_from_where_the_report_is(tmp_
     task = write_task(tmp_path / "ours", "def f():\n    return 1.5\n", judge, "entry = ['f']\n")
     settings = {"generations": 1, "children": 2, "progress": False}
 
-    def said(made, logs):
-        evo.run_many(made, seeds=[1, 2], log_dir=logs, **settings)
+    def said(made, logs, **more):
+        evo.run_many(made, seeds=[1, 2], log_dir=logs, **settings, **more)
         [then] = [
             text for asked, text in decision_section(load_tables(logs), None).words
             if asked.startswith("What would")
@@ -88,6 +88,15 @@ def test_the_runs_that_are_recommended_can_be_made_from_where_the_report_is(tmp_
     elsewhere = said(task, tmp_path / "b")
     assert f"`evo run FOLDER {command} with the task's folder" in elsewhere
     assert "`evo.run_many(task, generations=1, children=2, seeds=range(6))`" in elsewhere
+    # The model is named, without which the offline one would be asked.
+    of_model = said("mmd", tmp_path / "c", model="offline-2")
+    assert f"`evo run min_max_distance {command[:-1]} --model offline-2`" in of_model
+    of_several = said("mmd", tmp_path / "d", models=["offline", "offline-2"])
+    assert f"{command[:-1]} --models offline offline-2`" in of_several
+    mine = evo.Model("mine", call=lambda messages: "```python\nx = 1\n```")
+    of_function = said("mmd", tmp_path / "e", model=mine)
+    assert "evo run " not in of_function
+    assert "children=2, seeds=range(6), model=MODEL)`" in of_function
 
 
 def test_of_several_runs_the_one_that_is_long_enough_is_named_as_such(tmp_path):
