@@ -22,28 +22,16 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.journal import LogError, read_bytes
-from evo.logs.records import Child, Evaluation, Status
+from evo.logs.records import Child, Evaluation
 from replay.importers import foreign, reading
 from replay.importers.foreign import Failure, Imported
+from replay.importers.openevolve_log import EVICTED, LoggedChild, LoggedSession, read_log, why
 from replay.importers.reading import LogFormatError
 
 _CHECKPOINT = re.compile(r"^checkpoint_(\d{1,9})$")
 _TRACES = ("evolution_trace.jsonl", "evolution_trace.jsonl.gz", "evolution_trace.json")
 _STATISTICS = "adaevolve_iteration_stats_*.jsonl"
-_STARTED = re.compile(r"Starting process-based evolution from iteration (\d{1,9}) for")
-_LOGGED = re.compile(
-    r"Iteration (\d{1,9})(?: error: (.*?)|: Program (\S+) \(parent: (\S+)\) completed in [\d.]+s)"
-    r"(?: \| tokens: \d+ \(prompt: (\d{1,12}), completion: (\d{1,12})\))?$"
-)
-_METRICS = re.compile(r" - INFO - Metrics: (.*)$")
-_METRIC = re.compile(r"(?:^|, )([^=,]{1,80})=")
 _TEXT_LOGS = "openevolve_*.log"
-_NO_REPLY = re.compile("LLM generation failed|LLM returned None")
-_NO_PROGRAM = re.compile(
-    "No valid (diffs|code)|None of the .* SEARCH block|Diff did not change|Rewrite is identical|"
-    "All edits were outside|Generated code exceeds|changes_description was not"
-)
-_EVICTED = "completed, but in no checkpoint and no trace: fitness not in the source"
 
 
 class _Program(msgspec.Struct):
@@ -118,16 +106,6 @@ class _Iteration(msgspec.Struct):
 
 
 @dataclass
-class _Session:
-    """One start of the tool: its iterations, ids of programs and failed calls by iteration."""
-
-    first: int
-    last: int = 0
-    made: dict[int, str] = field(default_factory=dict)
-    failures: dict[int, Child] = field(default_factory=dict)
-
-
-@dataclass
 class _Found:
     """What was found of a run so far, by id of a program or by iteration."""
 
@@ -135,7 +113,7 @@ class _Found:
     parents: dict[str, tuple[dict[str, object] | None, str | None]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # migrants: the program each copies
     seconds: dict[str, float | None] = field(default_factory=dict)
-    sessions: list[_Session] = field(default_factory=list)  # where text logs tell them
+    sessions: list[LoggedSession] = field(default_factory=list)  # where text logs tell them
     failures: dict[int, Child] = field(default_factory=dict)  # where no session is known
     told: dict[str, _Program] = field(default_factory=dict)  # by text logs, without their code
     last: int = 0
@@ -183,7 +161,9 @@ def read(path: Path) -> list[Imported]:
     for trace in traces:
         _add_trace(trace, found)
     for log in logs:
-        _add_log(log, found)
+        sessions, told = read_log(log)
+        found.sessions += sessions
+        found.told |= {child.id: _of_log(child) for child in told}
     for file in statistics:
         _add_statistics(file, found)
     other = statistics or any(p.solution is not None for p in found.programs.values())
@@ -246,46 +226,11 @@ def _add_trace(path: Path, found: _Found) -> None:
         child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **responses}}
 
 
-def _add_log(path: Path, found: _Found) -> None:
-    sessions: list[_Session] = []
-    last: _Program | None = None
-    for line in reading.read_text(path).splitlines():
-        if started := _STARTED.search(line):
-            sessions.append(_Session(first=int(started[1])))
-        elif match := _LOGGED.search(line):
-            iteration, message, program, parent, prompt, completion = match.groups()
-            number = int(iteration)
-            sessions = sessions or [_Session(first=1)]
-            sessions[-1].last = max(sessions[-1].last, number)
-            usage = {}
-            if prompt:
-                usage = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
-            last = None
-            if program:
-                sessions[-1].made[number] = program
-                known: dict[str, object] = {"token_usage": usage}
-                last = _Program(program, None, number, parent_id=parent, metadata=known)
-            why = (None, _EVICTED) if program else _why(message)
-            used = foreign.answered(*usage.values()) if usage else ()
-            sessions[-1].failures[number] = foreign.failed(number, why, attempts=used)
-        elif last is not None and (told := _METRICS.search(line)):  # the line after its own
-            last.metrics = _metrics(told[1])
-            found.told[last.id] = last
-    found.sessions += sessions
-
-
-def _metrics(words: str) -> dict[str, object]:
-    """The metrics in a line of a text log, where numbers and truth values have four decimals."""
-    keys = list(_METRIC.finditer(words))
-    ends = [*(key.start() for key in keys[1:]), len(words)]
-    metrics: dict[str, object] = {}
-    for key, end in zip(keys, ends, strict=True):
-        value = words[key.end() : end]
-        try:
-            metrics[key[1]] = float(value)
-        except ValueError:
-            metrics[key[1]] = value
-    return metrics | ({"timeout": True} if metrics.get("timeout") == 1 else {})
+def _of_log(child: LoggedChild) -> _Program:
+    known: dict[str, object] = {"token_usage": child.usage}
+    return _Program(
+        child.id, child.metrics, child.iteration, parent_id=child.parent, metadata=known
+    )
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
@@ -293,7 +238,7 @@ def _add_statistics(path: Path, found: _Found) -> None:
         result = line.iteration_result
         found.last = max(found.last, line.iteration)
         if (child := result.child_program) is None:
-            failure = foreign.failed(line.iteration, _why(result.error or "failed"))
+            failure = foreign.failed(line.iteration, why(result.error or "failed"))
             found.failures[line.iteration] = failure
             continue
         found.seconds[child.id] = foreign.finite(result.iteration_time_seconds)
@@ -301,21 +246,17 @@ def _add_statistics(path: Path, found: _Found) -> None:
         found.programs.setdefault(child.id, child)
 
 
-def _why(message: str) -> Failure:
-    """Returns how an iteration failed; an exception in the tool's own code is no status."""
-    status: Status | None = "no_program" if _NO_PROGRAM.match(message) else None
-    return ("no_reply" if _NO_REPLY.match(message) else status, message)
-
-
-def _sessions(found: _Found, children: list[_Program]) -> list[_Session]:
+def _sessions(found: _Found, children: list[_Program]) -> list[LoggedSession]:
     """The sessions, each with the ids of what it made."""
     sessions = found.sessions
     if not sessions:  # an iteration that was made before begins another session
         # A run may count its calls from 0 or, after the initial program, from 1.
-        sessions = [_Session(first=min([1, *(program.iteration_found for program in children)]))]
+        sessions = [
+            LoggedSession(first=min([1, *(program.iteration_found for program in children)]))
+        ]
         for program in sorted(children, key=lambda program: program.when):
             if program.iteration_found in sessions[-1].made:
-                sessions.append(_Session(first=program.iteration_found))
+                sessions.append(LoggedSession(first=program.iteration_found))
             sessions[-1].made[program.iteration_found] = program.id
             sessions[-1].first = min(sessions[-1].first, program.iteration_found)
     placed = {key for session in sessions for key in session.made.values()}
@@ -355,7 +296,7 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
     lost = ["sampling settings, seeds and times of calls and evaluations"]
     if told := sum(isinstance(call, _Program) and call.id not in found.programs for call in calls):
         lost.append(f"{told} of {len(calls)} programs, whose fitness is known to four decimals")
-    if evicted := errors.count(_EVICTED):
+    if evicted := errors.count(EVICTED):
         lost.append(f"the fitness of {evicted} of {len(calls)} children, counted as failed")
     if absent := errors.count(foreign.NOT_IN_SOURCE):
         lost.append(f"{absent} of {len(calls)} iterations, counted as failed calls")
