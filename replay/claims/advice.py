@@ -21,7 +21,7 @@ from replay.claims.decision import (
     p_above,
     still_needed,
 )
-from replay.claims.further import UNTIL_THEN, further_runs, new_runs, sentence
+from replay.claims.further import TIMES, UNTIL_THEN, further_runs, new_runs, sentence
 from replay.claims.task_advice import advise_over_tasks
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
@@ -326,10 +326,17 @@ def _planned(plan: BudgetPlan) -> str:
             f"simulation it is {other['ahead']:+.3g}"
         )
         if 0 < other["ahead"] < other["margin"]:
-            more = plan.pilot_runs * (other["margin"] / other["ahead"]) ** 2
-            text += f", and about {more:,.0f} runs in the pilot would show it, were it the true one"
+            text += f", and {_pilot_that_shows(plan.pilot_runs, other)}, were it the true one"
         text += "."
     return text
+
+
+def _pilot_that_shows(runs: int, other: dict[str, Any]) -> str:
+    """Which pilot would show a lead that is below its margin in a pilot of so many runs."""
+    times = (other["margin"] / other["ahead"]) ** 2
+    if times > TIMES:
+        return f"only a pilot of more than {TIMES} times as many runs would show it"
+    return f"about {runs * times:,.0f} runs in the pilot would show it"
 
 
 def _one(case: _Case) -> str:

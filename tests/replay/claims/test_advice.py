@@ -172,6 +172,17 @@ def test_of_ways_that_a_plan_leaves_those_ahead_say_which_pilot_would_show_it() 
         assert ("runs in the pilot would show it" in said) == says
 
 
+def test_a_pilot_of_more_than_a_hundred_times_as_many_runs_is_not_counted_in_runs() -> None:
+    frame, children = chain_runs(sizes=(1, 4), budget=16, seeds=range(4))
+    plan = replay.plan(frame, budget=64, children=children, arms=(), kernels=6)
+    first = plan.needed.iloc[:1]
+    for ahead, counted in ((0.11, True), (0.09, False)):
+        with patch.object(type(plan), "needed", first.assign(ahead=ahead, margin=1.0)):
+            said = replay.advise(plan)
+        assert ("runs in the pilot would show it" in said) == counted
+        assert ("only a pilot of more than 100 times as many runs would show it" in said) != counted
+
+
 def test_a_contest_of_several_policies_is_decided_by_holms_rule_over_those_with_a_p() -> None:
     rng = np.random.default_rng(0)
     frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
