@@ -200,12 +200,21 @@ def value_of_knowing(
         task: Name of the task, if the grid holds several.
         model: Name of the model, if the grid holds several.
 
+    Raises:
+        ValueError: No budget of the task was split in two ways.
+
     Example:
         >>> replay.plots.value_of_knowing(grid).get_xlabel()
         'budget C (calls)'
     """
     check_result("value_of_knowing", grid, "DepthBreadth", "replay.depth_breadth")
-    table, task, model = _one(grid.knowing, task, model)
+    _, task, model = _one(grid.cells, task, model)
+    table = grid.knowing.query("task == @task and model == @model")
+    if table.empty:
+        raise ValueError(
+            f"{task}, {model}: expected at least one budget that was split in two ways, got none; "
+            "make runs of another number of children"
+        )
     return lines(
         table.rename(columns={"gain": "value"}),
         title=f"What knowing the split is worth: {task}, {model}",

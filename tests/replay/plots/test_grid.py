@@ -126,3 +126,9 @@ def test_slices_show_the_largest_budget_and_smaller_ones_each_a_quarter_of_the_n
     ax, stated = plots.slices(grid), plots.slices(grid, budgets=wanted)
     assert words(ax) == words(stated)
     assert len(ax.lines) == len(stated.lines) < len(plots.slices(grid, budgets=known).lines)
+
+
+def test_runs_of_one_size_are_told_that_knowing_a_split_takes_two():
+    grid = replay.depth_breadth(chain_runs(sizes=(4,), budget=16)[0], resamples=20)
+    with pytest.raises(ValueError, match="split in two ways, got none; make runs of another"):
+        plots.value_of_knowing(grid, task=grid.cells["task"].iloc[0])
