@@ -118,6 +118,17 @@ def test_the_example_of_the_readme_runs(
     assert (tmp_path / "runs.pdf").stat().st_size > 1000
 
 
+DRY = re.compile(r"^```text\n\$ evo (.* --dry-run)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_a_dry_run_prints_what_the_guide_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [each for path in GUIDE.glob("*.md") for each in DRY.findall(path.read_text())]
+    assert shown
+    for command, lines in shown:
+        assert evo.cli.entry.main(command.split()) == 0
+        assert capsys.readouterr().out.startswith(lines)
+
+
 def test_every_option_that_the_guide_and_the_readme_name_exists() -> None:
     known = {"--help", "--help-all"}
     for main, commands in ((evo.cli.entry.main, EVO), (replay.cli.entry.main, REPLAY)):
