@@ -405,6 +405,22 @@ def test_what_is_ones_own_works_without_a_change_of_the_package(
         assert "Calls that gave a working program" in titles
 
 
+@pytest.mark.parametrize("mine", ["shinkaevolve-1", "gepa-1"])
+def test_the_notebook_on_logs_of_ones_own_opens_what_its_parameter_names(
+    mine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("anywidget", reason="explorers need the extra [notebook]")
+    monkeypatch.chdir(ROOT / "notebooks")
+    parameters, imports, *others = code_cells(ROOT / "notebooks" / "06_your_own_logs.ipynb")
+    [opens] = [cell for cell in others if "explorers.pick(" in cell.source]
+    names: dict[str, Any] = {}
+    exec(parameters.source, names)
+    names["MINE"] = names["SAMPLES"] / mine
+    for cell in (imports, opens):
+        exec(cell.source, names)
+    assert list(names["picker"].frame["run"].unique()) == [mine]
+
+
 @every
 def test_parameters_hold_from_the_root_too(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -211,7 +211,7 @@ def _lost(logs: Sequence[Log]) -> Iterator[str]:
     if any(not header.compact for header in headers):
         yield "prompts, replies and programs"
     if failed:
-        yield f"the status of {failed} failed children, and why they failed"
+        yield f"the status of {failed:,} failed children, and why they failed"
     if searches:
         yield f"parents, and the settings of {', '.join(searches)} beside the name"
     if (configurations := _configurations(headers)) > 1:

@@ -91,7 +91,7 @@ def test_what_is_lost_is_one_sentence_of_what_there_was(tmp_path, capsys):
     with pytest.warns(UserWarning, match=LOST) as caught:
         export_paper(log, tmp_path / "out")
     [words] = [str(each.message) for each in caught]
-    assert f"the status of {failed} failed children" in words
+    assert f"the status of {failed:,} failed children" in words
     assert "min_max_distance is mmd" in words
     for absent in ("fork", "several models", "parents", "configurations", "under way"):
         assert absent not in words
