@@ -13,7 +13,9 @@ from evo.runs.progress import Tally
 def show_gate(path: Path) -> None:
     """Shows the log of a gate, by client."""
     log = read_gate_log(path)
-    print(f"{path}\na gate before {log.model.name}: {len(log.passed):,} calls were sent")
+    sent = len(log.passed)
+    were = "1 call was" if sent == 1 else f"{sent:,} calls were"
+    print(f"{path}\na gate before {log.model.name}: {were} sent")
     if log.of_budget:
         print(log.of_budget)
     rows, tallies = list[tuple[object, ...]](), list[Tally]()

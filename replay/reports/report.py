@@ -208,7 +208,8 @@ def status_section(group: Group, tau: float | None) -> Section:
         f"partial: dropped on a batch or refused by a stage, {partial} in all; no figure of "
         "fitness holds such children"
     )
-    notes = (SHARES, REPEATS, FAILURES, *([message] if partial else []))
+    known = group.tables.generations["n_repeats"].notna().any()
+    notes = (SHARES, *([REPEATS] if known else []), FAILURES, *([message] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)
 
 

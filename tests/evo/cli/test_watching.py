@@ -44,6 +44,8 @@ def test_its_calls_are_limited_and_logged_and_its_exit_code_is_kept(tool, capfd)
     shown = capfd.readouterr().out
     assert shown.split()[:3] == ["offline", "offline", "429"]
     assert "2 calls were sent" in shown
+    assert main(["watch", "--log", "one.jsonl", "--", *tool, "1", "0"]) == 0
+    assert "1 call was sent" in capfd.readouterr().out
     assert len(read_gate_log(Path("a.jsonl")).passed) == 2
     assert main(["watch", "--budget", "calls=3", "--log", "a.jsonl", "--", *tool, "3", "0"]) == 0
     assert capfd.readouterr().out.split()[:3] == ["offline", "429", "429"]

@@ -126,6 +126,17 @@ def test_runs_of_one_header_are_apart_unless_forks_tie_them(tmp_path):
         assert cells["3", "final, median"].n == cells["3", "ok"].n == n
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_repeats_are_explained_where_they_are_counted(tmp_path, known):
+    tables = load_tables(pool(tmp_path))
+    if not known:  # as of runs of other tools without their programs
+        tables = tables._replace(generations=tables.generations.assign(n_repeats=np.nan))
+    [group] = groups(tables)
+    [table] = [each for each in sections(group) if each.title == "Children by status"]
+    assert any(note.startswith("repeats:") for note in table.notes) == known
+    assert ("repeats" in set(table.cells["quantity"])) == known
+
+
 def test_what_one_must_know_is_noted(tmp_path):
     tool = {"source": "openevolve"}  # of all: runs of another tool are shown apart
     for name, generations, seed in (("a", 3, 1), ("b", 5, 2), ("copy", 3, 1)):
