@@ -326,14 +326,14 @@ def _planned(plan: BudgetPlan) -> str:
             f"simulation it is {other['ahead']:+.3g}"
         )
         if 0 < other["ahead"] < other["margin"]:
-            text += f", and {_pilot_that_shows(plan.pilot_runs, other)}, were it the true one"
+            times = float(other["margin"] / other["ahead"]) ** 2
+            text += f", and {_pilot_that_shows(plan.pilot_runs, times)}, were it the true one"
         text += "."
     return text
 
 
-def _pilot_that_shows(runs: int, other: dict[str, Any]) -> str:
-    """Which pilot would show a lead that is below its margin in a pilot of so many runs."""
-    times = (other["margin"] / other["ahead"]) ** 2
+def _pilot_that_shows(runs: int, times: float) -> str:
+    """The pilot that would show a lead: one with so many times the runs of this pilot."""
     if times > TIMES:
         return f"only a pilot of more than {TIMES} times as many runs would show it"
     return f"about {runs * times:,.0f} runs in the pilot would show it"
