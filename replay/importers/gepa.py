@@ -85,6 +85,9 @@ def read(path: Path) -> list[Imported]:
     lost = ["the model, its calls and tokens", "seeds and times", "texts that were not accepted"]
     if absent := count - 1 - len(found):
         lost.append(f"where {absent} of {count} candidates were made")
+    children = [child for generation in generations for child in generation]
+    if idle := sum(child.evaluation.status is None for child in children):
+        lost.append(f"what {idle} of {len(children)} calls proposed, if they were made at all")
     return [
         foreign.assemble(
             path,

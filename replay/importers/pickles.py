@@ -58,6 +58,8 @@ def load(path: Path, *, package: str) -> object:
     allowed: dict[tuple[str, str], Callable[..., Any]] = {
         ("random", "Random"): Stub,
         ("builtins", "getattr"): lambda *_: Stub(),  # by which pickles hold bound methods
+        ("_operator", "getitem"): lambda *_: Stub(),  # and generic types such as Cache[Any]
+        ("typing", "Any"): Stub,
         ("builtins", "set"): set,
         ("builtins", "frozenset"): frozenset,
         ("collections", "OrderedDict"): dict,

@@ -42,6 +42,7 @@ def test_a_real_run() -> None:
     assert len(run.children) == 25
     unknown = [child.generation for child in run.children if child.evaluation.status is None]
     assert unknown == [22]  # its minibatch was perfect, so nothing was proposed
+    assert "what 1 of 25 calls proposed, if they were made at all" in run.lost
     assert len(accepted) + len(dropped) == 24
     assert dropped[0].evaluation.error == (
         "dropped after 3 instances: 0 gained, its parent gained 0"

@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import struct
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from replay.importers.pickles import Stub, load
 from replay.importers.reading import LogFormatError
 
+Key = TypeVar("Key")
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
     | st.binary(max_size=5),
@@ -85,6 +87,19 @@ def test_classes_of_the_tool_hold_their_attributes_and_do_nothing(folder):
     odd = loaded(folder, b"\x80\x02ctool\nProgram\n)\x81K\x07b.")  # a state that is no dict
     assert odd.attributes == {}
     assert loaded(folder, b"\x80\x02ctool\nProgram\n)\x81.").attributes == {}  # without a state
+
+
+class Cache(Generic[Key]):
+    """An object of it names the type that it was made for."""
+
+    def __init__(self):
+        self.kept = {"a": 0.5}
+
+
+def test_an_object_of_a_generic_class_is_a_stand_in(folder):
+    made = Cache[Any]()
+    assert b"_operator" in pickle.dumps(made)
+    assert loaded(folder, pickle.dumps(made), package=__name__).attributes["kept"] == {"a": 0.5}
 
 
 def test_getattr_gives_a_stand_in_and_generators_are_stand_ins(folder):
