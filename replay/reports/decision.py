@@ -98,11 +98,18 @@ def _spent(runs: pd.DataFrame) -> str:
     """The calls of some runs, and their tokens and dollars as far as they are known."""
     calls = int(runs["n_calls"].sum())
     parts = [f"{calls:,} call{'s' * (calls != 1)}"]
-    if (tokens := runs["tokens"].sum(min_count=1)) > 0:
-        parts.append(f"{number(float(tokens))} tokens")
-    if bool(runs["is_llm"].all()) and (dollars := runs["dollars"].sum(min_count=1)) > 0:
-        parts.append(f"{number(float(dollars))} dollars")
+    reported = float(runs[["prompt_tokens", "completion_tokens"]].sum().sum())
+    parts += _at_least(runs["tokens"], reported, "tokens")
+    if bool(runs["is_llm"].all()):
+        parts += _at_least(runs["dollars"], float(runs["dollars"].sum()), "dollars")
     return ", ".join(parts)
+
+
+def _at_least(costs: pd.Series, known: float, unit: str) -> list[str]:
+    """The sum of the runs' costs; where that of a run is unknown, the part that is known."""
+    partly = bool(costs.isna().any())
+    amount = known if partly else float(costs.sum())
+    return [f"{'at least ' * partly}{number(amount)} {unit}"] if amount > 0 else []
 
 
 def _rising(rows: pd.DataFrame) -> str:

@@ -99,6 +99,19 @@ def test_the_runs_that_are_recommended_can_be_made_from_where_the_report_is(tmp_
     assert "children=2, seeds=range(6), model=MODEL)`" in of_function
 
 
+def test_what_was_spent_covers_all_runs_where_a_part_is_known(tmp_path):
+    """A sum over the runs that state everything would be less than what the tables state."""
+    (tmp_path / "calls.csv").write_text(
+        "run,order,fitness,prompt_tokens,completion_tokens,dollars\n"
+        "a,1,0.1,1000,100,0.5\na,2,0.2,1000,100,0.5\n"
+        "b,1,0.1,1000,100,0.5\nb,2,,,,\n"
+    )
+    with pytest.warns(UserWarning, match="read 2 runs"):
+        tables = replay.load_tables(tmp_path / "calls.csv")
+    words = dict(decision_section(tables, None).words)["What do the runs of unknown tell?"]
+    assert "after 4 calls, at least 3.3k tokens, at least 1 dollars." in words
+
+
 def test_of_several_runs_the_one_that_is_long_enough_is_named_as_such(tmp_path):
     for seed, depth in ((1, 8), (2, 2)):
         write_sample(tmp_path / f"{seed}.jsonl", generations=depth, seed=seed)
