@@ -26,7 +26,7 @@ from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.logs.frames import counted_once, models_apart
 from replay.logs.given import check_loaded
 from replay.plots.style import Theme
-from replay.simulation.sizes import default_arms
+from replay.simulation.sizes import FEWEST, default_arms
 
 N = TypeVar("N", bound=float)
 
@@ -84,7 +84,7 @@ class ExplorerPools:
     def defaults(self, now: Settings) -> Settings:
         """Settings that suit these runs."""
         pools = self.pools(now)
-        arms = default_arms(pools.runs)
+        arms = _first_arms(pools)
         rounds = int(min(pools.lengths.min(), 128))
         return {"arms": arms, "rounds": rounds, "tau": pools.usual_tau(arms, rounds)}
 
@@ -214,6 +214,15 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         hidden=_hidden,
     )
     return ChartExplorer(spec, found.controls(start), help=HELP, begins=start)
+
+
+def _first_arms(pools: RunsAsArms) -> int:
+    """The K to begin with: the default, or as many more as it takes to tell pulls apart.
+
+    These are at most half of the runs, and each of them can be pulled twice.
+    """
+    more = min(CHOICE, pools.runs // FEWEST, int(pools.lengths.min()) // 2)
+    return max(default_arms(pools.runs), more)
 
 
 def _choices(pools: RunsAsArms) -> bool:

@@ -26,8 +26,9 @@ DASHES = {"single": "12 3 5 3", "random": "6 3"}
 """Dash patterns of the baselines, which are both grey."""
 
 GREY = "#8C8C8C"
-FAIR = 3
-"""An arm with so many equal shares of the pulls has the brightest colour at the latest."""
+UNEQUAL, FAIR = 1.5, 3
+"""The brightest colour is that of an arm with at least and at most so many equal shares of the
+pulls: where all are pulled alike, none stands out."""
 
 
 class Texts(NamedTuple):
@@ -50,7 +51,7 @@ def texts_of(view: AllocationView) -> tuple[Texts, Texts, Texts, Texts]:
         ),
         Texts(
             title=f"Pulls of {view.shown}",
-            about="share of the pulls by rank of the arm, best on top",
+            about=f"share of the pulls by rank of the arm; an equal share: {100 / view.arms:.3g} %",
             x="round",
             y="rank of the arm",
         ),
@@ -112,7 +113,7 @@ def _curves(view: AllocationView, looks: dict[str, str], texts: Texts) -> Panel:
 def _pulls(view: AllocationView, texts: Texts) -> Panel:
     """The share of pulls by rank of the arm and round."""
     ranks, arms = view.played[view.shown].ranks, view.arms
-    most = min(1.0, FAIR / arms, max(float(np.nanmax(ranks)), 1.05 / arms))
+    most = min(1.0, FAIR / arms, max(float(np.nanmax(ranks)), UNEQUAL / arms))
     least = max(0.0, 2 / arms - most)  # an equal share lies in the middle
     cells = Cells(
         values=ranks, x0=0.5, x1=view.rounds + 0.5, y0=0.5, y1=arms + 0.5, colors=RAMP,

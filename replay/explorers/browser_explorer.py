@@ -22,7 +22,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.scripts import screen_class, script
 from replay.explorers.stored import UNLOADED
-from replay.explorers.widgets import row
+from replay.explorers.widgets import page_script, row
 from replay.plots.scripts import WIDE, encoded, spoken
 
 
@@ -127,7 +127,7 @@ class BrowserExplorer(Explorer):
         self.screen.on_msg(lambda widget, content, buffers: self._receive(content))
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}</div>"),
+                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}{page_script()}</div>"),
                 self.screen,
                 row([*self._save_buttons(), self._status]),
             ],

@@ -203,10 +203,11 @@ class RunData:
 
     @functools.cached_property
     def counts(self) -> str:
-        """Number of children by status, in words."""
+        """Number of children by status, in words; those that are ok, even if there are none."""
         first = 1 if self.places[0] == (0, 0) else 0
         found = Counter(NAMED[number] for number in self.status[first:].tolist())
-        return ", ".join(f"{found[name]:,} {name}" for name in NAMED if found[name])
+        counts = with_ok({name: found[name] for name in NAMED if found[name]})
+        return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
     @property
     def label(self) -> str:
@@ -226,6 +227,11 @@ def _message(evaluation: Evaluation) -> str:
     line = sentence(evaluation.error)
     status = status_name(evaluation)
     return f"{status}: {line}" if line else status
+
+
+def with_ok(counts: dict[str, int]) -> dict[str, int]:
+    """Numbers of children by status, that of `ok` also where it is 0 and any status is known."""
+    return {"ok": 0, **counts} if counts.keys() & set(STATUSES) else counts
 
 
 def status_name(evaluation: Evaluation) -> str:

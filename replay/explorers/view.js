@@ -96,6 +96,11 @@ const STYLE = `
   text-overflow: ellipsis;
   font-variant-numeric: tabular-nums;
 }
+.replay-view .picks button {
+  white-space: normal;
+  text-align: left;
+  border-radius: 13px;
+}
 .replay-view button:hover:not(:disabled) {
   background: color-mix(in srgb, currentColor 9%, transparent);
 }
@@ -113,7 +118,7 @@ const STYLE = `
   margin: 6px 0 0;
 }
 .replay-view .runs .chips {
-  max-height: 96px;
+  max-height: 160px; /* six lines, all of them whole */
   overflow: auto;
   margin: 3px 0 0;
   padding: 1px;
@@ -448,7 +453,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   const root = html("div", { class: "replay-view" }, el);
   html("style", {}, root, LOOK + STYLE);
   const controls = html("div", { class: "controls" }, root);
-  const chips = html("div", { class: "chips" }, root);
+  const chips = html("div", { class: "chips picks" }, root);
   const stage = html("div", { style: "margin-top: 8px" }, root);
   const listed = html("div", { class: "runs" }, root);
   const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);

@@ -37,6 +37,9 @@ MOST_MARKS = 1500  # programs and folds of a tree
 MOST_LINES = 60
 """Lines of a program that a figure of its own shows; what is longer is folded."""
 
+CLOSE, WIDE = 1.3, 1.6
+"""Height of a line of a program at least and at most, as multiples of its letters' size."""
+
 SPREAD = 0.7
 """Share of a generation's width over which its children are spread."""
 
@@ -284,7 +287,7 @@ def _write_lines(ax: Axes, theme: Theme, table: pd.DataFrame) -> None:
     ink, points = THEMES[theme], style.text_size(ax) - 1
     box, figure = ax.get_position(), style.figure_of(ax)
     width, height = 72 * box.width * figure.get_figwidth(), 72 * box.height * figure.get_figheight()
-    rows = _fit(table, max(4, int(height / (1.3 * points))))
+    rows = _fit(table, max(4, int(height / (CLOSE * points))))
     places = sorted(set(zip(table["generation"], table["index"], strict=True)))
     shades = np.linspace(0, 1, max(2, len(places)))
     fills = {place: colormaps[MAP](shades[k]) for k, place in enumerate(places)}
@@ -306,7 +309,7 @@ def _write_lines(ax: Axes, theme: Theme, table: pd.DataFrame) -> None:
             in_layout=False, clip_on=True,
         )  # fmt: skip
         before = place
-    ax.set(xlim=(0, 1), ylim=(max(len(rows), 4), 0))
+    ax.set(xlim=(0, 1), ylim=(max(len(rows), height / (WIDE * points)), 0))
     ax.set_axis_off()
 
 

@@ -28,7 +28,7 @@ from evo.logs.sparkline import sparkline
 from evo.logs.types import as_path
 from evo.studies.folders import ALLOCATION
 from replay.explorers.run_arrays import drawing_arrays, parents_of, run_arrays
-from replay.explorers.run_data import drawing_of
+from replay.explorers.run_data import drawing_of, with_ok
 from replay.explorers.run_data import name as in_words
 from replay.explorers.scripts import script
 from replay.importers.anything import load_tables, whole
@@ -357,8 +357,8 @@ def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
     if header.models:
         for name, count in Counter(each.model for each in log.outcomes).items():
             yield f"children asked of {name}", str(count)
-    for name, count in sorted(log.status_counts.items(), key=lambda each: -each[1]):
-        yield f"children {str(name or 'unknown').replace('_', ' ')}", str(count)
+    for name, count in sorted(with_ok(log.status_counts).items(), key=lambda each: -each[1]):
+        yield f"children {name.replace('_', ' ')}", str(count)
     dollars = [("dollars", ".4g")] if header.model.is_llm else []
     counts = [("prompt_tokens", ",.0f"), ("completion_tokens", ",.0f"), *dollars]
     for column, form in (*counts, ("call_seconds", ",.0f")):

@@ -90,7 +90,7 @@ def test_allocation_which_follows_its_page(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
     assert not page.locator("[data-replay-still]").first.is_visible()  # of the saved notebook
-    lab.click(page, "random with 2 arms")
+    lab.click(page, "random with 4 arms")
     lab.wait_for(page, "shown='random'")
     policy = page.locator("button.widget-toggle-button", has_text="exp3ix")  # no entry of a legend
     policy.click()
@@ -100,8 +100,8 @@ def test_allocation_which_follows_its_page(opened, screenshots, request):
     page.get_by_text("Parameters").click()
     assert "policies=('ucb1', 'thompson')" in before
     lab.press(page, "arms K", "ArrowRight")
-    lab.wait_for(page, "arms=3")
-    lab.sees(page, "ucb1 with 3 arms")
+    lab.wait_for(page, "arms=5")
+    lab.sees(page, "ucb1 with 5 arms")
     lab.press(page, "c", "ArrowRight")
     lab.wait_for(page, ", c=0")
     lab.choose(page, "Reward", value="rank")

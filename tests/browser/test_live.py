@@ -271,6 +271,16 @@ def test_everyone_can_read_and_use_the_page(page: Any, theme: str, width: int) -
     assert lab.small(page) == []
 
 
+def test_the_table_of_runs_is_no_wider_than_the_paper(page: Any, view: LivePage) -> None:
+    write_sample(view.folder.path / "min_max_distance-offline-2-N4-2168f0f8531d-s40.jsonl")
+    page.locator("#runs tbody tr", has_text="2168f0f8531d").wait_for()
+    page.locator("#drawn figure").first.wait_for()
+    page.emulate_media(media="print", color_scheme="light")
+    lab.resize(page, 718)  # A4 within a browser's usual margins
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(media="screen")
+
+
 def test_the_page_of_a_run_says_that_the_server_is_gone(chromium: str, tmp_path: Path) -> None:
     write_sample(tmp_path / "logs" / "done.jsonl")
     with lab.browser() as (page, _):

@@ -445,6 +445,27 @@ def test_nothing_is_smaller_than_nine_pixels_and_nothing_is_clipped(page) -> Non
         assert small == []
 
 
+HALF_SEEN = """(list) => {
+  const room = list.getBoundingClientRect();
+  return [...list.children].map((each) => each.getBoundingClientRect()).filter(
+    (each) => each.top < room.bottom - 1 && each.bottom > room.bottom + 1).length;
+}"""
+"""How many buttons of a list are seen in part."""
+
+
+def test_no_button_of_a_run_is_cut_and_choices_are_whole(page) -> None:
+    runs, choices = page.get_by_role("group", name="runs"), page.locator(".picks")
+    for width in (900, 520, 400, 320):
+        lab.resize(page, width)
+        assert runs.evaluate("(list) => list.children.length") >= 10
+        assert runs.evaluate(HALF_SEEN) == 0
+        wide = choices.evaluate(
+            "(list) => [...list.children].filter((e) => e.scrollWidth > e.clientWidth).length"
+        )
+        assert wide == 0
+    lab.resize(page, 900)
+
+
 def test_its_style_leaves_other_views_of_the_page_alone(page) -> None:
     height = page.evaluate(
         """() => {

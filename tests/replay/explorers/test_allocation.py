@@ -67,7 +67,7 @@ def test_the_code_gives_the_same_numbers(frame, explorer):
 
 def test_words_say_what_is_reached_and_what_is_not(explorer):
     explorer.controls["tau"].value = 0.5
-    assert "thompson with 2 arms reaches 0.5 after" in explorer.words
+    assert "thompson with 4 arms reaches 0.5 after" in explorer.words
     explorer.controls["tau"].value = 1.5
     assert "does not reach 1.5" in explorer.words
 
@@ -135,6 +135,21 @@ def test_it_opens_with_runs_that_leave_a_choice_among_arms(frame):
     bar = allocation_chart(found._view).panels[1].bar
     assert (bar.least + bar.most) / 2 == pytest.approx(100 / 4)  # an equal share: the middle colour
     found.close()
+
+
+def test_ten_runs_begin_with_four_arms_and_few_rounds_with_fewer():
+    for rounds, arms in ((40, 4), (6, 3), (2, 2)):
+        made = explore_allocation(as_frame(np.ones((10, 1 + rounds)), children=2, seeds=range(10)))
+        assert made.settings["arms"] == arms
+        made.close()
+
+
+def test_the_bar_of_two_arms_that_are_pulled_alike_shows_no_contrast(explorer):
+    explorer.choose(arms=2, shown="random")
+    explorer.settle()
+    panel = allocation_chart(explorer._view).panels[1]
+    assert (panel.bar.least, panel.bar.most) == (25, 75)
+    assert "an equal share: 50 %" in panel.about
 
 
 def test_a_saved_page_moves_the_fitness_to_reach(explorer):

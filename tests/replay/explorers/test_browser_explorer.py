@@ -17,6 +17,7 @@ import replay
 from replay.explorers import explore_budget
 from replay.explorers.browser_explorer import BrowserExplorer, BrowserSpec
 from replay.explorers.explorer_spec import Sentence
+from replay.explorers.widgets import page_script
 
 
 def test_the_numbers_of_another_task_come_with_it(sweep):
@@ -33,6 +34,11 @@ def test_the_numbers_of_another_task_come_with_it(sweep):
         explorer.screen.set_state({"task": "toy"})  # as the browser does
         assert numbers_of(explorer.screen.data)[0]["task"] == "toy"
         assert explorer.settings["calls"] == 32
+
+
+def test_its_buttons_look_as_those_of_other_explorers(sweep):
+    with contextlib.closing(explore_budget(*sweep[:1])) as explorer:
+        assert page_script() in explorer.widget.children[0].value
 
 
 def test_what_moved_on_the_page_is_read_and_observed(sweep):

@@ -171,6 +171,12 @@ def test_without_an_initial_program_the_first_child_stands_for_it(tmp_path):
     assert data.counts == "2 ok"
 
 
+def test_that_no_child_is_ok_is_said(data_of):
+    data = data_of(judged(0, status="error"), judged(1, status="invalid"))
+    assert data.counts == "0 ok, 1 invalid, 1 error"
+    assert data.counts in run_words(data)
+
+
 def test_the_best_is_the_best_so_far_and_without_a_fitness_the_last(data_of):
     fine = data_of(judged(0, status="error"), judged(1, status="ok", fitness=0.7))
     assert fine.best == (1, 1)

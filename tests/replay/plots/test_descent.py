@@ -123,6 +123,19 @@ def test_lines_that_do_not_fit_are_counted() -> None:
     assert len(code) - len(folded) + sum(folded) == len(table) - blank
 
 
+def test_lines_of_a_short_program_keep_their_height(tmp_path) -> None:
+    short, long = read_log(write_sample(tmp_path / "a.jsonl")), read_log(SAMPLES / GREEDY)
+
+    def height_of(log, height):
+        ax = plots.blame(log, ax=plots.subplots(height=height)[1][0])
+        figure_of(ax).draw_without_rendering()
+        return abs(np.diff(ax.transData.transform([(0, 0), (0, 1)])[:, 1])[0])
+
+    assert len(replay.blame(short)) == 1
+    assert height_of(short, 6.0) == pytest.approx(height_of(short, 3.0), rel=0.2)
+    assert height_of(short, 6.0) < 1.3 * height_of(long, 6.0)
+
+
 def test_both_are_of_the_best_run_of_a_group() -> None:
     frame = replay.load(str(SAMPLES / "searches" / "circle_packing-*"), progress=False)
     best = frame.loc[frame["best_fitness"].idxmax()]

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 from odd_logs import odd_logs
-from samples import sample_child, sample_header, sample_lines, write_sample
+from samples import sample_child, sample_header, sample_lines, write_lines, write_sample
 
 import evo
 import replay
@@ -77,6 +77,16 @@ def test_tokens_that_no_call_reported_are_not_counted_as_0(tmp_path):
     evo.run("mmd", model=lambda messages: "no program", **plan)
     text = replay.site(path, tmp_path / "site").read_text()
     assert "<div><b>none</b><span>tokens reported</span></div>" in text
+
+
+@pytest.mark.parametrize("fitness", [None, 0.5])
+def test_the_page_of_a_run_says_how_many_children_are_ok(tmp_path, fitness):
+    children = [sample_child(1, k, fitness) for k in range(3)]
+    first, *_ = sample_lines()
+    initial = Initial(evaluation=Evaluation(status="ok", fitness=0.1))
+    replay.site(write_lines(tmp_path / "a.jsonl", [first, initial, *children]), tmp_path / "site")
+    facts = dict(data_of(tmp_path / "site", 0)["facts"])
+    assert facts["children ok"] == ("0" if fitness is None else "3")
 
 
 def test_a_page_holds_the_construction_of_the_best_program_of_a_run(tmp_path):
