@@ -101,12 +101,15 @@ def how_to_go_on(log: Path, *, others: bool) -> str:
 
 
 def from_here(path: Source) -> str:
-    """A path as one writes it in the working directory: what lies below is relative to it.
+    """A path as one writes it in the working directory, from a folder that both lie in.
 
-    Pages that are saved and sent then name no folders of whoever made them.
+    Pages that are saved and sent then name no folder above that one. A path that shares only the
+    root with the working directory stays absolute.
     """
-    with contextlib.suppress(ValueError, OSError):  # elsewhere, or there is no such directory
-        return str(Path(path).relative_to(Path.cwd()))
+    with contextlib.suppress(ValueError, OSError):  # another drive, or there is no such directory
+        whole, here = os.path.abspath(path), os.getcwd()
+        if Path(os.path.commonpath([whole, here])) != Path(Path(whole).anchor):
+            return os.path.relpath(whole, here)
     return os.fspath(path)
 
 

@@ -15,6 +15,7 @@ from evo.logs.records import Evaluation, Generation, Initial, RunEnd
 from evo.runs import planning
 from replay.explorers import run_data
 from replay.explorers.run_data import RunData, drawing_of, end_words, look_at, run_words, sentence
+from replay.logs.others import from_here
 
 
 def test_the_prompts_of_a_generation_are_made_again_once(browser, log, monkeypatch):
@@ -234,7 +235,7 @@ def test_what_is_drawn_of_a_program_is_what_the_log_keeps_or_why_it_keeps_nothin
     late = drawing_of(log, failed, "x = 1", [[0.0, 1.0]])
     assert (late.value, late.reason) == (None, "timeout: no construction to draw")
     none = drawing_of(log, fine, "x = 1", None)
-    assert f"evo best --value {log.path}" in none.reason
+    assert f"evo best --value {from_here(log.path)}" in none.reason
     assert late.pictured
     bare = msgspec.structs.replace(log.header.task, picture="")
     for source, whose in (("evo", "min_max_distance"), ("tool", "an imported log")):

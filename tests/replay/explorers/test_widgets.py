@@ -35,6 +35,7 @@ from replay.explorers.widgets import (
     source_of,
     toggles,
 )
+from replay.logs.others import from_here
 
 
 def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
@@ -105,7 +106,7 @@ def test_folders_of_other_tools_are_named_however_many_there_are(tmp_path):
     write_sample(tmp_path / "own.jsonl")
     frame = replay.load(*folders, tmp_path / "own.jsonl")
     code = source_of(frame)
-    assert all(repr(str(folder)) in code for folder in folders)
+    assert all(repr(from_here(folder)) in code for folder in folders)
     assert loaded(code)["best_fitness"].tolist() == frame["best_fitness"].tolist()
 
 
@@ -275,7 +276,7 @@ def test_cells_without_a_number_are_told_apart_by_their_code(monkeypatch):
 def test_the_code_of_an_explorer_names_the_folder_that_lasts(tmp_path):
     write_openevolve(tmp_path / "theirs")
     frame = replay.load(tmp_path / "theirs")
-    assert source_of(frame) == f"replay.load({str(tmp_path / 'theirs')!r})"
+    assert source_of(frame) == f"replay.load({from_here(tmp_path / 'theirs')!r})"
 
 
 def track(widgets):

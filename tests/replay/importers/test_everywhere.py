@@ -91,7 +91,7 @@ def test_what_a_report_of_another_tools_folder_advises_can_be_done(
     given = source / "calls.csv" if tool == "table" else source
     assert main(["report", str(given), "--format", form]) == 0
     said = capsys.readouterr().out
-    assert str(given) in " ".join(said.split()).replace("\\", "")
+    assert others.from_here(given) in " ".join(said.split()).replace("\\", "")
     for origin in others._ORIGINS.values():
         assert str(origin.folder) not in said
     done = follow(said)
@@ -186,6 +186,6 @@ def test_the_code_of_a_browser_names_the_run_among_several(tmp_path):
     browser = replay.browse(tmp_path / "t.csv")
     [*_, last] = others._ORIGINS
     browser.choose(log=last)
-    assert f"replay.find_logs({str(tmp_path / 't.csv')!r})[1]" in browser.code
+    assert f"replay.find_logs({others.from_here(tmp_path / 't.csv')!r})[1]" in browser.code
     [first, second] = replay.find_logs(tmp_path / "t.csv")
     assert (first.stem, second.stem) == ("a", "b")

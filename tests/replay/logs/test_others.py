@@ -1,7 +1,14 @@
 """What is left out of a folder is named once for each reason."""
 
+import base64
+import contextlib
+import re
 from pathlib import Path
 
+import pytest
+from samples import write_sample
+
+import replay
 from replay.logs.others import FOR_NOW, from_here, in_words, why_gone
 
 
@@ -17,10 +24,48 @@ def test_only_a_log_that_was_made_while_reading_ended_with_its_process():
     assert "load them again" in why_gone(Path("/tmp") / f"{FOR_NOW}openevolve-x" / "a.jsonl")
 
 
-def test_a_path_below_the_working_directory_names_no_folder_above_it(tmp_path, monkeypatch):
+def test_a_path_names_no_folder_above_what_it_shares_with_the_working_directory(
+    tmp_path, monkeypatch
+):
     log = tmp_path / "logs" / "a.jsonl"
-    assert from_here(log) == str(log)
-    monkeypatch.chdir(tmp_path)
-    assert from_here(log) == "logs/a.jsonl"
+    for folder, name in (("", "logs/a.jsonl"), ("here", "../logs/a.jsonl"), ("logs", "a.jsonl")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        assert from_here(log) == name
+        assert Path(name).resolve() == log  # what is shown works where it was made
     assert from_here("../a.jsonl") == "../a.jsonl"
-    assert from_here(tmp_path.parent / "a.jsonl") == str(tmp_path.parent / "a.jsonl")
+    monkeypatch.chdir("/")
+    assert from_here(Path("/a.jsonl")) == "/a.jsonl"
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg", "png"])
+def test_a_saved_run_names_no_folder_above_those_of_the_working_directory_and_its_log(
+    tmp_path, monkeypatch, suffix
+):
+    pytest.importorskip("anywidget", reason="explorers need the extra [notebook]")
+    write_sample(tmp_path / "logs" / "a.jsonl")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with contextlib.closing(replay.browse(tmp_path / "logs")) as browser:
+        assert "'../logs/a.jsonl'" in browser.code
+        assert eval(browser.code, {"replay": replay}) is not None
+        saved = browser.save(f"a.{suffix}").read_text(encoding="utf-8", errors="replace")
+    parts = [saved, *map(as_bytes, re.findall(r"[A-Za-z0-9+/]{80,}={0,2}", saved))]
+    assert not any(str(tmp_path) in part for part in parts)
+
+
+def test_a_site_names_no_folder_above_those_of_the_working_directory_and_its_logs(
+    tmp_path, monkeypatch
+):
+    write_sample(tmp_path / "logs" / "a.jsonl")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    replay.site(tmp_path / "logs", "site")
+    pages = [each.read_text() for each in Path("site").rglob("*") if each.is_file()]
+    assert any("../logs/a.jsonl" in page for page in pages)
+    assert not any(str(tmp_path) in page for page in pages)
+
+
+def as_bytes(text: str) -> str:
+    """What a part of a page in base64 holds."""
+    return base64.b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace")
