@@ -188,6 +188,11 @@ class Account:
             self.repeats[client, body] += by
             return self.repeats[client, body] - by
 
+    def count_refused(self) -> None:
+        """Counts a request that is refused because nothing bounds its cost."""
+        with self._lock:
+            self._refused += 1
+
     def _check_budget(self, worst: Mapping[str, float]) -> None:
         """Raises Refused unless even the worst case stays within every limit; the lock is held."""
         for unit, limit in self._ledger.limits.items():

@@ -183,9 +183,11 @@ class Gate(HttpServer):
             content = write_json(body)
             worst = worst_case(body, len(content), self.model)
             if self.account.bounded and not math.isfinite(worst["tokens"]):
+                self.account.count_refused()
                 raise ValueError(
                     "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
-                    "else bounds this request"
+                    "else bounds this request; a client that gives none can be given one by "
+                    "extra_body = {max_tokens = 4096} of the model in a models.toml"
                 )
         except (ValueError, RecursionError) as error:
             return error_response(400, f"the body is no request: {error}", "invalid_request")

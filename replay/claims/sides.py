@@ -229,6 +229,7 @@ def _matched(left: pd.DataFrame, right: pd.DataFrame, depths: tuple[int, int]) -
     shared: set[object] = set()
     if not any(side[key].duplicated().any() for side in (left, right)):
         shared = set(left[key]) & set(right[key])
+        shared -= {-1} if key == "seed" else set()  # a seed that is unknown
     elif any(side.loc[side["seed"] >= 0, "seed"].duplicated().any() for side in (left, right)):
         given = ", in which several runs of one seed count as independent"
     one, other = (_pairs_first(side, key, shared) for side in (left, right))

@@ -29,7 +29,7 @@ from offline_requests import PARENTS, ask, showing
 
 from evo.gate.account import Account, Refused, cost_of_tokens
 from evo.gate.gate import Gate, Supervision, client_name
-from evo.gate.log import Sent
+from evo.gate.log import Sent, read_gate_log
 from evo.gate.server import OfflineServer
 from evo.logs import journal
 from evo.logs.records import Attempt, Model
@@ -205,7 +205,12 @@ def test_without_any_bound_a_budget_of_tokens_asks_for_one() -> None:
             status, content, _ = post()
             assert (status, b"max_tokens" in content) == (400, True)
             assert post(max_tokens=100)[0] == 200
+        assert gate.log is not None
+        assert "1 request was refused for it" in read_gate_log(gate.log).of_budget
         with Gate(unbounded) as gate, posting(gate) as post:
+            assert post()[0] == 200
+        given = Model(name="m", base_url=unbounded.base_url, extra_body={"max_tokens": 100})
+        with Gate(given, budget={"tokens": 9000}) as gate, posting(gate) as post:
             assert post()[0] == 200
 
 

@@ -1,8 +1,11 @@
 """The values of two sides, and what of them belongs together."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from synthetic_runs import as_frame
 
+import replay
 from replay.claims.sides import Sides
 
 
@@ -27,3 +30,14 @@ def test_sides_are_paired_if_every_run_has_its_partner_and_there_is_one(
     assert made.paired == paired
     assert made.units == (pairs if paired else left + right)
     assert ("paired by seed" in made.setting) == paired
+
+
+@pytest.mark.parametrize(("seeds", "paired"), [((7, 7), True), ((7, 8), False), ((-1, -1), False)])
+def test_runs_whose_seeds_are_unknown_are_no_pairs(seeds: tuple[int, int], paired: bool) -> None:
+    best = np.array([[0.1, 0.2, 0.3]])
+    both = [
+        as_frame(best + k / 10, children=1, seeds=[seed], model=f"m{k}")
+        for k, seed in enumerate(seeds)
+    ]
+    verdict = replay.judge(pd.concat(both, ignore_index=True), {"model": "m0"}, {"model": "m1"})
+    assert ("paired by seed" in verdict.paragraph) == paired
