@@ -21,6 +21,10 @@ from evo.cli.gates import NO_GATE, GateOptions
 
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 """Where programs look for the address of an endpoint; the older name is still read by some."""
+NOTHING_PASSED = (
+    "no call passed the gate. A program that takes the endpoint's address from a file or an option "
+    "of its own does not read OPENAI_BASE_URL: give it the address of `evo serve` there"
+)
 
 
 def watch(
@@ -53,6 +57,7 @@ def watch(
     with gate:
         assert gate.log is not None  # it was asked for
         gate.account.watch(folders_of(command))
+        before = _answers(gate.log)
         look = f"log: {gate.log}; to look while it runs: replay view {shlex.quote(str(gate.log))}"
         print(look, file=sys.stderr, flush=True)
         shown = sys.stderr.isatty() if view is None else view
@@ -60,7 +65,17 @@ def watch(
             code = _run(command, gate.url)
     sys.stdout.flush()
     show_gate(gate.log)
+    if _answers(gate.log) == before:
+        print(f"evo: note: {NOTHING_PASSED}", file=sys.stderr)
     return code
+
+
+def _answers(log: Path) -> int:
+    """How many requests a gate forwarded, answered from its cache or refused for its budget."""
+    from evo.gate.log import read_gate_log
+
+    found = read_gate_log(log)
+    return len(found.passed) + len(found.kept) + sum(each.refused for each in found.closed)
 
 
 def folders_of(command: Sequence[str]) -> list[Path]:

@@ -225,7 +225,8 @@ def _of_groups(
     value, note = float(left.mean() - right.mean()), ""
     found = Groups(value, *[math.nan] * 7)
     if sides.paired and least < LEAST_PAIRS:
-        note = f"{least} pairs never settle anything by their signs (needs {LEAST_PAIRS})"
+        settle = "pair never settles" if least == 1 else "pairs never settle"
+        note = f"{least} {settle} anything by their signs (needs {LEAST_PAIRS})"
     elif least < LEAST:
         note = too_few(least, LEAST)
     else:

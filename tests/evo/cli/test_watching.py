@@ -58,6 +58,13 @@ def test_without_a_budget_there_is_a_log_all_the_same(tool, tmp_path, capfd) -> 
     assert str(log.relative_to(tmp_path)) in capfd.readouterr().err
 
 
+def test_a_program_that_made_no_call_behind_the_gate_is_said_to(tool, capfd) -> None:
+    for options in ([], ["--budget", "tokens=1"]):
+        for calls in ("0", "1", "0"):  # of the last, the log has calls of the session before
+            assert main(["watch", "--log", "a.jsonl", *options, "--", *tool, calls, "0"]) == 0
+            assert ("no call passed the gate" in capfd.readouterr().err) == (calls == "0")
+
+
 @pytest.mark.parametrize("command", [[], ["no-such-program"]])
 def test_a_mistake_is_one_line_and_leaves_nothing(command, tool, tmp_path, capfd) -> None:
     assert main(["watch", "--", *command]) == 2
