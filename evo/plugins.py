@@ -92,7 +92,7 @@ class Registry(UserDict[str, Entry]):
         added = self._added()
         if name not in added:
             raise KeyError(name)
-        found: Entry = _load(added[name])
+        found: Entry = _load(added[name], self.kind)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -111,6 +111,10 @@ class Registry(UserDict[str, Entry]):
         self.data[name] = entry
 
     def _check(self, name: str, entry: object) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise MistakenType(
+                f"{self.what}: expected a name, a text that is not empty, got {name!r:.80}"
+            )
         if self.kind and not callable(entry):
             given = type(entry)
             own = self.kind == "class" and given.__module__ != "builtins"
@@ -136,9 +140,10 @@ class _Entries(Mapping[str, Any]):
 
     def __init__(self, known: Mapping[str, Any], points: Mapping[str, EntryPoint]) -> None:
         self._known, self._points = known, points
+        self._kind = known.kind if isinstance(known, Registry) else ""
 
     def __getitem__(self, name: str) -> Any:
-        return self._known[name] if name in self._known else _load(self._points[name])
+        return self._known[name] if name in self._known else _load(self._points[name], self._kind)
 
     def __contains__(self, name: object) -> bool:
         return name in self._known or name in self._points
@@ -163,15 +168,22 @@ def _package(point: EntryPoint) -> str:
 
 
 @functools.cache
-def _load(point: EntryPoint) -> Any:
+def _load(point: EntryPoint, kind: str = "") -> Any:
     try:
-        return point.load()
+        found = point.load()
     except Exception as error:  # a stranger's module may raise anything
         raise PluginError(
             f"{point.name!r} of {point.group} cannot be loaded: the package {_package(point)} "
             f"gives it as {point.value}, which raises {type(error).__name__}: {error}; mend or "
             "uninstall that package"
         ) from error
+    if kind and not callable(found):
+        raise PluginError(
+            f"{point.name!r} of {point.group} cannot be used: the package {_package(point)} gives "
+            f"it as {point.value}, expected a {kind}, got {found!r:.80}; mend or uninstall that "
+            "package"
+        )
+    return found
 
 
 def plugged_in(

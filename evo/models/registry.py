@@ -20,6 +20,7 @@ from evo.logs.records import Header, Model, Sampling
 from evo.models.functions import model_of, required, with_source
 from evo.models.prices import with_prices
 from evo.plugins import loaded, meant, plugged_in
+from evo.warning import warn
 
 FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
@@ -47,9 +48,14 @@ def load_models() -> dict[str, Model]:
     """
     models = dict(_shipped())
     for name, model in loaded(plugged_in("evo.models")).items():
-        if not isinstance(model, Model):
-            raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
-        models[model.name] = model
+        if isinstance(model, Model):
+            models[model.name] = model
+        else:
+            warn(
+                f"{name!r} of evo.models is left out: expected an evo.Model, got {model!r:.80}; "
+                "mend or uninstall the package that adds it",
+                RuntimeWarning,
+            )
     path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
     if os.environ.get(FILE_VARIABLE) or path.is_file():
         try:

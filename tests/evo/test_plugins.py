@@ -100,6 +100,15 @@ def test_a_built_in_entry_is_replaced_only_on_purpose(registry: Registry[Any]) -
     assert "of_ones_own" not in registry
 
 
+@pytest.mark.parametrize("name", ["", " ", 3, None])
+def test_a_name_is_a_text_that_is_not_empty(name: Any) -> None:
+    own = Registry[Callable[[], None]]("thing", {})
+    for register in (own.__setitem__, own.replace):
+        with pytest.raises(TypeError, match=f"thing: expected a name, .* got {name!r}$"):
+            register(name, lambda: None)
+    assert not own
+
+
 @pytest.mark.parametrize(
     ("find", "wrong", "right"),
     [
@@ -217,6 +226,26 @@ def test_registries_find_what_packages_add_and_load_it_when_it_is_asked_for(
                 assert registry["added_thing"] is list
             assert registry["added_thing"] is dict
             assert "mine" not in registry
+    finally:
+        _points.cache_clear()
+
+
+def test_an_entry_of_the_wrong_kind_harms_nothing_but_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {group: each for group, each in ADDED.items() if each.kind}
+    entries = "".join(f"[{group}]\nmisplaced = math:pi\n" for group in ["evo.models", *kinds])
+    install(tmp_path, "careless", entries)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _points.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match="'misplaced' of evo.models is left out.* got 3.14"):
+            assert "offline" in load_models()
+        for group, registry in kinds.items():
+            for known in (registry, plugged_in(group, registry)):
+                message = f"package careless gives .* expected a {registry.kind}, got 3.14"
+                with pytest.raises(PluginError, match=message):
+                    known["misplaced"]
     finally:
         _points.cache_clear()
 
