@@ -210,20 +210,32 @@ class IndexPolicy(BasePolicy):
 
     @abstractmethod
     def index(self) -> Floats:
-        """(replicates, arms), not NaN; above minus infinity; the caller may write into it."""
+        """(replicates, arms), not NaN; minus infinity is the last resort, not a closed arm."""
 
     def ask(self, open_arms: Bools) -> Ints:
         """The open arm with the largest index."""
-        self._index = self.index()
-        if getattr(self._index, "shape", None) != open_arms.shape:
+        index = self.index()
+        if getattr(index, "shape", None) != open_arms.shape:
             raise MistakenType(
                 f"{type(self).__name__}.index: expected an array of shape {open_arms.shape}, a "
-                f"number for each replicate and arm, got {described(self._index)}"
+                f"number for each replicate and arm, got {described(index)}"
             )
-        if not open_arms.all():
-            np.copyto(self._index, -np.inf, where=~open_arms)
+        # a copy, since the array may be the policy's own state
+        self._index = index if open_arms.all() else np.where(open_arms, index, -np.inf)
         arm: Ints = self._index.argmax(axis=1)
-        return arm
+        largest = self._index.reshape(-1)[self._at(arm)]
+        return arm if largest.min() > -np.inf else self._last_resort(arm, largest, open_arms)
+
+    def _last_resort(self, arm: Ints, largest: Floats, open_arms: Bools) -> Ints:
+        """Returns the arms where no open one of some replicate has an index above -infinity."""
+        if (missing := np.isnan(largest)).any():  # NaN is the largest to argmax
+            raise ValueError(
+                f"{type(self).__name__}.index: expected numbers, got NaN for arm "
+                f"{int(arm[missing][0])}; an arm without pulls, whose mean is 0 / 0, is pulled "
+                "first with an index of infinity"
+            )
+        found: Ints = np.where(largest == -np.inf, open_arms.argmax(axis=1), arm)
+        return found
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
         """Count the pulls."""

@@ -271,8 +271,9 @@ def _ask(game: _Game) -> Ints | None:
         if not game.alive.any():
             return None
         open_arms = open_arms | ~game.alive[:, None]
-    arm = game.policy.ask(open_arms)
+    arm = game.policy.ask(open_arms.copy())  # what it is given it may write into
     _check_pick(arm, open_arms, game.at)
+    arm = arm.copy()  # and what it returns it may use again
     if game.watcher:
         game.watcher.asked(game.asked, arm)
     game.flying[game.asked] = arm, game.alive.copy()
@@ -324,7 +325,8 @@ def _tell(game: _Game, index: int) -> None:
     pull = Pull(arm, outcome.before, outcome.after, outcome.known, game.lowest)
     value = game.reward(pull)
     game.ledger.settle(outcome.costs, None if everyone else made)
-    game.tell(arm, value, outcome.costs[game.unit] if game.unit else np.ones(len(made)))
+    cost = outcome.costs[game.unit].copy() if game.unit else np.ones(len(made))
+    game.tell(arm.copy(), value.copy(), cost)
     game.best = np.fmax(game.best, outcome.after)
     game.pulls[index] = arm if everyone else np.where(made, arm, -1)
     game.rewards[index] = value if everyone else np.where(made, value, np.nan)

@@ -91,13 +91,28 @@ def test_an_index_that_is_no_number_for_each_arm_names_the_policy(values, words)
 @given(st.lists(st.tuples(st.sampled_from([-np.inf, 0.0, 1.0]), st.booleans()), min_size=1))
 def test_the_largest_index_of_the_open_arms_wins_and_of_equal_ones_the_lowest(arms):
     values, open_ = [value for value, _ in arms], [is_open for _, is_open in arms]
-    values = [max(value, -1.0) for value in values]
     if not any(open_):
         open_[0] = True
     policy = Given((1, len(arms)), rounds=1, rng=Draws(0, 1))
     policy.values = np.array([values])
     expected = max((k for k in range(len(arms)) if open_[k]), key=lambda k: (values[k], -k))
     assert policy.ask(np.array([open_])).tolist() == [expected]
+
+
+def test_an_index_of_nan_is_refused_where_it_would_decide():
+    policy = Given((2, 2), rounds=1, rng=Draws(0, 2))
+    policy.values = np.array([[1.0, 0.0], [1.0, np.nan]])
+    with pytest.raises(ValueError, match=r"Given\.index: expected numbers, got NaN for arm 1;"):
+        policy.ask(np.array([[True, True], [True, True]]))
+    assert policy.ask(np.array([[True, True], [True, False]])).tolist() == [0, 0]
+
+
+def test_a_closed_arm_leaves_the_array_that_a_policy_returned_as_it_is():
+    policy = Given((1, 2), rounds=1, rng=Draws(0, 1))
+    state = np.array([[2.0, 1.0]])
+    policy.index = lambda: state
+    assert policy.ask(np.array([[False, True]])).tolist() == [1]
+    assert policy.ask(np.array([[True, True]])).tolist() == [0]
 
 
 def test_replicates_keep_means_and_counts_of_their_own():

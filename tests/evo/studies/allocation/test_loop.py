@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evo.policies import POLICIES, Draws
+from evo.policies import POLICIES, BasePolicy, Draws
 from evo.studies.allocation.loop import PullOutcome, allocate, state_digest
 
 
@@ -121,6 +121,33 @@ def test_tell_may_leave_out_the_cost():
     plain = Plain([0])
     allocate(plain, Steps([0.5, 0.2], [4.0, 6.0]), rounds=2)
     assert plain.costs == [0.5, 1.0]
+
+
+class Careless(BasePolicy):
+    """Pulls arm 0, and writes into all that it is given and into what it returned."""
+
+    def __init__(self, *given, **how):
+        super().__init__(*given, **how)
+        self.pick = np.zeros(self.replicates, dtype=int)
+
+    def ask(self, open_arms):
+        open_arms[:] = False
+        self.pick[:] = 0
+        return self.pick
+
+    def tell(self, arm, reward, cost):
+        for given in (arm, reward, cost, self.pick):
+            given[:] = 1
+
+
+def test_what_a_policy_writes_into_changes_nothing_that_is_recorded():
+    for build in (Careless, POLICIES["single"]):
+        arms = Steps([0.1, 0.2], [4.0, 6.0])
+        made = build((1, 2), rounds=3, rng=Draws(0, 1))
+        result = allocate(made, arms, rounds=3, budget={"tokens": 100.0})
+        assert result.pulls.tolist() == [[0, 0, 0]]
+        np.testing.assert_allclose(result.rewards, [[0.1, 0.2, 0.3]])
+        assert result.spent["tokens"].tolist() == [[4.0, 8.0, 12.0]]
 
 
 @pytest.mark.parametrize(
