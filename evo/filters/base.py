@@ -58,6 +58,20 @@ class Filter(Protocol):
         ...
 
 
+def rule_of(of: Filter) -> str:
+    """Returns the sentence that a filter adds to prompts, or nothing.
+
+    Raises:
+        TypeError: Its `rule` is no text.
+    """
+    rule = getattr(of, "rule", "")
+    if not isinstance(rule, str):
+        raise MistakenType(
+            f"filter {of.name!r}: expected `rule` to be a sentence for the prompt, got {rule!r:.80}"
+        )
+    return rule
+
+
 def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member]) -> str | None:
     """Returns why the first of some filters refuses a program, or None.
 
@@ -66,7 +80,7 @@ def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member
         ValueError: A filter raised an error.
     """
     for each in filters:
-        if (reason := _asked(each, "check", program, archive)) is not None:
+        if (reason := _asked(each, "check", program, list(archive))) is not None:
             return _reason(each, "check", "refused", reason)
     return None
 
@@ -82,7 +96,7 @@ def exclusion(
     for each in filters:
         if not hasattr(each, "after"):
             continue
-        if (reason := _asked(each, "after", evaluation, archive)) is not None:
+        if (reason := _asked(each, "after", evaluation, list(archive))) is not None:
             return _reason(each, "after", "kept out of the archive", reason)
     return None
 

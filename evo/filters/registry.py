@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 
-from evo.filters.base import Filter
+from evo.filters.base import Filter, rule_of
 from evo.filters.near_duplicates import NearDuplicates, SimilarBlocks
 from evo.filters.protected_regions import ProtectedRegions
 from evo.filters.same_output import SameOutput
@@ -57,11 +57,14 @@ def records_of(filters: GivenFilter | Iterable[GivenFilter]) -> tuple[FilterReco
 
     Raises:
         ValueError: A name or a field is unknown.
-        TypeError: One is no frozen dataclass with `name` and `check`.
+        TypeError: One is no frozen dataclass with `name` and `check`, or its `rule` is no text.
     """
     single = isinstance(filters, str | Mapping) or not isinstance(filters, Iterable)
     given = [filters] if single else list(filters)  # type: ignore[arg-type]
-    return tuple(KIND.record(KIND.find(each), FilterRecord) for each in given)
+    found = [KIND.find(each) for each in given]
+    for each in found:
+        rule_of(each)  # before the first call rather than with its prompt
+    return tuple(KIND.record(each, FilterRecord) for each in found)
 
 
 def filters_of(header: Header) -> tuple[Filter, ...]:
@@ -77,5 +80,5 @@ def rules_of(header: Header) -> str:
     rules = []
     for record in header.filters:
         with contextlib.suppress(UnknownValue):
-            rules.append(str(getattr(KIND.of(record), "rule", "")))
+            rules.append(rule_of(KIND.of(record)))
     return "".join(f"{rule} " for rule in rules if rule)

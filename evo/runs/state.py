@@ -372,7 +372,7 @@ class State:
             if (request := self.archive[number][0].request) is not None:
                 state = searches.fold_one(search, state, members[0], request, width)
             else:
-                state = searches.fold(search, state, members)
+                state = searches.fold(search, state, list(members))  # which it may sort or empty
         self._folded = search, len(self.members) - 1, state
         return state
 

@@ -12,7 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from evo.policies.learned import reward_of
 from evo.policies.rewards import Pull, Reward, find_reward, improved
 from evo.runs.budget import Ledger, check_budget
 from evo.studies.allocation.goal import AllocationGoal, goal_at
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +235,8 @@ class _Game:
         self.rewards = np.full(self.pulls.shape, np.nan)
         self.bests = np.empty(self.pulls.shape)
         self.barren = np.zeros(n_arms * replicates, dtype=np.intp)  # generations, as in a run
-        self.tell = _tell_of(self.policy)
+        self.ask = _named(self.policy, "ask", self.policy.ask)
+        self.tell = _named(self.policy, "tell", _tell_of(self.policy))
 
     def within_goal(self, open_arms: Bools) -> tuple[Bools, Bools]:
         """The open arms that the patience leaves open, and the replicates that go on."""
@@ -271,7 +274,7 @@ def _ask(game: _Game) -> Ints | None:
         if not game.alive.any():
             return None
         open_arms = open_arms | ~game.alive[:, None]
-    arm = game.policy.ask(open_arms.copy())  # what it is given it may write into
+    arm = game.ask(open_arms.copy())  # what it is given it may write into
     _check_pick(arm, open_arms, game.at)
     arm = arm.copy()  # and what it returns it may use again
     if game.watcher:
@@ -353,6 +356,25 @@ def state_digest(policy: Policy) -> str:
             digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _named(policy: Policy, method: str, function: Callable[..., Made]) -> Callable[..., Made]:
+    """A method of a user's policy, whose failure of any kind is a ValueError that names it."""
+    if type(policy).__module__.partition(".")[0] == "evo":
+        return function  # what a policy of this package raises is a bug, and shows its traceback
+
+    def called(*given: Any) -> Made:
+        try:
+            return function(*given)
+        except (ValueError, MistakenType):
+            raise
+        except Exception as error:  # a stranger's code may raise anything
+            raise ValueError(
+                f"policy {type(policy).__name__}: `{method}` raised {type(error).__name__}: "
+                f"{error}; correct it and run again"
+            ) from error
+
+    return called
 
 
 def _tell_of(policy: Policy) -> Callable[[Ints, Floats, Floats], None]:

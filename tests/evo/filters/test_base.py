@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from filter_samples import archive
 
+from evo.filters import SameProgram
 from evo.filters.base import LONGEST, exclusion, refusal
 from evo.logs.records import Evaluation
 from evo.searches import Member
@@ -75,3 +76,25 @@ def test_an_answer_that_is_no_sentence_names_the_method(answer: object) -> None:
         refusal("p", filters=[Answers(answer, [])], archive=[])
     with pytest.raises(TypeError, match=r"`after` .* says why the program is kept out of the arch"):
         exclusion(OK, filters=[After(answer, [])], archive=[])
+
+
+@dataclass(frozen=True)
+class Emptying:
+    """Empties the archive that it is given."""
+
+    name: str = "emptying"
+
+    def check(self, program: str, archive: list[Member]) -> None:
+        archive.clear()
+
+    def after(self, evaluation: Evaluation, archive: list[Member]) -> None:
+        archive.clear()
+
+
+def test_what_one_filter_does_to_the_archive_hides_nothing_from_the_next() -> None:
+    known = archive("x")
+    answer = refusal("x", filters=(Emptying(), SameProgram()), archive=known)
+    assert answer is not None
+    assert answer == refusal("x", filters=(SameProgram(),), archive=known)
+    assert exclusion(OK, filters=(Emptying(),), archive=known) is None
+    assert known == archive("x")

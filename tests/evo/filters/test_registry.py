@@ -69,6 +69,14 @@ def test_mistakes_are_named(wrong: Any, error: type[Exception], message: str) ->
         records_of(wrong)
 
 
+@pytest.mark.parametrize("rule", [3, None, ["Keep it short."], lambda own: "Keep it short."])
+def test_a_rule_that_is_no_text_is_refused_before_it_stands_in_a_prompt(rule: object) -> None:
+    own = type("Ruled", (Sized,), {"rule": rule})(most=9)
+    with pytest.raises(TypeError, match="filter 'sized': expected `rule` to be a sentence"):
+        records_of([own])
+    assert records_of([type("Ruled", (Sized,), {"rule": "Keep it short."})(most=9)])
+
+
 def test_a_filter_of_ones_own_resumes_once_it_is_registered(task: Path, tmp_path: Path) -> None:
     log = evo.run(
         task, filters=[Sized(most=62)], generations=1, children=3, log=tmp_path / "a.jsonl", **QUIET

@@ -1,6 +1,7 @@
 """The state of a run is the fold of its lines, whoever takes them."""
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from evo_runs import write_task
 from samples import sample_lines
 
 import evo
+from evo.keyed import KeyedStream
 from evo.logs.journal import Writer, encode_line
 from evo.logs.log import read_log
 from evo.logs.records import Child, Evaluation, Generation, Header, Tick
@@ -17,6 +19,7 @@ from evo.runs.arm import Arm
 from evo.runs.configuration import Settings, make_header
 from evo.runs.resources import open_resources
 from evo.runs.state import State, costs_of_log, program_digest, state_of
+from evo.searches import Member, Request
 from evo.tasks.task import load_task
 
 NOISY = "import random\n\n\ndef value():\n    return 0.5 + random.gauss(0, 0.3)\n"
@@ -165,3 +168,36 @@ def test_a_refused_program_counts_neither_as_evaluated_nor_as_known() -> None:
         assert program is not None
         known = program in [member.program for member in state.programs()]
         assert (program_digest(program) in state.evaluations) == known == (status is None)
+
+
+@dataclass(frozen=True)
+class Emptying:
+    """Rewrites the initial program, and empties each generation that it is given."""
+
+    name: str = "emptying"
+
+    def start(self, initial: Member, min_improvement: float) -> Member:
+        return initial
+
+    def plan(self, state: Member, children: int, rng: KeyedStream) -> list[Request]:
+        return [Request((state.place,))] * children
+
+    def fold(self, state: Member, generation: list[Member]) -> Member:
+        generation.clear()
+        return state
+
+
+def test_what_a_search_does_to_a_generation_hides_nothing_from_filters(tmp_path: Path) -> None:
+    log = evo.run(
+        "mmd",
+        search=Emptying(),
+        generations=2,
+        children=2,
+        log=tmp_path / "a.jsonl",
+        progress=False,
+    )
+    state = state_of(log)
+    before = [member.place for member in state.programs()]
+    state.searched(Emptying(), 0.0)
+    assert [member.place for member in state.programs()] == before
+    assert len(before) > 1

@@ -150,6 +150,16 @@ def test_what_a_policy_writes_into_changes_nothing_that_is_recorded():
         assert result.spent["tokens"].tolist() == [[4.0, 8.0, 12.0]]
 
 
+@pytest.mark.parametrize("method", ["ask", "tell"])
+def test_what_a_users_policy_raises_names_it_and_its_method(method):
+    made = Careless((1, 2), rounds=3, rng=Draws(0, 1))
+    setattr(made, method, lambda *given: {}["key"])
+    message = f"policy Careless: `{method}` raised KeyError: 'key'; correct it and run again"
+    with pytest.raises(ValueError, match=message) as raised:
+        allocate(made, Steps([0.1, 0.2], [4.0, 6.0]), rounds=3)
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
 @pytest.mark.parametrize(
     ("arm", "message"),
     [
