@@ -340,6 +340,7 @@ def import_runs(
             columns that name the run are given one after another, run=config,run=island.
     """
     from replay.importers import keep, read
+    from replay.logs.others import united
 
     given = None if format == "auto" else format
     found = [run for path in paths for run in read(path, given, columns=columns)]
@@ -355,7 +356,7 @@ def import_runs(
         shown = "none" if best is None else f"{best:.5g}"
         rows.append((len(run.generations), run.header.children, shown, target))
     print(table(rows, ("T", "N", "best fitness", "log")))
-    for lost in sorted({run.lost for run in found}):
+    if lost := united(run.lost for run in found):
         print(f"not carried over: {lost if task else f'files of the task; {lost}'}")
     if not full:
         print("compact logs: prompts, replies and programs are left out (--full keeps them)")

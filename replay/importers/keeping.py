@@ -14,7 +14,7 @@ from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsk
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
 from replay.importers.foreign import Imported, write
-from replay.logs.others import FOR_NOW, Foreign, remember
+from replay.logs.others import FOR_NOW, Foreign, remember, united
 
 
 def keep(
@@ -107,7 +107,7 @@ def keep_for_now(
     folder = Path(tempfile.mkdtemp(prefix=f"{FOR_NOW}{names[0]}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     logs = keep(runs, folder, full=full)
-    lost = "; ".join(sorted({run.lost for run in runs if run.lost}))
+    lost = united(run.lost for run in runs)
     texts = frozenset(log for log, run in zip(logs, runs, strict=True) if run.keeps_best)
     kept = Foreign(place, " and ".join(names), folder, logs, lost, texts, damaged)
     remember(kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -178,6 +178,15 @@ def read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
         first = f"{places[0].place}{f' and {len(places) - 1} more' if places[1:] else ''}"
         lack = f", which lack: {lost}" if lost else ""
         yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
+
+
+def united(losses: Iterable[str]) -> str:
+    """What several sources do not hold, each thing once, however often its numbers differ."""
+    alike: dict[str, list[str]] = {}
+    for part in (part for lost in losses if lost for part in lost.split("; ")):
+        alike.setdefault(re.sub(r"\d+", "0", part), []).append(part)
+    differ = " (other numbers in other runs)"
+    return "; ".join(same[0] + differ * (len(set(same)) > 1) for same in alike.values())
 
 
 def in_words(left: Sequence[tuple[str, str]]) -> str:

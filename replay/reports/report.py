@@ -15,6 +15,7 @@ from evo.logs.records import STATUSES
 from evo.plugins import Registry, plugged_in, with_refusals
 from replay.logs.columns import REPORTED
 from replay.logs.frames import FAILURES, bounds_of, empty_note, repeats_note, split_repeats
+from replay.logs.others import united
 from replay.logs.tables import Tables
 from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
@@ -450,5 +451,4 @@ def _notes(group: Group) -> Iterator[str]:
     if group.repeats:
         yield repeats_note(group.repeats, len(runs) + group.repeats)
     for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):
-        lost = sorted(set(part["lost"]))
-        yield f"imported from {tool}, which does not hold: {lost[0]}"
+        yield f"imported from {tool}, which does not hold: {united(part['lost'])}"

@@ -26,6 +26,7 @@ from replay.statistics.numbers import with_limits
 
 LEVEL = 0.95
 """Nominal level of the intervals of a report."""
+_COMMAND = re.compile(r"(`[^`]*`)")
 
 
 class Cell(NamedTuple):
@@ -203,7 +204,7 @@ def plain(sections: Sequence[Section]) -> str:
 
 def _copyable(text: str) -> str:
     """Wraps a text in which paths and commands stay whole, so that they can be copied."""
-    held = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\0"), text)
+    held = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
     made = textwrap.fill(
         held, 110, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
     )
@@ -221,8 +222,7 @@ def markdown(sections: Sequence[Section]) -> str:
 def _with_commands(text: str) -> str:
     """A text for Markdown, in which commands stand as they are typed."""
     return "".join(
-        part if number % 2 else escaped(part)
-        for number, part in enumerate(re.split(r"(`[^`]*`)", text))
+        part if number % 2 else escaped(part) for number, part in enumerate(_COMMAND.split(text))
     )
 
 
@@ -247,8 +247,16 @@ def html(sections: Sequence[Section]) -> str:
         lambda heads, rows: html_table(
             [(clean(head), "") for head in heads], ["".join(map(_html_cell, row)) for row in rows]
         ),
-        lambda text: f'<p class="notes">{clean(text)}</p>',
-        lambda asked, said: f"<p><strong>{clean(asked)}</strong> {clean(said)}</p>",
+        lambda text: f'<p class="notes">{_in_html(text)}</p>',
+        lambda asked, said: f"<p><strong>{clean(asked)}</strong> {_in_html(said)}</p>",
+    )
+
+
+def _in_html(text: str) -> str:
+    """A text for a page, in which commands are marked as such."""
+    return "".join(
+        f"<code>{clean(part.strip('`'))}</code>" if number % 2 else clean(part)
+        for number, part in enumerate(_COMMAND.split(text))
     )
 
 
@@ -390,8 +398,16 @@ _TEX = str.maketrans(
 
 
 def _in_tex(text: str) -> str:
-    """Returns a text with what LaTeX would read as its own written out."""
-    return text.translate(_TEX)
+    """Returns a text with what LaTeX would read as its own written out; commands as they are typed.
+
+    Elsewhere LaTeX makes a dash of two hyphens and a quotation mark of a backtick.
+    """
+    return "".join(
+        rf"\texttt{{{part.strip('`').translate(_TEX).replace('--', '-{}-')}}}"
+        if number % 2
+        else part.translate(_TEX)
+        for number, part in enumerate(_COMMAND.split(text))
+    )
 
 
 def _cells(sections: Sequence[Section]) -> pd.DataFrame:

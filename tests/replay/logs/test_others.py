@@ -9,7 +9,7 @@ import pytest
 from samples import write_sample
 
 import replay
-from replay.logs.others import FOR_NOW, from_here, in_words, why_gone
+from replay.logs.others import FOR_NOW, from_here, in_words, united, why_gone
 
 
 def test_what_has_one_reason_stands_together():
@@ -17,6 +17,15 @@ def test_what_has_one_reason_stands_together():
     many = [(str(k), "torn") for k in range(5)]
     assert in_words(many) == "0, 1, 2 and 2 more: torn"
     assert in_words([(str(k), f"reason {k}") for k in range(5)]).endswith("; and more")
+
+
+def test_what_several_runs_lack_is_named_once_and_numbers_that_differ_as_such():
+    losses = ["seeds; 1 of 12 programs", "seeds; 2 of 12 programs; times", "", "seeds; 3 of 9"]
+    assert united(losses) == (
+        "seeds; 1 of 12 programs (other numbers in other runs); times; 3 of 9"
+    )
+    assert united(["seeds; 1 of 12 programs"] * 2) == "seeds; 1 of 12 programs"
+    assert united([]) == ""
 
 
 def test_only_a_log_that_was_made_while_reading_ended_with_its_process():

@@ -43,6 +43,22 @@ def test_latex_holds_the_cells_of_markdown_with_its_own_signs_written_out() -> N
     assert tex.count("{") == tex.count("}")
 
 
+@pytest.mark.parametrize(
+    ("form", "command"),
+    [
+        ("plain", "`replay judge A_1 B --help`"),
+        ("markdown", "`replay judge A_1 B --help`"),
+        ("latex", r"\texttt{replay judge A\_1 B -{}-help}"),
+        ("html", "<code>replay judge A_1 B --help</code>"),
+    ],
+)
+def test_a_command_in_words_can_be_typed_as_it_is_shown(form: str, command: str) -> None:
+    words = (("What next?", "Judge 5 % of them (`replay judge A_1 B --help`)."),)
+    about = {"task": "t", "model": "m", "is_llm": True, "heading": ""}
+    section = Section(title="Decision", cells=stack({}), words=words, **about)
+    assert f"({command})." in FORMATS[form]([section])
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_form_holds_every_number(form: str) -> None:
     text = FORMATS[form](sections())
