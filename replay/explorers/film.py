@@ -31,6 +31,7 @@ from replay.importers.anything import find_whole
 from replay.logs.lineage import Place, compare_programs, program_of
 from replay.plots import construction, style
 from replay.plots.limits import with_room
+from replay.plots.strokes import ink_of
 from replay.plots.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ MOST = 60
 
 SECONDS, AT_END = 0.9, 3.0
 """How long a step and the last one are shown."""
+
+CHANGED = {"light": ("#0B7A53", "#B3430A"), "dark": ("#2CD78D", "#F0853F")}
+"""Inks of lines that were added and removed."""
 
 LINES, COLUMNS = 21, 56
 """Lines and characters of a difference that fit into a picture."""
@@ -222,8 +226,9 @@ class Film:
         title = "What it changed" if step.before is not None else "The program"
         ax.set_title(title, loc="left", color=THEMES[theme].text, fontsize=style.text_size(ax) + 1)
         lines = step.changes
+        added, removed = CHANGED["dark" if theme == "dark" else "light"]
         for row, line in enumerate(lines[:LINES]):
-            ink = {"+": PALETTE[2], "-": PALETTE[1]}.get(line[:1], THEMES[theme].text)
+            ink = {"+": added, "-": removed}.get(line[:1], THEMES[theme].text)
             shown = line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
             ax.text(0, row + 0.5, shown, family="monospace", fontsize=8, color=ink, va="center")
         if (left := len(lines) - LINES) > 0:
@@ -246,8 +251,9 @@ class Film:
         places = [each.view.place for each in self.steps[: number + 1]]
         x = [place[0] for place in places]
         line = [shown[data.number(place)] for place in places]
-        ax.plot(x, line, color=PALETTE[0], lw=2, marker="D", ms=5, zorder=2)
-        ax.plot(x[-1:], line[-1:], ls="", marker="o", ms=13, mfc="none", mec=PALETTE[1], mew=2.2)
+        ax.plot(x, line, color=ink_of(PALETTE[0], theme), lw=2, marker="D", ms=5, zorder=2)
+        mark = ink_of(PALETTE[1], theme)
+        ax.plot(x[-1:], line[-1:], ls="", marker="o", ms=13, mfc="none", mec=mark, mew=2.2)
         title = f"Fitness, step {number + 1} of {len(self.steps)}"
         style.draw_heading(ax, theme, title, self.steps[number].words)
 

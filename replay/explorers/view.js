@@ -484,7 +484,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   };
   const picks = COLOURS.map((each, k) => {
     const made = html("button", { type: "button" }, chips);
-    html("i", { style: `background:${each}` }, made);
+    html("i", { style: `background:${inked(each)}` }, made);
     made.append(html("span", {}));
     if (k) made.onclick = () => splits[k] && choose(splits[k].generations, splits[k].children);
     else made.disabled = true;
@@ -865,7 +865,8 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
       const at = state.runs.indexOf(name),
         short = name.slice(data.cut);
       const made = html("button", { type: "button", title: name, "aria-pressed": at >= 0 }, row);
-      if (at >= 0) html("i", { style: `background:${RUN_COLOURS[at % RUN_COLOURS.length]}` }, made);
+      if (at >= 0)
+        html("i", { style: `background:${inked(RUN_COLOURS[at % RUN_COLOURS.length])}` }, made);
       made.append(
         value === undefined
           ? `${short} (other split)`

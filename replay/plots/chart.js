@@ -211,7 +211,8 @@ const WAYS =
   "arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one";
 const NOTHING = { kind: "rule" }; // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
-const inked = (color) => (color === "ink" ? "currentColor" : color === "faint" ? FAINT : color);
+const NAMED = { ink: "currentColor", faint: FAINT };
+const inkOf = (color) => NAMED[color] || inked(color);
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 const within = (value, [from, to]) => value >= Math.min(from, to) && value <= Math.max(from, to);
 // Whether a part of the page is read in light ink: as JupyterLab says, else by its colour.
@@ -224,7 +225,7 @@ function isDark(part) {
 const same = (a, b) => a.panel === b.panel && a.mark === b.mark && a.place === b.place;
 // One for all places, or one each.
 const pick = (value, k) => (Array.isArray(value) ? value[k] : value);
-const colorOf = (mark, k) => inked(pick(mark.color, k));
+const colorOf = (mark, k) => inkOf(pick(mark.color, k));
 
 // The width of a text in pixels, measured once.
 const pen = document.createElement("canvas").getContext("2d");
@@ -479,7 +480,7 @@ function lookOf(shape, color, r) {
 
 const DRAW = {
   line(mark, { x, y }, parent) {
-    const stroke = inked(mark.color),
+    const stroke = inkOf(mark.color),
       { x: xs, step, low, high } = mark;
     const spot = (k, ys, level = k) => `${x(xs[k]).toFixed(1)} ${y(ys[level]).toFixed(1)}`;
     // Along a column; steps have a corner at the height of the place that lies to the left.
@@ -535,7 +536,7 @@ const DRAW = {
     mark.x.forEach((value, k) => {
       const color = colorOf(mark, k),
         r = pick(mark.size, k),
-        edge = mark.edge ? { stroke: inked(mark.edge), "stroke-width": 0.8 } : {};
+        edge = mark.edge ? { stroke: inkOf(mark.edge), "stroke-width": 0.8 } : {};
       const px = x(value),
         py = y(mark.y[k]),
         span = (x1, y1, x2, y2) =>
@@ -595,7 +596,7 @@ const DRAW = {
           {
             d,
             fill: "none",
-            stroke: inked(mark.colors[k]),
+            stroke: inkOf(mark.colors[k]),
             "stroke-width": mark.widths[k],
             "stroke-linejoin": "round",
           },
@@ -606,7 +607,7 @@ const DRAW = {
   rule(mark, plan, parent) {
     const { x, y, left, right, top, bottom } = plan;
     const look = {
-      stroke: inked(mark.color),
+      stroke: inkOf(mark.color),
       "stroke-width": 1,
       "stroke-dasharray": mark.dash || "none",
     };
@@ -662,7 +663,7 @@ const DRAW = {
     });
   },
   discs(mark, { x, y }, parent) {
-    const color = inked(mark.color),
+    const color = inkOf(mark.color),
       look = { fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 };
     mark.x.forEach((value, k) =>
       svg(
@@ -674,7 +675,7 @@ const DRAW = {
   },
   area(mark, { x, y }, parent) {
     const d = `M${mark.x.map((value, k) => `${x(value)} ${y(mark.y[k])}`).join("L")}Z`,
-      color = inked(mark.color);
+      color = inkOf(mark.color);
     svg(
       "path",
       { d, fill: color, "fill-opacity": mark.opacity, stroke: color, "stroke-width": 1.4 },
@@ -693,7 +694,7 @@ const DRAW = {
         y: at + dy,
         "text-anchor": mark.anchor,
         class: mark.bare ? "" : "over",
-        style: `fill:${inked(mark.color)}`,
+        style: `fill:${inkOf(mark.color)}`,
       },
       parent,
       mark.text,
@@ -834,7 +835,7 @@ function nameEnds(plan, ends, picture) {
         "path",
         {
           d: `M${right + 3} ${from}L${right + 18} ${place}`,
-          stroke: inked(mark.color),
+          stroke: inkOf(mark.color),
           "stroke-width": 2,
           "stroke-dasharray": mark.dash || "none",
           fill: "none",
@@ -1080,6 +1081,11 @@ function mountChart(el, given, tell = () => {}) {
   );
   const clip = `clip-${Math.random().toString(36).slice(2)}`;
 
+  // Colours on a dark ground are lighter, those of a view around this one too.
+  function darken() {
+    const dark = chart.theme === "dark" || (chart.theme !== "light" && isDark(root));
+    (el.closest(".replay-view") || root).classList.toggle("on-dark", dark);
+  }
   function draw() {
     size ||= root.clientWidth;
     stops = lit = null;
@@ -1088,6 +1094,7 @@ function mountChart(el, given, tell = () => {}) {
     Object.assign(root.style, { color: ink, background: ground });
     if (ground) root.style.setProperty("--ground", ground);
     else root.style.removeProperty("--ground");
+    darken();
     const room = Math.max(260, size - 4 || 700),
       columns = room < NARROW ? 1 : chart.columns;
     panels.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
@@ -1531,7 +1538,7 @@ function mountChart(el, given, tell = () => {}) {
     } else if (mark.kind === "line") {
       svg(
         "circle",
-        { cx: at[0], cy: at[1], r: 4, fill: inked(mark.color), stroke: "#fff" },
+        { cx: at[0], cy: at[1], r: 4, fill: inkOf(mark.color), stroke: "#fff" },
         plan.marks,
       );
     } else if (!isRinged(plan, mark, hit.place))
@@ -1875,6 +1882,7 @@ function mountChart(el, given, tell = () => {}) {
   });
   watch.observe(root);
   const restyled = () => {
+    darken();
     if (chart.picture) draw();
   };
   const theme = new MutationObserver(restyled);

@@ -4,7 +4,34 @@
 
 const INKS = { light: ["#222222", "#ffffff"], dark: ["#e6e6e6", "#111418"] };
 
+// Colours of curves, and what they are on a dark ground; `medium.py` has the same.
+const LIGHTER = {
+  "#0072b2": "#5387fb",
+  "#d55e00": "#df6e2b",
+  "#009e73": "#2cd78d",
+  "#cc79a7": "#c46f9e",
+  "#e69f00": "#ebd016",
+  "#56b4e9": "#b8e1ff",
+};
+// A colour that the style of a dark view makes lighter.
+function inked(color) {
+  const hue = color.slice(0, 7).toLowerCase();
+  if (!LIGHTER[hue]) return color;
+  const solid = `var(--on-${hue.slice(1)}, ${hue})`;
+  if (color.length === 7) return solid;
+  const share = Math.round(parseInt(color.slice(7), 16) / 2.55);
+  return `color-mix(in srgb, ${solid} ${share}%, transparent)`;
+}
+const LIGHTEN = Object.entries(LIGHTER)
+  .map(([hue, lighter]) => `--on-${hue.slice(1)}: ${lighter};`)
+  .join(" ");
+
 const LOOK = `
+@media screen {
+  .replay-view.on-dark {
+    ${LIGHTEN}
+  }
+}
 .replay-view {
   font:
     13px/1.45 system-ui,

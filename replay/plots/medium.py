@@ -13,6 +13,12 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 PRINT_PALETTE = ("#0B3C8C", "#D98A1F", "#1E8C6E", "#16161D", "#8CC6EA", "#A8322D")
 """For figures on paper: as far apart in lightness as in hue, so that they survive greyscale."""
 
+LIGHTER = {
+    "#0072B2": "#5387FB", "#D55E00": "#DF6E2B", "#009E73": "#2CD78D", "#CC79A7": "#C46F9E",
+    "#E69F00": "#EBD016", "#56B4E9": "#B8E1FF",
+}  # fmt: skip
+"""The colours of the palette on a dark ground; `drawing.js` has the same."""
+
 DASHES = ("", "12 3", "12 3 5 3", "16 3 5 3 5 3")
 """Patterns of the curves of conditions, taken in turn each time the palette is used up."""
 

@@ -25,7 +25,7 @@ from replay.plots.marks import (
     Spans,
     intervals_of,
 )
-from replay.plots.medium import LEAST_SIZE, dashes_of
+from replay.plots.medium import LEAST_SIZE, LIGHTER, dashes_of
 from replay.plots.style import THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ HOLLOW = {"ring": 1.7, "frame": 0.9, "cross": 1.2}
 def ink_of(colour: str, theme: Theme) -> str:
     """A colour in the inks of a theme."""
     ink = THEMES[theme]
+    if theme == "dark" and (lighter := LIGHTER.get(colour[:7].upper())):
+        return f"{lighter}{colour[7:]}"  # as opaque as it was
     return {"ink": ink.text, "faint": ink.faint}.get(colour, colour)
 
 

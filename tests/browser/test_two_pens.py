@@ -28,6 +28,7 @@ from replay.plots.marks import Points, Rule, Shape
 from replay.plots.medium import PALETTE
 from replay.plots.panel import Axis, Panel
 from replay.plots.scripts import chart_figure, charts_script
+from replay.plots.strokes import ink_of
 from replay.plots.style import THEMES
 from replay.plots.ticks import even_ticks, tick_texts
 from replay.statistics.numbers import number
@@ -266,6 +267,30 @@ def test_both_pens_show_the_same(shown, name: str) -> None:
         artists = artists_of(ax)
         for mark in drawn["marks"]:
             compare(ax, artists.get(mark["number"], []), mark, pixel, panel)
+
+
+def test_colours_are_those_of_the_ground_that_they_lie_on(page, tmp_path: Path) -> None:
+    """Both pens have lighter ones on a dark page, and paper has those of a light one."""
+    marks = [Points(x=[1.0], y=[1.0], color=color, size=4) for color in PALETTE]
+    panel = Panel(title="Colours", marks=marks, x=Axis(domain=(0, 2)), y=Axis(domain=(0, 2)))
+    path = Chart(panels=[panel]).save(tmp_path / "chart.html", theme="neutral")
+
+    def seen() -> list[str | None]:
+        found = page.eval_on_selector_all(
+            "[data-mark] > *", "all => all.map((each) => getComputedStyle(each).fill)"
+        )
+        return [browser_colour(each) for each in found]
+
+    page.goto(path.as_uri())
+    page.wait_for_selector(".replay-view svg")
+    light, dark = ([ink_of(each, theme).lower() for each in PALETTE] for theme in ("light", "dark"))
+    for scheme, colours in (("light", light), ("dark", dark), ("light", light), ("dark", dark)):
+        page.emulate_media(color_scheme=scheme)
+        lab.rest(page)
+        assert seen() == colours
+    page.emulate_media(media="print")
+    assert seen() == light
+    page.emulate_media(media="screen", color_scheme="light")
 
 
 def test_an_interval_that_goes_on_has_an_arrow_with_its_tip_at_the_frame(shown) -> None:

@@ -1,11 +1,20 @@
 import html
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from looks import contrast
 
+from replay import markup
 from replay.markup import LONGEST, clean, counted, difference, middle_cut, program
+
+INKS = {
+    "code": ["s", "c", "k", "f", "b", "m", "sign"],
+    "page": ["ink", "muted", "accent", "better", "timeout"],
+}
+GROUNDS = {"code": ["plus", "minus", "place"], "page": ["ground", "soft", "chosen"]}
 
 BEFORE = 'def f(x):\n    """Say <b>\n    more."""\n    return x + 1  # one\n'
 AFTER = BEFORE.replace("x + 1", "x * 2")
@@ -15,6 +24,24 @@ def text_of(markup):
     """What a browser shows of it, line by line."""
     lines = re.findall(r"<span[^>]*>(.*?)</span>", markup, re.DOTALL)
     return [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in lines]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_ink_of_the_style_sheets_is_read_on_every_ground(dark):
+    colours = {}
+    for name in ("page", "code"):
+        sheet = (Path(markup.__file__).parent / f"{name}.css").read_text()
+        parts = sheet.split("@media screen and (prefers-color-scheme: dark)")
+        colours |= {name: dict(re.findall(r"--(\w+): (#\w+);", parts[int(dark)]))}
+    grounds = {**colours["page"], **colours["code"]}
+    for name, inks in INKS.items():
+        low = {
+            (ink, ground): round(contrast(colours[name][ink], grounds[ground]), 2)
+            for ink in inks
+            for ground in {*GROUNDS["page"], *GROUNDS[name]}
+            if contrast(colours[name][ink], grounds[ground]) < 4.5
+        }
+        assert low == {}
 
 
 def test_tokens_over_lines_are_coloured_on_each():
