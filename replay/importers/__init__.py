@@ -30,6 +30,7 @@ from evo.logs import examples
 from evo.logs.journal import LogError
 from evo.logs.types import as_path
 from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
+from evo.warning import warn
 from replay.importers import cells, codeevolve, gepa, openevolve, paper, shinkaevolve, table
 from replay.importers import paper_export as paper_export
 from replay.importers.cells import Named as Columns
@@ -44,7 +45,7 @@ from replay.importers.foreign import (
 )
 from replay.importers.keeping import keep, keep_for_now
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.others import what_to_do_with
+from replay.logs.others import NothingYetError, what_to_do_with
 
 __all__ = [
     "IMPORTERS",
@@ -267,6 +268,8 @@ def read(
 ) -> list[Imported]:
     """Reads all runs of other tools at or below a path.
 
+    One that has just begun, without a call or a program, is left out beside others, with a warning.
+
     Args:
         path: File or folder, as the tool wrote it, or a folder of such.
         format: Name in `IMPORTERS`, or of what a package adds; None: all that are recognised.
@@ -286,8 +289,10 @@ def read(
         2
     """
     runs, damaged = read_all(path, format, columns=columns)
-    if damaged:
-        raise next(iter(damaged.values()))
+    for error in damaged.values():
+        if not (runs and isinstance(error, NothingYetError)):
+            raise error
+        warn(f"left out: {error}")
     return runs
 
 

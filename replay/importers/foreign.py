@@ -31,7 +31,7 @@ from evo.logs.records import (
     Status,
     TaskRecord,
 )
-from replay.importers.reading import LogFormatError
+from replay.importers.reading import EmptyRunError, LogFormatError
 from replay.logs.decode import out_of_reach
 
 UNKNOWN_SEED = -1
@@ -208,7 +208,7 @@ def assemble(
         [0.5]
     """
     if not children and initial is None:
-        raise LogFormatError(f"{source}: holds no call and no program of {tool}")
+        raise EmptyRunError(f"{source}: holds no call and no program of {tool}")
     if n * len(children) > 20 * MOST:
         raise LogFormatError(
             f"{source}: expected at most {20 * MOST} children, got {n} x {len(children)}"

@@ -12,12 +12,17 @@ from typing import TypeVar
 import msgspec
 
 from evo.logs.journal import LogError, read_bytes
+from replay.logs.others import NothingYetError
 
 T = TypeVar("T")
 
 
 class LogFormatError(LogError):
     """A log of another tool cannot be read; the message names the file and, if known, the line."""
+
+
+class EmptyRunError(LogFormatError, NothingYetError):
+    """A run was begun, but holds no call and no program."""
 
 
 def read_text(path: Path) -> str:

@@ -44,6 +44,7 @@ from replay.logs.frames import ReplayWarning
 from replay.logs.others import (
     LEAVES_OUT,
     Foreign,
+    NothingYetError,
     Source,
     in_words,
     note_others,
@@ -127,7 +128,8 @@ def find_all(
 ) -> tuple[list[Path], list[tuple[str, str]]]:
     """The logs as of `find_logs`, and what other tools wrote beside them with what to do.
 
-    Runs of other tools that cannot be read are an error, or if not `strict` among what is left out.
+    Runs of other tools that cannot be read are an error, or if not `strict` among what is left out,
+    as is one that has just begun, beside others.
     """
     found: dict[Path, Path] = {}
     left: dict[str, str] = {}
@@ -135,8 +137,9 @@ def find_all(
     for path in _paths(sources, left, foreign):
         found.setdefault(path.resolve(), path)
     damaged = {place: error for read in foreign for place, error in read.damaged.items()}
-    if strict and damaged:
-        error = next(iter(damaged.values()))
+    wrong = [e for e in damaged.values() if not (found and isinstance(e, NothingYetError))]
+    if strict and wrong:
+        error = wrong[0]
         others = found or len(damaged) > 1
         raise type(error)(f"{error}; {LEAVES_OUT}" if others else str(error))
     for place, error in damaged.items():

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Source = str | os.PathLike[str]
 
 
+class NothingYetError(LogError):
+    """A run of another tool has made no call yet and holds no program."""
+
+
 class Foreign(NamedTuple):
     """Runs of another tool that were read as logs, which end with this process.
 

@@ -53,6 +53,24 @@ def test_a_folder_of_a_known_tool_is_read_and_said(tmp_path, name):
         assert len(replay.children(folder)) == sum(len(run.children) for run in runs)
 
 
+def test_a_run_that_has_just_begun_is_left_out_beside_others(tmp_path):
+    write_openevolve(tmp_path / "done")
+    logs = tmp_path / "begun" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "openevolve_1.log").write_text("2026 - INFO - Starting the process pool\n")
+    with (
+        pytest.warns(ReplayWarning, match="read 1 run of openevolve"),
+        pytest.warns(UserWarning, match="begun: holds no call and no program"),
+    ):
+        frame = replay.load(tmp_path)
+    assert [*frame["run"].unique()] == ["done"]
+    with pytest.warns(UserWarning, match=r"left out: .*begun: holds no call"):
+        assert [run.name for run in importers.read(tmp_path)] == ["done"]
+    for read in (replay.load, importers.read):
+        with pytest.raises(LogError, match=r"begun: holds no call and no program of OpenEvolve$"):
+            read(tmp_path / "begun")
+
+
 def test_folders_of_one_tool_are_announced_once(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
