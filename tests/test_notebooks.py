@@ -421,6 +421,18 @@ def test_the_notebook_on_logs_of_ones_own_opens_what_its_parameter_names(
     assert list(names["picker"].frame["run"].unique()) == [mine]
 
 
+def test_the_grid_of_ones_own_logs_leaves_the_real_model_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    parameters, *_ = code_cells(ROOT / "notebooks" / "01_depth_breadth.ipynb")
+    own = re.sub(r"^LOGS = .*$", f"LOGS = Path({str(tmp_path)!r})", parameters.source, flags=re.M)
+    assert own != parameters.source
+    names: dict[str, Any] = {}
+    exec(own, names)
+    assert list(names["REAL"].rglob("*.jsonl.gz"))
+
+
 @every
 def test_parameters_hold_from_the_root_too(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
