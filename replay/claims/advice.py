@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from replay.claims.task_advice import advise_over_tasks
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
 from replay.planning.choices import NO_MARGIN, BudgetPlan
-from replay.planning.depth import DepthBreadth
+from replay.planning.depth import FEWEST, DepthBreadth
 from replay.simulation.arms import IDENTICAL
 from replay.simulation.contest import Contest
 from replay.simulation.sizes import needed_runs
@@ -272,31 +272,45 @@ def _policies(ledger: pd.DataFrame) -> Iterator[str]:
 def _splits(grid: DepthBreadth) -> Iterator[str]:
     """Whether the split that looks best leads the usual one, T = N, by task and model."""
     rules = grid.knowing[grid.knowing["rule"] == "square"]
-    for (task, model), part in rules.groupby(["task", "model"], sort=False):
-        row = part.sort_values("calls").to_dict("records")[-1]
-        tops = grid.best
-        [top] = tops[
-            (tops["task"] == task) & (tops["model"] == model) & (tops["calls"] == row["calls"])
-        ].to_dict("records")
-        usual, best = (f"T = {of['generations']}, N = {of['children']}" for of in (row, top))
-        n, limits = int(row["n"]), (float(row["low"]), float(row["high"]))
-        word, error = (
-            decide(*limits),
-            (limits[1] - limits[0]) / 2 / float(student(grid.level, n - 1)),
-        )
-        gain = float(row["gain"])
+    for (task, model), cells in grid.cells.groupby(["task", "model"], sort=False):
+        usual = rules[(rules["task"] == task) & (rules["model"] == model)]
+        if usual.empty:
+            yield (
+                f"{task}, {model}: No decision: no budget was split in two ways. Runs of another "
+                "number of children would change that."
+            )
+            continue
+        row = usual.sort_values("calls").to_dict("records")[-1]
+        [top] = grid.best.merge(pd.DataFrame([row])[["task", "model", "calls"]]).to_dict("records")
+        least = int(cells.loc[cells["calls"] == row["calls"], "n"].min())
         start = f"{task}, {model}, {int(row['calls']):,} calls: "
-        case = _Case(
-            a=f"the best of {top['splits']} splits ({best}, the best with probability "
-            f"{top['p_best']:.2f})",
-            b=usual, word=word, effect=gain, limits=limits, n=f"held out, n = {n} runs of each",
-            more=top["splits"] * still_needed(n, gain, 0, error, n - 1, word),
-            had=top["splits"] * n,
-        )  # fmt: skip
-        if usual == best:
-            yield f"{start}Use {usual}, the best of {top['splits']} with p {top['p_best']:.2f}."
+        if least < FEWEST:
+            few = f"No decision among {top['splits']} splits: {too_few(least, FEWEST)}."
+            yield f"{start}{few} More seeds would change that."
         else:
-            yield start + _of_several([case])
+            yield start + _between_splits(row, top, grid.level)
+
+
+def _between_splits(row: Mapping[Hashable, Any], top: Mapping[Hashable, Any], level: float) -> str:
+    """The decision between the usual split of a budget and the one that looks best."""
+    usual, best = (f"T = {of['generations']}, N = {of['children']}" for of in (row, top))
+    n, limits = int(row["n"]), (float(row["low"]), float(row["high"]))
+    if usual == best:
+        return (
+            f"Stay with {usual}, the split that is T = N or nearest to it: it looks best of "
+            f"{top['splits']}, too, with probability {top['p_best']:.2f} (n = {n} runs of each). "
+            "What would change that: more runs, in which another split looks best."
+        )
+    word, gain = decide(*limits), float(row["gain"])
+    error = (limits[1] - limits[0]) / 2 / float(student(level, n - 1))
+    case = _Case(
+        a=f"the best of {top['splits']} splits ({best}, the best with probability "
+        f"{top['p_best']:.2f})",
+        b=usual, word=word, effect=gain, limits=limits, n=f"held out, n = {n} runs of each",
+        more=top["splits"] * still_needed(n, gain, 0, error, n - 1, word),
+        had=top["splits"] * n,
+    )  # fmt: skip
+    return _one(case)
 
 
 def _planned(plan: BudgetPlan) -> str:

@@ -137,6 +137,35 @@ def test_a_grid_says_whether_to_leave_the_usual_split() -> None:
     assert "rather than T = 4, N = 4" in said
 
 
+def usual_split_ahead(seeds: int) -> pd.DataFrame:
+    """Runs of a budget of 16 calls, of which T = N = 4 reaches most."""
+    rng, parts = np.random.default_rng(0), []
+    for size in (1, 4, 16):
+        ends = 0.5 + 0.3 * (size == 4) + 0.01 * rng.normal(size=(seeds, 1))
+        parts.append(as_frame(ends + np.zeros(16 // size + 1), children=size, seeds=range(seeds)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_of_the_usual_split_that_looks_best_a_grid_says_what_would_change_it() -> None:
+    said = replay.advise(replay.depth_breadth(usual_split_ahead(10), resamples=50))
+    assert "16 calls: Stay with T = 4, N = 4" in said
+    assert "with probability 1.00 (n = 10 runs of each). What would change that:" in said
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 4])
+def test_a_grid_of_few_seeds_decides_nothing_and_says_how_many_it_takes(seeds: int) -> None:
+    said = replay.advise(replay.depth_breadth(usual_split_ahead(seeds), resamples=50))
+    assert f"No decision among 3 splits: n = {seeds} is too small for an interval" in said
+    assert "More seeds would change that." in said
+    assert "nan" not in said
+
+
+def test_a_grid_of_one_size_says_that_a_budget_has_to_be_split() -> None:
+    frame = usual_split_ahead(6)
+    said = replay.advise(replay.depth_breadth(frame[frame["children"] == 4], resamples=50))
+    assert "No decision: no budget was split in two ways." in said
+
+
 def test_a_ledger_says_whether_policies_beat_one_run() -> None:
     rng = np.random.default_rng(0)
     frame = as_frame(np.sort(rng.random((20, 17)), axis=1), children=1, seeds=range(20))
