@@ -267,6 +267,11 @@ def _policies(ledger: pd.DataFrame) -> Iterator[str]:
         ]  # fmt: skip
         if cases:
             yield f"{task}, {model}: {_of_several(cases, len(family))}"
+        elif not (asked := part[part["family"] == "policies"]).empty:
+            yield (
+                f"{task}, {model}: No decision between one run and policies: the question "
+                f"{asked['why'].iloc[0]}. More runs would change that."
+            )
 
 
 def _splits(grid: DepthBreadth) -> Iterator[str]:

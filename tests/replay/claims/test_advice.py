@@ -179,6 +179,14 @@ def test_a_ledger_says_whether_policies_beat_one_run() -> None:
     assert f"(Holm's rule over {family} comparisons)" in left_open
 
 
+def test_a_ledger_of_few_runs_decides_nothing_and_says_how_many_it_takes() -> None:
+    rng = np.random.default_rng(0)
+    frame = as_frame(np.sort(rng.random((6, 17)), axis=1), children=1, seeds=range(6))
+    said = replay.advise(replay.ledger({"toy": frame}))
+    assert "No decision between one run and policies: the question needs 10 runs" in said
+    assert "has 6 of 16. More runs would change that." in said
+
+
 def test_a_plan_says_how_to_spend_its_budget_and_what_would_change_that() -> None:
     frame, children = chain_runs(sizes=(1, 4), budget=16, seeds=range(4))
     plan = replay.plan(frame, budget=64, children=children, arms=(), kernels=6)
