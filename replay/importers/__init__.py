@@ -33,6 +33,7 @@ from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
 from evo.warning import warn
 from replay.importers import cells, codeevolve, gepa, openevolve, paper, shinkaevolve, table
 from replay.importers import paper_export as paper_export
+from replay.importers.added import runs_of, tolerant
 from replay.importers.cells import Named as Columns
 from replay.importers.foreign import (
     Imported,
@@ -107,6 +108,7 @@ def register(
             formats are, about every path, so it should read little and never raise.
 
     Raises:
+        TypeError: `read` or `recognise` is no function.
         ValueError: The name is empty or that of a shipped format.
 
     Example:
@@ -119,6 +121,9 @@ def register(
     if not name or name in _SHIPPED | {OWN}:
         taken = ", ".join(sorted(_SHIPPED | {OWN}))
         raise ValueError(f"name: expected one that is none of {taken}, got {name!r}")
+    for what, function in (("read", read), ("recognise", recognise)):
+        if not callable(function):
+            raise MistakenType(f"{what}: expected a function of a path, got {function!r:.80}")
     IMPORTERS[name] = read
     others = {known: ask for known, ask in _RECOGNISED.items() if known != name}
     _RECOGNISED.clear()
@@ -161,12 +166,16 @@ def _known() -> Mapping[str, Any]:
 def _recognisers() -> Recognisers:
     """What recognises each format; what other packages add is asked before shipped formats are."""
     known = _known()
-    here = {name: ask for name, ask in _RECOGNISED.items() if name in IMPORTERS}
+    here = {
+        name: ask if name in _SHIPPED else tolerant(name, ask)
+        for name, ask in _RECOGNISED.items()
+        if name in IMPORTERS
+    }
     if len(known) == len(IMPORTERS):
         return here
     added = loaded(_Added(known))
     asked = {name: _recogniser_of(name, entry) for name, entry in added.items()}
-    return {name: ask for name, ask in asked.items() if ask} | here
+    return {name: tolerant(name, ask) for name, ask in asked.items() if ask} | here
 
 
 def _recogniser_of(name: str, entry: object) -> Callable[[Path], bool] | None:
@@ -319,10 +328,11 @@ def read_all(
         format = "table"  # noqa: A001
     places = list(_found(path, _asked(format, columns))) or [(format or detect(path), path)]
 
-    def runs_of(name: str, place: Path) -> list[Imported]:
+    def read_at(name: str, place: Path) -> list[Imported]:
         if columns is not None:
             return table.read(place, columns=columns)
-        return list(getattr(known[name], "read", known[name])(place))
+        reader = getattr(known[name], "read", known[name])
+        return list(reader(place)) if name in _SHIPPED else runs_of(name, place, reader)
 
     runs: list[Imported] = []
     damaged: dict[Path, LogError] = {}
@@ -330,7 +340,7 @@ def read_all(
     shared = Counter(place for _, place in places)
     for name, place in places:
         try:
-            found = runs_of(name, place)
+            found = read_at(name, place)
         except LogError as error:
             damaged[place / name if shared[place] > 1 else place] = error
             continue

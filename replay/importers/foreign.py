@@ -31,6 +31,7 @@ from evo.logs.records import (
     Status,
     TaskRecord,
 )
+from evo.plugins import MistakenType
 from replay.importers.reading import EmptyRunError, LogFormatError
 from replay.logs.decode import out_of_reach
 
@@ -173,6 +174,21 @@ def write(
     write_new(target, b"".join(lines))
 
 
+def _by_index(members: Sequence[Child], n: int, where: str) -> dict[int, Child]:
+    """Returns the children of a generation by their index, each of which is below n."""
+    if isinstance(members, Child):
+        raise MistakenType(
+            "children: expected a list of children for each generation, as in [[born(1, ...)]], "
+            "got a list of children"
+        )
+    present = {child.index: child for child in members}
+    for index in set(present) - set(range(n)):
+        raise LogFormatError(f"{where}: expected children 0 to {n - 1}, got {index}")
+    if len(present) != len(members):
+        raise LogFormatError(f"{where} holds a child twice")
+    return present
+
+
 def assemble(
     source: Path,
     tool: str,
@@ -217,13 +233,7 @@ def assemble(
     require_in_reach(best, f"{source}: the initial program")
     place, all_children, generations = (0, 0), list[Child](), list[Generation]()
     for number, members in enumerate(children, start=1):
-        present = {child.index: child for child in members}
-        for index in set(present) - set(range(n)):
-            raise LogFormatError(
-                f"{source}: generation {number}: expected children 0 to {n - 1}, got {index}"
-            )
-        if len(present) != len(members):
-            raise LogFormatError(f"{source}: generation {number} holds a child twice")
+        present = _by_index(members, n, f"{source}: generation {number}")
         for index in range(n):
             child = present.get(index) or failed(number, (None, NOT_IN_SOURCE), index=index)
             all_children.append(child)

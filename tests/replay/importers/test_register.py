@@ -86,6 +86,48 @@ def test_a_format_that_is_taken_out_of_the_table_is_recognised_no_more(folder):
         importers.detect(folder / "a.islands.json")
 
 
+@pytest.mark.usefixtures("own")
+def test_what_is_no_function_is_refused_where_it_is_registered():
+    for functions in ((3, recognise), (read, None)):
+        with pytest.raises(TypeError, match="expected a function of a path, got"):
+            importers.register("other", *functions)
+    assert "other" not in importers.IMPORTERS
+
+
+@pytest.mark.usefixtures("own")
+def test_a_recogniser_that_raises_is_named_and_keeps_nothing_else_from_being_read(folder):
+    importers.register("broken", read, lambda path: {}["key"])
+    with pytest.warns(RuntimeWarning, match="importer 'broken' recognises nothing.* KeyError"):
+        assert importers.load(folder)["run"].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    ("returns", "error", "message"),
+    [
+        (lambda path: None, TypeError, "importer 'mine': expected a list of runs, .* got None"),
+        (lambda path: read(path)[0], TypeError, "expected a list of runs, .* got Imported"),
+        (lambda path: [{"a": 1}], TypeError, "expected a list of runs, .* got .{'a': 1}"),
+        (lambda path: read(path) * 2, ValueError, "importer 'mine' calls several runs 'a'; give"),
+        (lambda path: 1 / 0, ValueError, "the importer 'mine' failed: ZeroDivisionError"),
+        (lambda path: int("x"), ValueError, "the importer 'mine' failed: ValueError: invalid lit"),
+    ],
+)
+@pytest.mark.usefixtures("own")
+def test_an_importer_that_fails_or_returns_no_runs_is_named(folder, returns, error, message):
+    importers.register("mine", returns, recognise)
+    with pytest.raises(error, match=message):
+        replay.load(folder / "a.islands.json", progress=False)
+
+
+def test_children_are_given_by_generation(tmp_path):
+    child = born(1, judged(0.5))
+    with pytest.raises(TypeError, match="children: expected a list of children for each generat"):
+        assemble(
+            tmp_path, "mine", name="a", children=[child], initial=None, lost=[],
+            model=Model(name="m"),
+        )  # fmt: skip
+
+
 MODULE = """
 from replay import importers
 
