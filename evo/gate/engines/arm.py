@@ -178,7 +178,7 @@ class EngineArm(Arm):
         # Nothing of this process's environment reaches the engine but where things are.
         environment = {n: os.environ[n] for n in ("PATH", "HOME", "TMPDIR") if n in os.environ}
         keys = dict.fromkeys(("OPENAI_API_KEY", "LOCAL_OPENAI_API_KEY"), f"arm-s{header.seed}")
-        self._process = EngineProcess(driven.engine.prepare(job), self.folder, environment | keys)
+        self._process = EngineProcess(driven.engine.command(job), self.folder, environment | keys)
 
     def _wait(self, calls: int) -> None:
         """Waits until this many calls were made and scored, or until the engine ends."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ import msgspec
 from evo.logs.records import Evaluation, Sampling
 from evo.models.responses import HttpRequest, Response, error_response
 from evo.models.serving import HttpServer
+from evo.plugins import MistakenType, guarded
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import Task
 
@@ -93,6 +96,35 @@ class Engine:
     parent: str = ""
     resumes: bool = False
     overlaps: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.prepare):
+            raise MistakenType(f"prepare: expected a function of a job, got {self.prepare!r:.80}")
+        try:
+            groups = re.compile(self.parent).groups
+        except re.error as error:
+            raise ValueError(f"parent: {self.parent!r} is no regular expression: {error}") from None
+        if self.parent and not groups:
+            raise ValueError(
+                f"parent: expected a regular expression whose group 1 is the program, got "
+                f"{self.parent!r}, which has no group"
+            )
+
+    def command(self, job: Job) -> list[str]:
+        """Prepares a job and returns the command that starts the engine.
+
+        Raises:
+            TypeError: `prepare` returned no list of texts.
+            ValueError: It failed.
+        """
+        found: object = guarded("engine", self.name, self.prepare)(job)
+        listed = found if isinstance(found, list | tuple) else ()
+        if not listed or not all(isinstance(each, str | os.PathLike) for each in listed):
+            raise MistakenType(
+                f"engine {self.name!r}: expected `prepare` to return the command that starts it, a "
+                f"list such as [job.python, 'engine.py'], got {found!r:.80}"
+            )
+        return [os.fspath(each) for each in listed]
 
 
 ASK = '''\
