@@ -21,7 +21,7 @@ import numpy as np
 from replay.plots import pen
 from replay.plots.marks import Clickable, Keys, Mark, columns_of
 from replay.plots.output import SUFFIXES, save
-from replay.plots.panel import Axis, ColorBar, Panel
+from replay.plots.panel import Axis, ColorBar, Panel, listed
 from replay.plots.scripts import chart_page, picture_of, write_page
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class Chart:
     title: str = ""
     picture: bytes = b""
     dark: bytes = b""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "panels", listed("panels", self.panels, Panel))
 
     @property
     def words(self) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from replay.plots.columns import OfOneLength
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -32,28 +34,8 @@ Shape = Literal[
 Keys = Sequence[Hashable]
 
 
-class _OfOneLength:
-    """A mark whose columns have one value for each of its places."""
-
-    columns: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in self.columns}
-        counts = {
-            name: len(each)
-            for name, each in given.items()
-            if each is not None and not isinstance(each, str) and hasattr(each, "__len__")
-        }
-        if len(set(counts.values())) > 1:
-            listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
-            raise ValueError(
-                f"{type(self).__name__}: expected as many values in each of "
-                f"{', '.join(counts)}, but {listed}"
-            )
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Line(_OfOneLength):
+class Line(OfOneLength):
     """A curve, and its band from `low` to `high`.
 
     Attributes:
@@ -93,7 +75,7 @@ class Line(_OfOneLength):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Clickable(_OfOneLength):
+class Clickable(OfOneLength):
     """A mark whose places (points, bars or lines) have tooltips and can be clicked.
 
     Attributes:
@@ -296,7 +278,7 @@ class Spans(Clickable):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Segments(_OfOneLength):
+class Segments(OfOneLength):
     """Lines from one place to another.
 
     Attributes:
@@ -324,7 +306,7 @@ class Segments(_OfOneLength):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Discs(_OfOneLength):
+class Discs(OfOneLength):
     """Circles in the units of the axes, which are equal.
 
     Attributes:
@@ -345,7 +327,7 @@ class Discs(_OfOneLength):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Area(_OfOneLength):
+class Area(OfOneLength):
     """A polygon.
 
     Attributes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evo.plugins import MistakenType
 from replay.plots.limits import held, with_room
 from replay.plots.marks import Mark, Points, intervals_of, reach_of
 
@@ -18,6 +20,28 @@ ROOM = (0.02, 0.05)
 """Room on each side of what marks reach along x and y, as a share of it."""
 
 GOES_ON = "Arrows: the interval goes on."
+
+
+def listed(
+    name: Literal["marks", "panels"], given: object, kind: type | UnionType
+) -> Sequence[Any]:
+    """Returns what a picture is made of, which each pen reads anew, so that no iterator will do.
+
+    Raises:
+        TypeError: It is no list, or something else than the kind is in it.
+    """
+    what = (
+        "marks, such as Line(x=[0, 1], y=[0, 1])"
+        if name == "marks"
+        else "panels, such as replay.plots.panel.Panel(...)"
+    )
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise MistakenType(f"{name}: expected a list of {what}, got {given!r:.80}")
+    found = given if isinstance(given, Sequence) else tuple(given)
+    for each in found:
+        if not isinstance(each, kind):
+            raise MistakenType(f"{name}: expected a list of {what}, got {each!r:.80} in it")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +127,9 @@ class Panel:
     equal: bool = False
     bare: bool = False
     rows: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marks", listed("marks", self.marks, Mark))
 
     def settled(self) -> Panel:
         """The panel with limits of both axes, and words on intervals that go on beyond them."""

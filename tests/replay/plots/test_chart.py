@@ -57,4 +57,25 @@ def test_cells_and_message_are_told():
 
 def test_what_json_cannot_hold_is_refused():
     with pytest.raises(TypeError):
-        pack(make(Line(x=[object()], y=[1.0])))
+        pack(make(Points(x=[1.0], y=[1.0], texts=[object()])))
+
+
+def test_a_chart_of_iterators_is_drawn_as_often_as_it_is_asked():
+    def panel(marks):
+        return Panel(title="t", x=Axis(), y=Axis(), marks=marks)
+
+    line = Line(x=[0, 1], y=[1, 2])
+    chart = Chart(panels=(panel(mark for mark in [line]) for _ in range(2)))
+    plain = Chart(panels=[panel([line])] * 2)
+    for _ in range(2):
+        assert chart.table().equals(plain.table())
+        assert len(chart.table()) == 4
+
+
+@pytest.mark.parametrize("wrong", [Line(x=[0], y=[1]), "line", ["line"], 3, [None]])
+def test_what_a_chart_cannot_be_made_of_is_named(wrong):
+    with pytest.raises(TypeError, match="panels: expected a list of panels, such as"):
+        Chart(panels=wrong)
+    wrong = Axis() if isinstance(wrong, Line) else wrong
+    with pytest.raises(TypeError, match="marks: expected a list of marks, such as Line"):
+        Panel(title="t", x=Axis(), y=Axis(), marks=wrong)

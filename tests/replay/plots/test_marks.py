@@ -38,6 +38,14 @@ def test_columns_of_several_lengths_are_refused(make, message):
         make()
 
 
+@pytest.mark.parametrize("values", [["a", "b"], [[1.0, 2.0], [3.0, 4.0]], [{}, {}]])
+def test_columns_of_numbers_hold_numbers(values):
+    for make in (lambda: Line(x=values, y=[1, 2]), lambda: Points(x=[1, 2], y=values)):
+        with pytest.raises(ValueError, match=r"expected a list of numbers for [xy], got .*ticks="):
+            make()
+    Line(x=[0, 1], y=[None, 1.0])
+
+
 def test_one_colour_and_one_size_do_for_all_places():
     Points(x=[1, 2, 3], y=[1, 2, 3], color="ink", size=2.0)
 
