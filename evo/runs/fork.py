@@ -131,7 +131,7 @@ def prepare_fork(
         if task is None or "model" not in changes:
             raise ValueError(
                 f"{parent.path}: imported from {parent.header.source}: give the task whose "
-                "evaluator its programs suit, and a model"
+                "evaluator its programs suit (task=, --task), and a model (model=, --model)"
             )
         seed, children = max(parent.header.seed, 0), parent.header.children
         header = make_header(task, children=children, seed=seed, **changes)
@@ -199,8 +199,15 @@ def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]
 
 def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[InheritableLine]:
     """Returns the lines of an imported log through a generation, evaluated on a task of ours."""
-    if any(child.program is None and child.evaluation.status == "ok" for child in parent.children):
-        raise LogError(f"{parent.path}: holds no programs, so nothing can go on from it")
+    lacking = [
+        child.generation for child in parent.children
+        if child.program is None and child.evaluation.status == "ok" and child.generation <= at
+    ]  # fmt: skip
+    if lacking:
+        raise LogError(
+            f"{parent.path}: holds no program of generation {min(lacking)}, so nothing can go on "
+            f"from generation {at}; fork it before, or import it with its programs (--full)"
+        )
     if header.task.asks_model:
         raise ValueError(f"task: to evaluate texts of {header.task.name} anew takes calls")
     again = evaluated_again(parent, header, workers=settings.workers)

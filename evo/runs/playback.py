@@ -348,12 +348,20 @@ def evaluated_again(
         found = parallel.map(evaluate, programs, max_workers=8, progress=True)
     evaluated = dict(zip(programs, found, strict=True))
     children = [
-        msgspec.structs.replace(child, evaluation=evaluated[child.program])
-        if child.program in evaluated and again(child.evaluation)
+        msgspec.structs.replace(child, evaluation=now)
+        if (now := _evaluated_again(child, evaluated)) and again(child.evaluation)
         else child
         for child in logged.children
     ]
     return _retold(logged, header, Initial(evaluation=evaluated[first], limit=fixed), children)
+
+
+def _evaluated_again(child: Child, evaluated: Mapping[str, Evaluation]) -> Evaluation | None:
+    """The new evaluation of a child; None if it had no program to evaluate."""
+    if child.program is None and child.evaluation.status == "ok":  # as some imports have it
+        words = "not evaluated again: its program is not in the log"
+        return Evaluation(status=None, error=words, seconds=None)
+    return evaluated.get(child.program or "")
 
 
 def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Child]) -> list[Line]:

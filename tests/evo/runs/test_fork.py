@@ -14,6 +14,7 @@ import replay
 from evo.cli.entry import main
 from evo.logs.journal import LogError, encode_line
 from evo.logs.maintenance import lines_through
+from evo.logs.records import Child
 from evo.runs.fork import fork_seed
 from evo.runs.session import RunJob
 from evo.runs.settings import Goal
@@ -189,17 +190,43 @@ def test_the_command_forks(run: evo.Log, tmp_path: Path) -> None:
     assert main(["rerun", *map(str, forks)]) == 0
 
 
-def imported(run: evo.Log, path: Path) -> Path:
-    """The run as an import of another tool's log states it."""
-    task = msgspec.structs.replace(run.header.task, files={}, program_file="", evaluator_file="")
+def imported(run: evo.Log, path: Path, unknown_from: int = 6, files: bool = False) -> Path:
+    """The run as an import of another tool's log states it, without programs of late children."""
+    task = run.header.task
+    if not files:
+        task = msgspec.structs.replace(task, files={}, program_file="", evaluator_file="")
     unknown = msgspec.structs.replace(run.header.sampling, temperature=None, top_p=None)
     header = msgspec.structs.replace(
         run.header, task=task, sampling=unknown, seed=-1, prompt_version=0, source="openevolve"
     )
     header = msgspec.structs.replace(header, search=None, feedback=False)
-    lines: list[Any] = [header, *lines_through(run, 5, run.children)]
+    lines: list[Any] = [
+        msgspec.structs.replace(line, program=None)
+        if isinstance(line, Child) and line.generation >= unknown_from
+        else line
+        for line in [header, *lines_through(run, 5, run.children)]
+    ]
     path.write_bytes(b"".join(map(encode_line, lines)))
     return path
+
+
+def test_children_whose_programs_were_not_imported_are_neither_shared_nor_scored_again(
+    run: evo.Log, tmp_path: Path
+) -> None:
+    path = imported(run, tmp_path / "theirs.jsonl", unknown_from=4)
+    options: dict[str, Any] = {"task": "mmd", "model": "offline", "log_dir": tmp_path, **QUIET}
+    log = evo.fork(path, at=3, generations=4, **options)[0]
+    assert [child.program for child in log.children[:9]] == [c.program for c in run.children[:9]]
+    with pytest.raises(LogError, match="no program of generation 4, so nothing can go on from"):
+        evo.fork(path, at=5, generations=6, **options)
+    path = imported(run, tmp_path / "ours.jsonl", unknown_from=4, files=True)
+    again = evo.rescore(path, metric="strict_fitness")
+    before = evo.read_log(path)
+    for was, now in zip(before.children, again.children, strict=True):
+        unknown = was.program is None and was.evaluation.status == "ok"
+        assert now.evaluation.status == (None if unknown else was.evaluation.status)
+        assert (now.evaluation.fitness is None) or not unknown
+    assert again.best.generation < 4
 
 
 def test_what_was_imported_forks_on_a_task(run: evo.Log, tmp_path: Path) -> None:
