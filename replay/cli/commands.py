@@ -89,8 +89,8 @@ def report(
     from replay.reports.comparison import comparison_with_sections
     from replay.reports.decision import decision_section
     from replay.reports.figures import GroupPanel, best_construction, draw_page
+    from replay.reports.forms import FORMATS
     from replay.reports.report import groups, policy_sections, sections
-    from replay.reports.tables import FORMATS
 
     how = {
         "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
@@ -141,8 +141,8 @@ def report(
 
 def _findings(protocol: str, folders: Sequence[str | None], output: Path | None, form: str) -> int:
     from evo.studies.protocol import load_protocol
+    from replay.reports.forms import FORMATS
     from replay.reports.protocol import write_findings
-    from replay.reports.tables import FORMATS
 
     if len(folders) > 1:
         raise ValueError(f"expected the folder of the protocol's logs, got {folders!r}")

@@ -12,8 +12,9 @@ your own that is added to one of these joins all reports. A table is made of cel
 """
 
 from replay.reports.comparison import comparison_sections
+from replay.reports.forms import FORMATS
 from replay.reports.report import SECTIONS, Group, by_size, groups, sections
-from replay.reports.tables import FORMATS, Cell, Section, estimate, exact, stack
+from replay.reports.tables import Cell, Section, estimate, exact, stack
 
 __all__ = [
     "FORMATS",

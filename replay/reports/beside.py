@@ -21,7 +21,7 @@ from replay.importers.following import SHARE, Followed, last_change, places, sta
 from replay.logs.decode import find_own
 from replay.logs.gates import calls_of
 from replay.markup import clean
-from replay.reports.tables import html_table
+from replay.reports.forms import html_table
 
 DEPTH = 4
 """Folders within one another, from where a watched program was started, that are searched."""

@@ -18,7 +18,7 @@ from replay.claims.advice import advise
 from replay.claims.task_advice import ALONE
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
-from replay.logs.frames import models_apart, originals
+from replay.logs.frames import models_apart, originals, tasks_apart
 from replay.logs.others import from_here, origin_of
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
@@ -182,28 +182,33 @@ def _is_known(header: Header) -> bool:
 
 
 def _best(tables: Tables) -> Iterator[tuple[str, str]]:
-    """The best program of each task and model: its fitness, its log, what it was chosen from."""
+    """The best program of each task: its fitness, its log, and what it was chosen from."""
     stand_ins = set(tables.runs.loc[~tables.runs["is_llm"].astype(bool), "run"])
     noisy = set(tables.runs.loc[tables.runs["noise"] != "", "run"])
     frame = originals(tables.generations, quiet=True)
-    for (task, model), part in frame.groupby(["task", models_apart(frame)], sort=False):
+    for task, part in frame.groupby(tasks_apart(frame), sort=False):
+        labels = models_apart(part)
         known = part["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
-        offline = " (not an LLM)" if set(part["run"]) <= stand_ins else ""
-        asked = f"What is the best program for {task}, {model}{offline}?"
+        top = int(known.argmax())
+        offline = " (not an LLM)" if part["run"].iloc[top] in stand_ins else ""
         begun = part.loc[part["generation"] > 0, "run"].nunique()
         runs = begun or part["run"].nunique()
         each = f"{runs} run{'s' * (runs > 1)}"
-        if not len(known) or known.max() == -np.inf:
+        if (several := labels.nunique()) > 1:
+            asked, by = f"What is the best program for {task}?", f" by {labels.iloc[top]}{offline}"
+            each += f" of {several} configurations"
+        else:
+            asked, by = f"What is the best program for {task}, {labels.iloc[0]}{offline}?", ""
+        if known[top] == -np.inf:
             yield asked, f"There is none: nothing was ok in {each}."
             continue
-        source = part["source"].iloc[int(known.argmax())]
         initial = part.loc[part["generation"] == 0, "best_fitness"].dropna()
         start = f", where the initial program has {initial.median():.5g}" if len(initial) else ""
-        where, advice = _place(str(source))
+        where, advice = _place(str(part["source"].iloc[top]))
         luck = (
             " Evaluations are noisy, so that it is partly luck." if noisy & {*part["run"]} else ""
         )
-        where = f"Fitness {known.max() + 0.0:.5g} in {where}, the highest of {each}{start}."
+        where = f"Fitness {known[top] + 0.0:.5g}{by} in {where}, the highest of {each}{start}."
         yield asked, f"{where}{luck} {advice}"
 
 

@@ -40,6 +40,7 @@ from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import CHARTS
 from replay.reports.beside import Beside, require_followed
+from replay.reports.forms import html_table
 from replay.reports.live_runs import GOES_ON, Run, ToolRun
 from replay.reports.pictures import Drawn
 from replay.reports.report import groups
@@ -55,7 +56,6 @@ from replay.reports.site import (
 )
 from replay.reports.studies import stamp as study_stamp
 from replay.reports.studies import studies
-from replay.reports.tables import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

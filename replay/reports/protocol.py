@@ -25,9 +25,10 @@ from replay.logs.frames import FAILURES
 from replay.logs.tables import load, load_tables
 from replay.markup import clean, page
 from replay.plots.scripts import charts_script
+from replay.reports.forms import FORMATS, html_table
 from replay.reports.pictures import figure_of_group, live
 from replay.reports.report import OFFLINE_NOTE, groups, sections
-from replay.reports.tables import FORMATS, LEVEL, Cell, Section, exact, html_table, stack
+from replay.reports.tables import LEVEL, Cell, Section, exact, stack
 from replay.statistics.numbers import brackets
 
 if TYPE_CHECKING:

@@ -426,8 +426,8 @@ def _notes(group: Group) -> Iterator[str]:
         yield f"{empty} of {len(runs)} runs found nothing ok. {FAILURES}"
     if group.of:
         yield (
-            f"one of the {MOST_CONFIGURATIONS} configurations with the highest median final "
-            f"fitness of {group.of}, so its figures flatter it"
+            f"shown are the {MOST_CONFIGURATIONS} configurations with the highest median final "
+            f"fitness of {group.of}, whose figures this flatters"
         )
     forks = runs[runs["forked_from"] != ""]
     if len(forks):

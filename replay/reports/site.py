@@ -43,10 +43,10 @@ from replay.plots.scripts import CHARTS
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.decision import TITLE, decision_section
 from replay.reports.figures import best_construction
+from replay.reports.forms import FORMATS, html_table
 from replay.reports.pictures import Drawn, figure_of_group, live
 from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
 from replay.reports.studies import studies
-from replay.reports.tables import FORMATS, html_table
 from replay.reports.titles import Words, apart, compared_runs, menu_names, named, settled, titled
 from replay.statistics.numbers import amount
 from replay.statistics.numbers import number as in_digits

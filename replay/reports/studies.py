@@ -25,7 +25,7 @@ from replay.plots.chart import Chart, pack
 from replay.plots.runs import pulled
 from replay.plots.scripts import chart_figure
 from replay.plots.style import counted, intervals
-from replay.reports.tables import html_table
+from replay.reports.forms import html_table
 from replay.statistics.intervals import Interval, interval
 from replay.statistics.numbers import number
 

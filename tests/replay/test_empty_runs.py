@@ -9,8 +9,8 @@ from synthetic_runs import as_frame
 import replay
 from replay.logs.frames import ReplayWarning
 from replay.reports.decision import decision_section
+from replay.reports.forms import FORMATS
 from replay.reports.report import groups, sections
-from replay.reports.tables import FORMATS
 
 SAID = "2 of 12 runs have no complete generation and are not counted"
 

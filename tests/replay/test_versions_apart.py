@@ -17,7 +17,7 @@ from replay.logs.columns import settings_that_vary
 from replay.logs.frames import ReplayWarning
 from replay.plots import charts
 from replay.reports.decision import decision_section
-from replay.reports.tables import FORMATS
+from replay.reports.forms import FORMATS
 
 KEPT = "9c51.77"
 

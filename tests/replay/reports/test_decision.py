@@ -14,7 +14,7 @@ from replay.cli.entry import main
 from replay.logs.tables import load_tables
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.decision import SEEDS, TITLE, decision_section
-from replay.reports.tables import FORMATS
+from replay.reports.forms import FORMATS
 from replay.simulation.contest import compete
 
 
@@ -119,6 +119,24 @@ def test_of_several_runs_the_one_that_is_long_enough_is_named_as_such(tmp_path):
     assert "The one run beyond T = 3 " in text
     assert "It still" not in text
     assert "It no longer" not in text
+
+
+def test_the_best_program_of_a_task_is_that_of_all_its_configurations(tmp_path):
+    for search in ("greedy", "population"):
+        evo.run_many(
+            "mmd", seeds=[1, 2], generations=3, children=2, search=search, progress=False,
+            log_dir=tmp_path / search,
+        )  # fmt: skip
+    tables = load_tables(tmp_path)
+    [(asked, said)] = [
+        each for each in decision_section(tables, None).words if each[0].startswith("What is the")
+    ]
+    rows = tables.generations
+    best = rows.loc[rows["best_fitness"].idxmax()]
+    assert asked == "What is the best program for min_max_distance?"
+    by = f"by offline, search {best['search']} (not an LLM) in "
+    assert said.startswith(f"Fitness {best['best_fitness']:.5g} {by}")
+    assert "the highest of 4 runs of 2 configurations, " in said
 
 
 def test_what_cannot_be_compared_says_why_and_names_the_best(tmp_path):

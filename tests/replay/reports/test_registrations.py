@@ -16,7 +16,8 @@ from replay.plots.marks import Line
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import label_axes, prepare
 from replay.reports import SECTIONS, estimate, stack
-from replay.reports.tables import Section, exact, markdown
+from replay.reports.forms import markdown
+from replay.reports.tables import Section, exact
 
 CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
 

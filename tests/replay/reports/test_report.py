@@ -20,6 +20,7 @@ from evo.policies import POLICIES, learns
 from replay.logs.tables import load_tables
 from replay.reports.decision import decision_section
 from replay.reports.figures import GroupPanel, best_construction, draw_page
+from replay.reports.forms import FORMATS, _level
 from replay.reports.models import ONE_CALL_EACH
 from replay.reports.report import (
     OFFLINE_NOTE,
@@ -27,7 +28,7 @@ from replay.reports.report import (
     policy_sections,
     sections,
 )
-from replay.reports.tables import FORMATS, _level, estimate, stack
+from replay.reports.tables import estimate, stack
 from replay.simulation.contest import BASELINES, compete, named_policies
 from replay.statistics.intervals import interval, name_of
 
