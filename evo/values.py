@@ -186,6 +186,11 @@ class Kind(Generic[T]):
         return plugged_in(self.group, self.known)
 
     def _build(self, name: str, made: Callable[..., T], fields: dict[str, object]) -> T:
+        plain = isinstance(made, type) and not is_dataclass(made)
+        if plain:
+            raise ValueError(
+                f"{self.what} {name!r}: expected a frozen dataclass, got {made!r}, which is none"
+            )
         try:
             with _converting:  # the first conversion to a type is not safe in several threads
                 found: T = msgspec.convert(fields, made)

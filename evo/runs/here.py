@@ -80,7 +80,8 @@ class Here:
         except ValueError as error:
             return Evaluation(status="invalid", error=fit_text(str(error), _MOST_ERROR))
         except Exception as error:  # the wall: whatever the user's function raises is its status
-            return Evaluation(status="error", error=_described(error))
+            words = fit_text(f"{EVALUATOR_FAILED}: {_described(error)}", _MOST_ERROR)
+            return Evaluation(status="error", error=words)
         try:
             return read_score(returned, f"{first_name(self._function)}(...)")
         except ValueError as error:
@@ -128,7 +129,7 @@ def _described(error: Exception) -> str:
     for _ in range(ours[-1] + 1 if ours else 0):
         trace = trace.tb_next if trace else None
     lines = traceback.format_exception(type(error), error, trace)
-    return fit_text("".join(lines).strip(), _MOST_ERROR)
+    return "".join(lines).strip()
 
 
 def value_of(evaluation: Evaluation) -> object:

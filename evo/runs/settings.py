@@ -9,6 +9,8 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import numpy as np
+
 from evo.logs.inputs import MOST_INT, as_float, at_least, one_of
 from evo.logs.records import Child, EndReason, Evaluation, Generation, Header, RunEnd
 from evo.logs.servers import is_shared
@@ -275,13 +277,20 @@ def every_goal(goals: Sequence[Goal]) -> EveryGoal:
 
 def _reached(rule: StopRule, state: State) -> bool:
     """Returns whether a rule is reached; its failure names the rule."""
+    mend = "correct it, and the same call goes on with the run"
     try:
-        return bool(rule.reached(state))
+        answer: object = rule.reached(state)
     except Exception as error:
         raise ValueError(
             f"stops: the rule {rule.name!r}: `reached` raised {type(error).__name__}: {error}; "
-            "correct it, and the same call goes on with the run"
+            f"{mend}"
         ) from error
+    if not isinstance(answer, bool | np.bool_):
+        raise MistakenType(
+            f"stops: the rule {rule.name!r}: expected `reached` to return True or False, got "
+            f"{answer!r:.80}; {mend}"
+        )
+    return bool(answer)
 
 
 def _is_rule(value: object) -> bool:

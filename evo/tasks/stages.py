@@ -118,6 +118,10 @@ def stage_records(
     Raises:
         TaskError: The numbers do not fit.
     """
+    if isinstance(thresholds, str) or not isinstance(thresholds, Sequence):
+        raise TaskError(
+            f"{where}: thresholds: expected a list, such as [0.5], got {thresholds!r:.80}"
+        )
     if functions[0] == CASCADE[0]:  # as there, stages beyond the last threshold are not reached
         functions = functions[: len(thresholds) + 1]
         thresholds = thresholds[: len(functions) - 1]

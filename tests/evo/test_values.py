@@ -120,6 +120,19 @@ def test_what_is_no_value_is_told_why(wrong, error, message) -> None:
         kind().find(wrong)
 
 
+def test_a_class_that_is_no_dataclass_is_named() -> None:
+    class Plain:
+        name = "plain"
+
+        def act(self) -> None:
+            """Does nothing."""
+
+    with pytest.raises(
+        ValueError, match=r"thing 'plain': expected a frozen dataclass, got .*Plain"
+    ):
+        kind(plain=Plain).find("plain")
+
+
 def read_back(record: ValueRecord) -> ValueRecord:
     return msgspec.json.decode(msgspec.json.encode(record), type=ValueRecord)
 

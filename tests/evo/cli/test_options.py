@@ -93,6 +93,13 @@ def test_pairs_have_a_name_a_sign_and_a_value_and_each_name_once() -> None:
 def test_a_json_value_is_itself_and_anything_else_is_text(value: object) -> None:
     assert literal(json.dumps(value)) == value
     assert literal("near_duplicates") == "near_duplicates"
+    assert [literal(text) for text in (".5", "-.5", "2.", "+.5e3")] == [0.5, -0.5, 2.0, 500.0]
+    assert [literal(text) for text in (".", "1.2.3", "v.5", "nano")] == [
+        ".",
+        "1.2.3",
+        "v.5",
+        "nano",
+    ]
     assert assignments(["a=1", "b=word", 'c="1"', "d=true", "e=[1]"]) == {
         "a": 1, "b": "word", "c": "1", "d": True, "e": [1]
     }  # fmt: skip

@@ -15,7 +15,7 @@ from evo.logs.hashes import hash_of_task
 from evo.runs.configuration import make_header
 from evo.runs.identity import differences, differing
 from evo.tasks.functions import task
-from evo.tasks.task import with_function
+from evo.tasks.task import EvaluatorFailed, with_function
 
 ROWS = [{"input": k, "want": 2 * k + 1} for k in range(4)]
 
@@ -105,6 +105,25 @@ def test_what_happens_to_an_evaluator_here_is_a_status() -> None:
     }.items():  # fmt: skip
         made = task("t", evaluate=function, limits={"seconds": 0.2}, **common)
         assert made.evaluate().status == status, function
+
+
+def test_an_evaluator_here_that_fails_on_the_initial_program_costs_no_call(tmp_path: Path) -> None:
+    def gone(value):
+        return CLIENT.lost(value)
+
+    asked = []
+
+    def model(messages):
+        asked.append(messages)
+
+    failing = task(
+        "t", evaluate=gone, initial_program="def f():\n    return 1\n", where="here", statement="s"
+    )
+    assert (failing.evaluate().error or "").startswith("the evaluator failed: Traceback")
+    message = r"the evaluator fails on the initial program \(.*test_here\.py, line \d+\): Attribute"
+    with pytest.raises(EvaluatorFailed, match=message):
+        evo.run(failing, model=model, log=tmp_path / "a.jsonl", progress=False)
+    assert not asked
 
 
 LIMIT = 9

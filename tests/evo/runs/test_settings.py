@@ -175,6 +175,25 @@ def test_a_rule_that_raises_is_named_and_the_run_goes_on_once_it_is_mended(tmp_p
     assert len(evo.run("mmd", stops=[rule], progress=False, **how).generations) == 1
 
 
+@pytest.mark.parametrize("answer", [None, "yes", math.nan, 1])
+def test_a_rule_that_answers_neither_yes_nor_no_is_named(answer: object, tmp_path: Path) -> None:
+    class Rule:
+        name = "quiet"
+
+        def reached(self, state: State) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match="'quiet': expected `reached` to return True or False, got"):
+        evo.run(
+            "mmd",
+            stops=[Rule()],
+            generations=1,
+            children=1,
+            log=tmp_path / "a.jsonl",
+            progress=False,
+        )
+
+
 def test_a_fitness_of_minus_zero_is_shown_as_zero() -> None:
     event = Event("start", Path("a.jsonl"), sample_header(), 0, -0.0, sample_child(1, 0, -0.0))
     assert repr(event).endswith("best fitness 0>")

@@ -100,6 +100,11 @@ def test_stages_on_rows_and_with_a_harness() -> None:
 
 WRONG = {
     "too few": ({"thresholds": []}, "thresholds: expected 1, one for each of the 2 stages but"),
+    "a number alone": (
+        {"thresholds": 0.5},
+        r"thresholds: expected a list, such as \[0\.5\], got 0.5",
+    ),
+    "a text alone": ({"thresholds": "parent"}, "thresholds: expected a list, .* got 'parent'"),
     "no number": ({"thresholds": ["best"]}, "expected finite numbers or \"parent\", got 'best'"),
     "nan": ({"thresholds": [float("nan")]}, "expected finite numbers"),
     "one function": ({"evaluate": cheap}, "evaluate=.cheap, thorough."),
