@@ -23,7 +23,7 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
-from evo.cli.own import FORM, known_name
+from evo.cli.own import FORM, known_filters, known_name
 from evo.logs.types import JsonObject
 from evo.runs.options import (
     ControlOptions,
@@ -250,12 +250,16 @@ class InstanceOptions(TypedDict, total=False):
     ]
 
 
-class SearchSetOptions(TypedDict, total=False):
-    """Fields of a search."""
+class ValueOptions(TypedDict, total=False):
+    """Fields of a search, and of filters."""
 
     search_set: Annotated[
         Mapping[str, object] | None,
         Option("A field of the search, such as size=40; may be given several times."),
+    ]
+    filter_set: Annotated[
+        Mapping[str, object] | None,
+        Option("A field of a filter, such as near_duplicates.ratio=0.9, likewise."),
     ]
 
 
@@ -280,7 +284,7 @@ TITLES: dict[type, str] = {
     InstanceOptions: "Task",
     ModelOptions: "Model",
     PromptOptions: "Search and prompt",
-    SearchSetOptions: "Search and prompt",
+    ValueOptions: "Search and prompt",
     FilterOptions: "Search and prompt",
     DraftOptions: "Several replies, data sets",
     EvaluationOptions: "Evaluation and noise",
@@ -327,6 +331,7 @@ TYPES: dict[str, object] = {
     "instances": one(instance_range, metavar="COUNT"),
     "search": Annotated[str, Parameter(metavar=f"NAME|{FORM}")],
     "search_set": many(assignments, metavar="NAME=VALUE"),
+    "filter_set": many(assignments, metavar="FILTER.NAME=VALUE"),
 }
 """Types on the command line that do not follow from those in Python."""
 
@@ -434,8 +439,9 @@ def _in_python(given: JsonObject, listed: Collection[str]) -> JsonObject:
         fields = given.pop("search_set", None) or {}
         name = known_name("search", str(given.get("search", "greedy")))
         given["search"] = {"name": name, **fields}
-    if "filters" in listed and given.get("filters"):
-        given["filters"] = [known_name("filter", each) for each in given["filters"]]
+    fields = given.pop("filter_set", None) if "filter_set" in listed else None
+    if fields or ("filters" in listed and given.get("filters")):
+        given["filters"] = known_filters(given.get("filters") or (), fields or {})
     if "quiet" in listed:
         if (given.pop("backend", "local") == "dask") != ("scheduler" in given):
             raise ValueError(

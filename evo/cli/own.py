@@ -6,10 +6,12 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
+
+from evo.logs.types import JsonObject
 
 FORM = "FILE.py:CLASS"
 """How a class of one's own is given, for help and messages."""
@@ -60,6 +62,32 @@ def known_name(what: What, given: str, flag: str = "") -> str:
     except ValueError as error:
         raise ValueError(f"{flag}: {error}") from None
     return own_name
+
+
+def known_filters(given: Sequence[str], fields: Mapping[str, object]) -> list[JsonObject]:
+    """Returns filters, as `known_name` takes them, as mappings of their names and fields.
+
+    Args:
+        given: What `--filter` gives.
+        fields: What `--filter-set` gives: values by filter and field, with a dot in between.
+
+    Raises:
+        ValueError: A field is of a filter that is not given; and as of `known_name`.
+    """
+    names = [known_name("filter", each) for each in given]
+    filters: list[JsonObject] = [{"name": name} for name in names]
+    for key, value in fields.items():
+        name, _, field = key.partition(".")
+        chosen = [each for each in filters if each["name"] == name]
+        if not chosen or not field:
+            known = f"--filter gives {', '.join(names)}" if names else "--filter gives none"
+            raise ValueError(
+                f"--filter-set {key}: expected FILTER.NAME=VALUE, such as "
+                f"near_duplicates.ratio=0.9, of a filter that is given; {known}"
+            )
+        for each in chosen:
+            each[field] = value
+    return filters
 
 
 def make_known(search: str | None, filters: Sequence[str] | None) -> None:

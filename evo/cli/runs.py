@@ -21,12 +21,12 @@ from evo.cli.options import (
     OwnFilters,
     OwnSearch,
     Resume,
-    SearchSetOptions,
     Seed,
     Seeds,
     ShellOptions,
     TaskOptions,
     Timeout,
+    ValueOptions,
     takes,
 )
 from evo.cli.own import make_known
@@ -79,7 +79,7 @@ class SeriesFlags(GoalOptions, StudyOptions, total=False):
 
 
 @takes(
-    *(TaskOptions, SeriesFlags, SearchSetOptions, ShellOptions),
+    *(TaskOptions, SeriesFlags, ValueOptions, ShellOptions),
     shown=("generations", "children", "model", "search", "target", "quiet"),
 )
 def run(
@@ -242,7 +242,7 @@ def resume(
 
 
 @takes(
-    *(ForkOptions, SearchSetOptions, ShellOptions),
+    *(ForkOptions, ValueOptions, ShellOptions),
     shown=("generations", "model", "search", "quiet"),
     as_logged=("generations", *ChangeOptions.__annotations__),
 )
@@ -287,7 +287,7 @@ def fork(
 
 
 @takes(
-    *(TaskOptions, GridOptions, SearchSetOptions, ShellOptions),
+    *(TaskOptions, GridOptions, ValueOptions, ShellOptions),
     shown=("model", "search", "quiet"),
 )
 def grid(
@@ -327,7 +327,7 @@ def grid(
 
 
 @takes(
-    *(InstanceOptions, ConfigurationOptions, EvaluateOptions, SearchSetOptions, ShellOptions),
+    *(InstanceOptions, ConfigurationOptions, EvaluateOptions, ValueOptions, ShellOptions),
     shown=("model", "critic", "evaluation_timeout", "quiet"),
     flags={"evaluation_timeout": ("--evaluation-timeout", "--timeout")},
 )

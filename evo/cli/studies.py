@@ -23,12 +23,12 @@ from evo.cli.options import (
     Parameters,
     Pythons,
     Resume,
-    SearchSetOptions,
     Seed,
     Seeds,
     ShellOptions,
     TaskOptions,
     Timeout,
+    ValueOptions,
     Varied,
     takes,
 )
@@ -54,7 +54,7 @@ ENDS: dict[str, str] = {
 
 
 @takes(
-    *(TaskOptions, SizeOptions, AllocationOptions, SearchSetOptions, ShellOptions),
+    *(TaskOptions, SizeOptions, AllocationOptions, ValueOptions, ShellOptions),
     shown=("model", "search", "quiet"),
 )
 def allocate(
@@ -144,7 +144,7 @@ def allocate(
 
 
 @takes(
-    *(SweepOptions, SearchSetOptions, ShellOptions),
+    *(SweepOptions, ValueOptions, ShellOptions),
     shown=("model", "search", "quiet"),
 )
 def sweep(
@@ -199,7 +199,7 @@ def go_on(
 
 
 @takes(
-    *(TaskOptions, StudyOptions, SearchSetOptions, ShellOptions),
+    *(TaskOptions, StudyOptions, ValueOptions, ShellOptions),
     shown=("children", "model", "search", "quiet"),
 )
 def select(

@@ -30,6 +30,9 @@ from evo.cli.options import (
     takes,
     whole,
 )
+from evo.filters import NearDuplicates, SameProgram
+from evo.filters.registry import filters_of
+from evo.runs.configuration import make_header
 from evo.runs.options import GoalOptions
 
 
@@ -210,6 +213,22 @@ def test_what_a_command_line_gives_becomes_what_a_function_takes() -> None:
     assert _in_python({"search": "tree"}, ()) == {"search": "tree"}
     assert _in_python({}, {"quiet"}) == {"progress": True}
     assert _in_python({"quiet": True}, {"quiet"}) == {"progress": False}
+    named = {"filters": ["same_program", "near_duplicates"]}
+    fields = {"near_duplicates.ratio": 0.9}
+    listed = {"filters", "filter_set"}
+    assert _in_python({**named, "filter_set": fields}, listed) == {
+        "filters": [{"name": "same_program"}, {"name": "near_duplicates", "ratio": 0.9}]
+    }
+    assert filters_of(make_header("mmd", **_in_python({**named}, listed))) == (
+        SameProgram(),
+        NearDuplicates(),
+    )
+    assert _in_python({"filter_set": None}, listed) == {}
+    for wrong in ("ratio", "same_output.ratio", "near_duplicates", "near_duplicates."):
+        with pytest.raises(ValueError, match=f"--filter-set {wrong}: expected FILTER.NAME=VALUE"):
+            _in_python({**named, "filter_set": {wrong: 1}}, listed)
+    with pytest.raises(ValueError, match="of a filter that is given; --filter gives none"):
+        _in_python({"filter_set": fields}, listed)
     both = {"backend": "dask", "scheduler": "tcp://host:8786"}
     assert _in_python({**both}, {"quiet"}) == {"scheduler": both["scheduler"], "progress": True}
     for name, value in both.items():
