@@ -148,8 +148,12 @@ class Kind(Generic[T]):
         return record
 
     def begun(self, record: R, logged: R) -> R:
-        """Returns what a log goes on with: a shipped class does what it did when it was begun."""
-        return logged if self._is_shipped(record) and record.name == logged.name else record
+        """Returns what a log goes on with: a shipped class does what it did when it was begun.
+
+        Of one version it is the given record, which has the value of this process.
+        """
+        older = record.name == logged.name and record.version != logged.version
+        return logged if self._is_shipped(record) and older else record
 
     def unversioned(self, record: R) -> R:
         """Returns the record of a shipped class without its version."""

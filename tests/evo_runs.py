@@ -30,7 +30,7 @@ def timeless(calls: Sequence[Child | InstanceCall | Advice]) -> list[bytes]:
 
 def same_run(one: evo.Log, other: evo.Log) -> bool:
     """Whether two logs hold the same children and calls."""
-    parts = ("children", "instance_calls", "critic_calls", "advice_calls")
+    parts = ("children", "instance_calls", "critic_calls", "embedding_calls", "advice_calls")
     return all(timeless(getattr(one, part)) == timeless(getattr(other, part)) for part in parts)
 
 

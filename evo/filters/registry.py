@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from evo.filters.base import Filter, rule_of
 from evo.filters.near_duplicates import NearDuplicates, SimilarBlocks
+from evo.filters.near_embeddings import NearEmbeddings
 from evo.filters.protected_regions import ProtectedRegions
 from evo.filters.same_output import SameOutput
 from evo.filters.same_program import SameLines, SameProgram, SameTokens
@@ -19,6 +20,7 @@ FILTERS: Registry[Callable[..., Filter]] = Registry(
     {
         "same_program": SameProgram,
         "near_duplicates": NearDuplicates,
+        "near_embeddings": NearEmbeddings,
         "protected_regions": ProtectedRegions,
         "same_output": SameOutput,
     },
@@ -37,7 +39,7 @@ KIND: Kind[Filter] = Kind(
     shipped=frozenset(
         {
             *(SameProgram, SameTokens, SameLines, NearDuplicates, SimilarBlocks),
-            *(ProtectedRegions, SameOutput),
+            *(NearEmbeddings, ProtectedRegions, SameOutput),
         }
     ),
     methods=("check",),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from evo.logs.records import Attempt, Generation, Header, Model, Sampling
+from evo.logs.records import NO_REPLY, Attempt, Generation, Header, Model, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,9 +206,11 @@ def cost_of_attempts(
 ) -> Cost:
     """Returns the cost of one call; `worst_case` assumes the longest reply that is allowed.
 
+    A call for an embedding is counted as none, and no tokens of a reply are assumed of it.
+
     Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
     """
-    attempts = tuple(attempts)
+    attempts, calls = tuple(attempts), int(sampling != NO_REPLY)
     stated = [each for each in map(stated_dollars, attempts) if each is not None]
     if any(attempt.rates for attempt in attempts) or 0 < len(stated) < len(attempts):
         parts = [
@@ -221,18 +223,19 @@ def cost_of_attempts(
             )
             for attempt in attempts
         ]
-        return replace(sum(parts, Cost()), calls=1)
+        return replace(sum(parts, Cost()), calls=calls)
     counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
     known = [tokens for tokens in counted if tokens is not None]
     prompt, cached, completion = (
         math.fsum(each) for each in zip(*(known or [Tokens(0, 0, 0)]), strict=True)
     )
     if lacking := [attempt for attempt in attempts if lacks_usage(attempt)]:
-        completion += len(lacking) * assumed_completion(
-            rule,
-            max_tokens=longest_reply(model, sampling.max_tokens),
-            bounded_completion=bounded_completion,
-        )
+        if calls:
+            completion += len(lacking) * assumed_completion(
+                rule,
+                max_tokens=longest_reply(model, sampling.max_tokens),
+                bounded_completion=bounded_completion,
+            )
         if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
             prompt = cached = completion = math.nan
     by_unit = dict.fromkeys(UNITS, 0.0)
@@ -247,7 +250,7 @@ def cost_of_attempts(
     }  # fmt: skip
     added = by_unit.keys() - vars(Cost()).keys() - {"tokens"}
     return Cost(
-        calls=1,
+        calls=calls,
         attempts=len(attempts),
         without_usage=len(lacking),
         more={unit: None if math.isnan(by_unit[unit]) else by_unit[unit] for unit in added},
@@ -298,7 +301,8 @@ def cost_of_calls(
 ) -> Cost:
     """Returns what some calls of a run cost, each at the prices of the model that it went to.
 
-    Of several models that is named in the call; calls of the critic went to its own.
+    Of several models that is named in the call; calls of the critic went to its own, and those for
+    embeddings keep their prices.
     """
     calls, median = list(calls), None
     if rule == "bounded":

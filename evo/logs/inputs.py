@@ -364,6 +364,10 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: Int | None
 
 
+NO_REPLY = Sampling(temperature=None, top_p=None, max_tokens=1)
+"""The sampling of a call that is answered by a vector: there are no tokens of a reply."""
+
+
 class AskedModel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of several models that the children of a run are asked of, and how it samples."""
 

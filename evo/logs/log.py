@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,6 +28,7 @@ from evo.logs.records import (
     Child,
     Confirmation,
     CriticCall,
+    EmbeddingCall,
     Generation,
     Header,
     Initial,
@@ -57,7 +58,7 @@ Span = tuple[int, int]
 
 LeanLine = (
     Header | Initial | Plan | Outcome | Generation | RunEnd | Session | InstanceCall | CriticCall
-    | LoggedCall | Advice | Confirmation | Tick
+    | EmbeddingCall | LoggedCall | Advice | Confirmation | Tick
 )  # fmt: skip
 """`Line`, a child and its call without their texts."""
 
@@ -86,6 +87,7 @@ class Log:
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
             that was repeated after a failure, each in the order made.
         critic_calls: Calls of the critic, likewise.
+        embedding_calls: Calls for embeddings that a filter compares, likewise.
         advice_calls: Calls for advice, in the order made.
         replies: Calls without a child, by generation, index and draft: of children that are still
             to be evaluated, drafts that were not chosen, and, by a negative draft, what failed.
@@ -113,6 +115,7 @@ class Log:
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
         self.critic_calls: list[CriticCall] = []
+        self.embedding_calls: list[EmbeddingCall] = []
         self.advice_calls: list[Advice] = []
         self.ended = False
         self._tick: Tick | None = None
@@ -139,6 +142,8 @@ class Log:
                         self.requests[record.request] = record
                 case CriticCall():
                     self.critic_calls.append(record)
+                case EmbeddingCall():
+                    self.embedding_calls.append(record)
                 case InstanceCall():
                     self.instance_calls.append(record)
                 case Advice():
@@ -159,7 +164,8 @@ class Log:
                 case Outcome():
                     self._take_child(record)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
-        for calls in (self.instance_calls, self.critic_calls):
+        kinds: list[list[Any]] = [self.instance_calls, self.critic_calls, self.embedding_calls]
+        for calls in kinds:
             calls.sort(key=lambda call: (call.generation, call.program, call.index))
         if self.reader.lines > before:
             self.__dict__.pop("children", None)
@@ -246,7 +252,7 @@ class Log:
         A fork's log holds others besides, which are inherited.
         """
         every: list[AnyCall] = [*self.outcomes, *self.instance_calls, *self.critic_calls]
-        every += [*self.advice_calls, *(call for call, _ in self._asked.values())]
+        every += [*self.embedding_calls, *self.advice_calls, *(c for c, _ in self._asked.values())]
         return [call for call in every if not call.inherited]
 
     @property

@@ -277,8 +277,8 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Inheri
     ]
     records = itertools.chain(
         log.advice_calls, log.plans.values(), log.requests.values(), log.instance_calls,
-        log.critic_calls, initial, log.replies.values(), children, log.confirmations.values(),
-        log.generations,
+        log.critic_calls, log.embedding_calls, initial, log.replies.values(), children,
+        log.confirmations.values(), log.generations,
     )  # fmt: skip
     for record in records:
         generation = 0 if isinstance(record, Initial) else generation_of(record)

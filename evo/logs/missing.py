@@ -2,7 +2,7 @@
 
 A damaged line is found by its checksum. A line that was cut out as a whole leaves no gap in the
 file, and is found by the other lines that refer to it. Nothing refers to a tick, a session, a
-failed call or a critic's call, so that these are not missed.
+failed call, a critic's call or an embedding, so that these are not missed.
 """
 
 from __future__ import annotations

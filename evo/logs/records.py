@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from evo.logs import evaluations, inputs, literals
-from evo.logs.types import JsonObject
+from evo.logs import attempts, evaluations, inputs, literals
 
 SCHEMA = 3
 """Number of the log schema that this version writes; a header without a number has 1.
@@ -20,6 +17,7 @@ Status = literals.Status
 STATUSES = literals.STATUSES
 EndReason = literals.EndReason
 AskedModel = inputs.AskedModel
+Attempt = attempts.Attempt
 Bar = inputs.Bar
 CriticRecord = inputs.CriticRecord
 Evaluation = evaluations.Evaluation
@@ -30,33 +28,13 @@ Int = inputs.Int
 Isolation = inputs.Isolation
 Limits = inputs.Limits
 Model = inputs.Model
+NO_REPLY = inputs.NO_REPLY
 Record = inputs.Record
 Sampling = inputs.Sampling
 SearchRecord = inputs.SearchRecord
 StageRecord = inputs.StageRecord
 TaskRecord = inputs.TaskRecord
 ValueRecord = inputs.ValueRecord
-
-
-class Attempt(Record, frozen=True, kw_only=True):
-    """One HTTP request of a call; `usage` and `finish_reason` are the endpoint's, verbatim.
-
-    Only where a gate's client left early, `usage` may be an estimate, which then says `estimated`.
-
-    `timeout`: the client gave up waiting; `latency` in seconds is without queueing, None where an
-    import does not say; `cached`: it cost nothing; not `sent`: there was no connection. `rates` are
-    the fields of the model by which its cost is counted, where they were not the header's.
-    """
-
-    status: Literal["ok", "timeout", "error"]
-    latency: float | None
-    usage: JsonObject | None = None
-    finish_reason: str | None = None
-    http_status: Int | None = None
-    error: str | None = None
-    cached: bool = False
-    sent: bool = True
-    rates: dict[str, float | None] = {}
 
 
 class Segment(Record, frozen=True, kw_only=True):
@@ -178,6 +156,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
         A call names its model only where the run has several.
         """
+        if isinstance(call, EmbeddingCall):
+            return AskedModel(model=Model(call.model), sampling=NO_REPLY)
         if isinstance(call, CriticCall) and self.critic is not None:
             return self.critic
         if self.asks is not None and type(call) is InstanceCall:
@@ -348,6 +328,19 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
     score: float | None = None
 
 
+class EmbeddingCall(
+    InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag="embedding_call"
+):
+    """A call for the embedding of a program, which a filter compares with earlier ones.
+
+    `generation` is the first one that needs it, `program` a hash over the text and what embeds it,
+    `reply` the vector as in `evo.logs.vectors`, and `model` the name of what embeds; `index` is 0.
+    Its attempts keep their prices. It counts in tokens and dollars, not as a call.
+    """
+
+    model: str = ""
+
+
 class LoggedCall(InheritableLine, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call for a child, or for one of its drafts, without its texts; logged when it is over.
 
@@ -437,7 +430,9 @@ class RunEnd(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Aside = Session | InstanceCall | CriticCall | ReplyLine | Advice | Confirmation | Tick
+Aside = (
+    Session | InstanceCall | CriticCall | EmbeddingCall | ReplyLine | Advice | Confirmation | Tick
+)
 AnyCall = Outcome | InstanceCall | LoggedCall | Advice
 """A line that holds a call, or a child with its own."""
 

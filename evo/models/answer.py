@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from evo.logs.caps import cap
 from evo.logs.fitting import fit_text, fit_usage
 from evo.logs.records import Attempt
+from evo.logs.vectors import encode_vector
 
 _LONGEST_REASON = 100  # characters of a finish reason
 _LONGEST_WAIT = 1e9  # seconds; a larger wish is as good as any
@@ -83,8 +84,56 @@ class Answer:
     retry_after: float | None = None
 
 
-def read_answer(exchange: Exchange, latency: float) -> Answer:
-    """Reads a whole answer, which holds a chat completion or the reason why it does not."""
+class Content(NamedTuple):
+    """What the body of an answer holds."""
+
+    reply: str
+    reasoning: str | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Service:
+    """What an endpoint is asked for.
+
+    Attributes:
+        path: Where, below its address.
+        what: What messages call an answer.
+        read: Returns what the body of an answer holds, or raises an error that a lookup, a
+            conversion or a check may raise.
+        implied: Token counts that an answer need not state.
+    """
+
+    path: str
+    what: str
+    read: Callable[[Any], Content]
+    implied: Mapping[str, int] = field(default_factory=dict)
+
+
+def _read_completion(body: Any) -> Content:
+    """Returns the first reply of a chat completion."""
+    choice = body["choices"][0]
+    message = choice["message"]
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    return Content(
+        fit_reply(message.get("content")) or "",
+        fit_reply(reasoning) or None,
+        fit_reason(choice.get("finish_reason")),
+    )
+
+
+def _read_embedding(body: Any) -> Content:
+    """Returns the only vector of an answer, as a log holds it."""
+    (found,) = body["data"]
+    return Content(encode_vector(found["embedding"]))
+
+
+CHAT = Service("/chat/completions", "chat completion", _read_completion)
+EMBEDDINGS = Service("/embeddings", "embedding", _read_embedding, implied={"completion_tokens": 0})
+
+
+def read_answer(exchange: Exchange, latency: float, service: Service = CHAT) -> Answer:
+    """Reads a whole answer, which holds what was asked for or the reason why it does not."""
     status, content = exchange.status, exchange.content
     if status < 200:
         words = f"HTTP {status}: it switches protocols, which was not asked for"
@@ -95,13 +144,13 @@ def read_answer(exchange: Exchange, latency: float) -> Answer:
         return _read_refusal(exchange, latency)
     body = _body_of(content)
     usage = _usage_in(body)
+    if usage is not None:
+        usage = {**service.implied, **usage}
     try:
-        choice = body["choices"][0]
-        message = choice["message"]
-        reply, finish_reason = message.get("content"), choice.get("finish_reason")
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-    except (LookupError, TypeError, AttributeError):
-        words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
+        reading = service.read(body)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        why = f" ({error})" if type(error) is ValueError else ""
+        words = f"the answer is no {service.what}{why}: {content.decode('utf-8', 'replace')}"
         wrong = Attempt(
             status="error", latency=latency, usage=usage, http_status=status, error=words
         )
@@ -110,10 +159,10 @@ def read_answer(exchange: Exchange, latency: float) -> Answer:
         status="ok",
         latency=latency,
         usage=usage,
-        finish_reason=fit_reason(finish_reason),
+        finish_reason=reading.finish_reason,
         http_status=status,
     )
-    return Answer(attempt, "answered", fit_reply(reply) or "", fit_reply(reasoning) or None)
+    return Answer(attempt, "answered", reading.reply, reading.reasoning)
 
 
 def _body_of(content: bytes) -> Any:

@@ -25,7 +25,7 @@ import msgspec
 from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
 from evo.logs.inputs import as_float
 from evo.logs.records import Attempt, Model, Sampling
-from evo.models.answer import Answer, read_answer, read_failure
+from evo.models.answer import CHAT, Answer, read_answer, read_failure
 from evo.models.flights import Flights
 from evo.models.hiding import without_key
 from evo.models.limits import Lease, SlotCancelled, Slots
@@ -238,6 +238,8 @@ class ModelClient:
     by itself and holds its slot until it returns, so that never more run than there are slots.
     """
 
+    _service = CHAT
+
     def __init__(
         self,
         model: Model,
@@ -343,7 +345,7 @@ class ModelClient:
             wire = self._open()
             started = time.monotonic()  # without the loading of libraries by the first call
             exchange = self._flights.answer(wire.post(body), started, lease)
-            answer = read_answer(exchange, time.monotonic() - started)
+            answer = read_answer(exchange, time.monotonic() - started, self._service)
         except CancelledError as error:
             attempts.append(read_failure(error, time.monotonic() - started).attempt)
             raise CallCancelled("the call was cancelled", attempts) from None
@@ -365,7 +367,9 @@ class ModelClient:
         with self._lock:
             if self._wire is None:
                 where = self._endpoint
-                self._wire = open_wire(self.model, where.base_url, where.key, self._timeout)
+                self._wire = open_wire(
+                    self.model, where.base_url, where.key, self._timeout, self._service
+                )
             return self._wire
 
     def _body(self, messages: Messages, seed: int) -> dict[str, object]:
@@ -418,8 +422,8 @@ class ModelClient:
             model = self.model.id or self.model.name
             return (
                 f"the endpoint {self._endpoint.base_url} gives no reply: {ended}; it answers with "
-                f"status {status}, so see what it logs, and whether it serves chat completions of "
-                f"a model named {model!r}"
+                f"status {status}, so see what it logs, and whether it serves "
+                f"{self._service.what}s of a model named {model!r}"
             )
         return (
             f"the endpoint {self._endpoint.base_url} does not answer: {ended}; is it running, and "

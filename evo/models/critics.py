@@ -24,7 +24,14 @@ import msgspec
 from evo.logs.cost import Cost, cost_of_children
 from evo.logs.journal import LogError, Writer, check_folder, go_on, open_regular
 from evo.logs.lines import PREFIX
-from evo.logs.records import CriticCall, CriticRecord, InstanceCall, Model, TaskRecord
+from evo.logs.records import (
+    CriticCall,
+    CriticRecord,
+    EmbeddingCall,
+    InstanceCall,
+    Model,
+    TaskRecord,
+)
 from evo.logs.types import as_path
 from evo.models.cache import CachedClient
 from evo.models.client import CallCancelled, Caller, EndpointError, ModelClient, was_sent
@@ -116,12 +123,14 @@ def critic_record(
 
 
 Known = dict[tuple[str, int | None], InstanceCall]
-"""Calls that are not made again, by text and instance; a critic's by what it scored."""
+"""Calls that are not made again, by text and instance; a critic's by what it scored, those for
+embeddings by what was embedded."""
 
 
 def known_of(calls: Iterable[InstanceCall]) -> Known:
     """Returns calls of a log as what is known."""
-    return {(c.program, None if isinstance(c, CriticCall) else c.index): c for c in calls}
+    hashed = (CriticCall, EmbeddingCall)
+    return {(c.program, None if isinstance(c, hashed) else c.index): c for c in calls}
 
 
 class Scorer:

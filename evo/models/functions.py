@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from evo.capture.running import restate, short_hash, source_of
 from evo.capture.sources import is_cell
 from evo.logs.keys import holds_key
+from evo.logs.vectors import vectors_in
 from evo.models.answer import Exchange, Failed, TryAgain, write_json
 from evo.models.blocking import Blocking
 
@@ -116,24 +117,47 @@ class FunctionWire:
         return Blocking(functools.partial(self._send, body), "the function")
 
     def _send(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange]:
-        messages: Any = body["messages"]
         given = {name: body[name] for name in self._settings if name in body}
         try:
-            returned = self._function([dict(message) for message in messages], **given)
+            returned = self._function(self._asked(body), **given)
         except Exception as error:
             return _read_error(error)
-        return self._awaited(returned) if inspect.isawaitable(returned) else _read(returned)
+        return self._awaited(returned) if inspect.isawaitable(returned) else self._read(returned)
+
+    def _asked(self, body: dict[str, object]) -> list[Any]:
+        """Returns what the function is called with."""
+        messages: Any = body["messages"]
+        return [dict(message) for message in messages]
+
+    def _read(self, returned: object) -> Exchange:
+        """Returns what the function returned as an endpoint would have answered."""
+        return _read(returned)
 
     def close(self) -> None:
         """Closes nothing."""
 
-    @staticmethod
-    async def _awaited(answer: Awaitable[object]) -> Exchange:
+    async def _awaited(self, answer: Awaitable[object]) -> Exchange:
         try:
             returned = await answer
         except Exception as error:
             return _read_error(error)
-        return _read(returned)
+        return self._read(returned)
+
+
+class EmbeddingFunctionWire(FunctionWire):
+    """A function of texts that returns a vector for each; it costs no tokens."""
+
+    def _asked(self, body: dict[str, object]) -> list[Any]:
+        texts: Any = body["input"]
+        return list(texts)
+
+    def _read(self, returned: object) -> Exchange:
+        try:
+            (vector,) = vectors_in(returned, 1)
+        except ValueError as error:
+            raise Failed(str(error)) from None
+        usage = {"prompt_tokens": 0, "completion_tokens": 0}
+        return Exchange(200, {}, write_json({"data": [{"embedding": vector}], "usage": usage}))
 
 
 def _read(returned: object) -> Exchange:

@@ -9,7 +9,7 @@ import httpx2
 import openai
 
 from evo.models import background
-from evo.models.answer import Exchange, NotSent
+from evo.models.answer import CHAT, Exchange, NotSent
 from evo.models.blocking import Blocking
 from evo.models.network import NetworkSession
 
@@ -98,7 +98,7 @@ class _ClientWire:
 class LibraryWire(_ClientWire):
     """The way to an endpoint that is known by its address: one request is one attempt."""
 
-    def __init__(self, base_url: str, key: str) -> None:
+    def __init__(self, base_url: str, key: str, path: str = CHAT.path) -> None:
         client = openai.AsyncOpenAI(
             api_key=key,
             base_url=base_url,
@@ -107,7 +107,7 @@ class LibraryWire(_ClientWire):
             default_headers={"Accept-Encoding": "identity"},
             http_client=_EndpointClient(Transport(base_url)),
         )
-        super().__init__(client, f"{base_url.rstrip('/')}/chat/completions")
+        super().__init__(client, f"{base_url.rstrip('/')}{path}")
 
 
 class _SharedWire(_ClientWire):
@@ -120,8 +120,8 @@ class _SharedWire(_ClientWire):
 class _SyncWire:
     """A user's own sync client, which is used in helper threads."""
 
-    def __init__(self, client: openai.OpenAI) -> None:
-        self._client = client
+    def __init__(self, client: openai.OpenAI, path: str) -> None:
+        self._client, self._path = client, path
 
     def post(self, body: dict[str, object]) -> Blocking:
         """Says how to send one request."""
@@ -129,7 +129,7 @@ class _SyncWire:
 
     def _send(self, body: dict[str, object]) -> Exchange:
         try:
-            answer = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+            answer = self._client.post(self._path, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:
@@ -140,22 +140,22 @@ class _SyncWire:
         """Closes nothing."""
 
 
-def wire_of(client: Any, seconds: float, *, share: bool) -> _ClientWire | _SyncWire:
-    """Returns the way through a client object of the user's, one attempt for a request.
+def wire_of(
+    client: Any, seconds: float, path: str = CHAT.path, *, share: bool
+) -> _ClientWire | _SyncWire:
+    """Returns the way through a client object of the user's to a path, one attempt for a request.
 
     An async client that was awaited elsewhere is bound to the event loop there, so a copy with
     connections of ours is used, unless it is to be shared.
     """
     if isinstance(client, openai.OpenAI):
-        return _SyncWire(client.with_options(max_retries=0, timeout=seconds))
+        return _SyncWire(client.with_options(max_retries=0, timeout=seconds), path)
     if share:
-        return _SharedWire(client.with_options(max_retries=0, timeout=seconds), "/chat/completions")
+        return _SharedWire(client.with_options(max_retries=0, timeout=seconds), path)
     http = httpx2.AsyncClient(
         transport=Transport(str(client.base_url)), trust_env=False, timeout=None
     )
-    return _ClientWire(
-        client.with_options(max_retries=0, timeout=None, http_client=http), "/chat/completions"
-    )
+    return _ClientWire(client.with_options(max_retries=0, timeout=None, http_client=http), path)
 
 
 def _failure_of(error: openai.APIConnectionError) -> Exception:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from evo.models.answer import Exchange
+from evo.models.answer import CHAT, EMBEDDINGS, Exchange, Service
 from evo.models.blocking import Blocking
 from evo.models.offline import OFFLINE_URL
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Wire(Protocol):
-    """Sends requests for chat completions to one endpoint; many threads may share it."""
+    """Sends requests of one kind to one endpoint; many threads may share it."""
 
     def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange] | Blocking:
         """Sends one request and returns the endpoint's answer, whatever its status.
@@ -33,19 +33,22 @@ class Wire(Protocol):
         """Closes connections."""
 
 
-def open_wire(model: Model, base_url: str, key: str, seconds: float) -> Wire:
+def open_wire(
+    model: Model, base_url: str, key: str, seconds: float, service: Service = CHAT
+) -> Wire:
     """Returns the way to a model; `seconds` is the time of an attempt, for what has its own."""
     if model.function is not None:
-        from evo.models.functions import FunctionWire
+        from evo.models.functions import EmbeddingFunctionWire, FunctionWire
 
-        return FunctionWire(model.function)
+        kind = EmbeddingFunctionWire if service is EMBEDDINGS else FunctionWire
+        return kind(model.function)
     if base_url == OFFLINE_URL:
         return OfflineWire()
     from evo.models.library import LibraryWire, wire_of
 
     if model.client_object is not None:
-        return wire_of(model.client_object, seconds, share=model.shares)
-    return LibraryWire(base_url, key)
+        return wire_of(model.client_object, seconds, service.path, share=model.shares)
+    return LibraryWire(base_url, key, service.path)
 
 
 class OfflineWire:

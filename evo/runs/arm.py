@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from evo.filters.base import exclusion, refusal
 from evo.filters.registry import filters_of
 from evo.logs.calls import parted, without_call
 from evo.logs.journal import LogError, Writer
@@ -35,6 +34,7 @@ from evo.logs.records import (
 )
 from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import Scorer, known_of
+from evo.runs import items
 from evo.runs.accept import Confirm
 from evo.runs.advice import Advise
 from evo.runs.ask import Asks, Drafts, OneCall, replies_by_draft, score_of
@@ -52,13 +52,14 @@ from evo.runs.evaluate import (
     plain,
     remarks,
 )
-from evo.runs.items import BatchesItem, CallItem, DrawItem, Item, ScoreItem, ScreenItem, complete
+from evo.runs.items import Item, complete
 from evo.runs.judge import draw_of
 from evo.runs.loop import Steps
 from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.rates import with_rates
 from evo.runs.resources import Resources
+from evo.runs.screening import Screening
 from evo.runs.settings import Event, EventKind
 from evo.runs.stages import evaluate_step
 from evo.runs.state import State, lines_of, program_digest
@@ -108,6 +109,7 @@ class Arm:
         self._machine = machine_of(self.state, stamp, window=window)
         self.further: Callable[[], bool] = lambda: False
         self._scorer: Scorer | None = None
+        self._screening = Screening(header, resources, self.log, self.state.known)
         played_again = resources.only is not None
         self._early = EarlyWarnings(self.header, self.path, resources.warn_once, over=played_again)
         self._on_child: Callable[[Child], None] = lambda child: None
@@ -175,6 +177,7 @@ class Arm:
         done = [child for child in log.outcomes if child.generation <= len(log.generations)]
         self.planner.order = [each.request for each in done if each.request is not None]
         self.state.known.update(known_of([*log.instance_calls, *log.critic_calls]))
+        self._screening.play(log)
         self.state.replies.update(replies_by_draft(log, done))
         self.state.limit = log.initial.limit if log.initial else None
         if self.header.task.isolation == "here" and log.initial is not None:
@@ -240,7 +243,7 @@ class Arm:
             with self._changed:
                 if stopping.is_set():
                     machine.drain()
-                while not (items := machine.ask(1)):
+                while not (asked := machine.ask(1)):
                     if machine.idle:
                         self._changed.notify_all()
                         if machine.failure is not None:
@@ -248,10 +251,10 @@ class Arm:
                         return
                     self._changed.wait()
             try:
-                result: object = perform(items[0], self._perform, self._take)
+                result: object = perform(asked[0], self._perform, self._take)
             except Exception as error:
                 result = error
-            self._take(items[0], result)
+            self._take(asked[0], result)
 
     def _take(self, item: Item, result: object, evaluation: Evaluation | None = None) -> None:
         """Tells the machine what came of an item, and logs what follows from it."""
@@ -280,30 +283,28 @@ class Arm:
     def _hand_over(self) -> None:
         """Hands the calls that are ready to those who make them by hand, if the session has any."""
         if (hand := self._resources.hand) is not None:
-            for call in self._machine.ask(self._machine.ready, CallItem):
-                assert isinstance(call, CallItem)
+            for call in self._machine.ask(self._machine.ready, items.CallItem):
+                assert isinstance(call, items.CallItem)
                 hand.open(call, self.state, functools.partial(self._take, call))
 
     def _perform(self, item: Item) -> object:
         """Does a piece of work."""
         match item:
-            case CallItem():
+            case items.CallItem():
                 generation, index = item.prompt.place
                 return self._resources.caller(item.header).call(
                     item.prompt.messages, seed=item.seed, generation=generation, index=index
                 )
-            case ScoreItem():
+            case items.ScoreItem():
                 assert self._scorer is not None
                 return score_of(self._scorer, item)
-            case ScreenItem():
-                with self._resources.screening:
-                    filters, archive = item.filters, item.archive
-                    if item.evaluation is not None:
-                        return exclusion(item.evaluation, filters=filters, archive=archive)
-                    return refusal(item.program, filters=filters, archive=archive)
-            case DrawItem():
+            case items.ScreenItem():
+                return self._screening.screen(item)
+            case items.CompareItem():
+                return self._screening.compare(item, self.generation + 1)
+            case items.DrawItem():
                 return self.draws.perform(item)
-            case BatchesItem():
+            case items.BatchesItem():
                 assert self.instances is not None
                 return self.instances.race(item.rivals, self.draws.header.limits)
 

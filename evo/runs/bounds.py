@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from evo.logs.cost import cost_of_tokens, longest_reply
-from evo.logs.records import AskedModel, CriticRecord, Header
+from evo.logs.records import NO_REPLY, AskedModel, CriticRecord, Header
 from evo.models.critics import rubrics_of
+from evo.runs.screening import embedding_models
 from evo.runs.state import State
 from evo.tasks.instances import calls_of_evaluation, checks_of
 
@@ -165,11 +166,16 @@ def cost_bound(header: Header, generations: int, *, retries: int) -> CostBound:
     for each in header.models:  # any of them may be asked
         other = _most_of_call(header.with_model(each.model.name), retries)
         own = {unit: max(most, other[unit]) for unit, most in own.items()}
+    embeddings = _most_of_embeddings(header, retries)
     children, drafts = header.children, header.drafts
     instance = _most_of_call(header.asks, retries) if header.asks else own
 
     def total(calls: int, scores: int, children: int = 0) -> dict[str, float]:
-        counts = ((children, own), (calls, instance), (scores * rubrics, critic))
+        embedded = int(bool(embeddings and children))
+        counts = (
+            *((children, own), (calls, instance), (scores * rubrics, critic)),
+            (embedded, embeddings),
+        )
         return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
 
     return CostBound(
@@ -195,6 +201,23 @@ def _most_of_call(of: Header | CriticRecord | AskedModel | None, retries: int) -
     amounts = cost_of_tokens((prompt, 0.0, completion), model)
     known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
     return {**known, "calls": 1.0, "seconds": 0.0}
+
+
+def _most_of_embeddings(header: Header, retries: int) -> dict[str, float]:
+    """Returns the most that the embeddings of a generation may cost, by unit; empty: none.
+
+    Each program is embedded once, besides the initial one and what a fork inherits, and each child
+    may wait for one call that fails; a race on batches does so before. A function costs nothing.
+    """
+    inherited = header.fork.at * header.children if header.fork else 0
+    texts = (2 + bool(header.batches)) * header.children + 1 + inherited
+    every = [
+        _most_of_call(AskedModel(model=model, sampling=NO_REPLY), retries)
+        for model in embedding_models(header)
+        if model.way != "function"
+    ]
+    most = {unit: texts * math.fsum(each[unit] for each in every) for unit in (every or [{}])[0]}
+    return {unit: 0.0 if unit == "calls" else amount for unit, amount in most.items()}
 
 
 def kept_for_checks(state: State) -> dict[str, float]:

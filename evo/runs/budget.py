@@ -16,8 +16,9 @@ import numpy as np
 
 from evo.logs.cost import UNITS
 from evo.logs.inputs import as_float
-from evo.logs.records import Model
+from evo.logs.records import Header, Model
 from evo.plugins import meant
+from evo.runs.screening import embedding_models
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
@@ -57,7 +58,11 @@ def check_budget(
         if budget
         for of in (each, getattr(each, "critic", None), *getattr(each, "models", ()))
     ]
-    models = {id(of.model): of.model for of in callers if of}
+    asked = [of.model for of in callers if of]
+    asked += [
+        model for each in callers if isinstance(each, Header) for model in embedding_models(each)
+    ]
+    models = {id(model): model for model in asked}
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])

@@ -25,6 +25,7 @@ from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
 from evo.runs.options import ManyOptions
 from evo.runs.options import SeriesOptions as Configuration
 from evo.runs.progress import counted
+from evo.runs.screening import embedding_models
 from evo.runs.signatures import check_options, options_in
 from evo.tasks.instances import calls_of_evaluation, checks_of, read_instances
 from evo.tasks.task import Task, load_task
@@ -129,7 +130,8 @@ def estimate(
     seconds = Bracket(*(max(s / slots, waves * r) for s, r in zip(inside, rewrites, strict=True)))
     amounts = {unit: summed([kind.units[unit] for kind in kinds]) for unit in kinds[0].units}
     runs = len(numbers) * max(1, generations)
-    most = _most_calls(header, generations, sum(calls), limits.get("calls", math.inf))
+    asked = sum(n for n, kind in zip(calls, kinds, strict=True) if kind.units["calls"].high)
+    most = _most_calls(header, generations, asked, limits.get("calls", math.inf))
     within = Within(limits, amounts | {"seconds": seconds}, generations=runs, calls=most)
     tokens = [summed([each.prompt for each in kinds]), summed([each.completion for each in kinds])]
     prompt, completion = map(within.of, tokens)
@@ -212,7 +214,31 @@ def _kinds(header: Header, generations: int, like: Log | None) -> list[_Kind]:
         count = scored * len(rubrics_of(critic))
         one = [(critic.model, critic.sampling.max_tokens)]
         kinds.append(_kind(count, one, around + 2 * program, 1))
+    for model in embedding_models(header):
+        kinds.append(_kind_of_embeddings(model, children, program, rewrite.completion.high))
     return kinds
+
+
+def _kind_of_embeddings(model: Model, children: int, program: int, longest: float) -> _Kind:
+    """Returns the calls that embed all children and the initial program, which count as none.
+
+    A program has at least the characters of the initial one, and at most the tokens of a reply.
+    """
+    dense, plain = CHARACTERS
+    tokens = Bracket(program / plain, min(max(program / dense, longest), model.context or math.inf))
+    if model.way == "function":
+        tokens = Bracket(0.0, 0.0)
+    nothing = Bracket(0.0, 0.0)
+    ends = [cost_of_tokens((each, 0.0, 0.0), model) for each in tokens]
+    units = {unit: Bracket(ends[0][unit], ends[1][unit]) for unit in ends[0]}
+    return _Kind(
+        children and children + 1,
+        tokens,
+        nothing,
+        units["dollars"],
+        nothing,
+        {**units, "calls": nothing},
+    )
 
 
 def _kind(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evo.filters.base import Filter
+from evo.filters.near_embeddings import NearEmbeddings
 from evo.logs.records import Evaluation, Header, Planned
 from evo.models import client
 from evo.prompt import Message
@@ -86,6 +87,22 @@ class ScreenItem:
 
 
 @dataclass(frozen=True, eq=False)
+class CompareItem:
+    """A program whose embedding is to be compared with those of the archive.
+
+    Its result is why the filter refuses it, or None; `NoEmbedding` if that cannot be said.
+
+    Attributes:
+        place: Generation and index of the child's call.
+    """
+
+    program: str
+    filter: NearEmbeddings
+    archive: Sequence[Member]
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
 class DrawItem:
     """One evaluation of a program; its result is an `Evaluation`.
 
@@ -111,10 +128,10 @@ class BatchesItem:
     rivals: Mapping[str, Evaluation]
 
 
-Item = CallItem | ScoreItem | ScreenItem | DrawItem | BatchesItem
+Item = CallItem | ScoreItem | ScreenItem | CompareItem | DrawItem | BatchesItem
 """One piece of work."""
 
-CALLING = (CallItem, ScoreItem, BatchesItem)
+CALLING = (CallItem, ScoreItem, CompareItem, BatchesItem)
 """Items that make calls; none of them begins once a stop was asked for."""
 
 

@@ -18,7 +18,7 @@ file, and a run without it does not pass through it:
     advise    what a model advises after some generations        evo.runs.advice
     plan      what each child is asked for, from the archive     evo.runs.planning
     ask       a model's reply to that                            evo.runs.ask
-    filters   why a program is refused without an evaluation,    evo.filters
+    screened  why a program is refused without an evaluation,    evo.runs.screening, evo.filters
               or kept out of the archive after it
     evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
     accept    whether a better child replaces the best program   evo.runs.accept
@@ -40,6 +40,7 @@ import msgspec
 from evo.filters.base import Filter
 from evo.logs.records import Child, Evaluation, Generation, Header, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
+from evo.models.embeddings import NoEmbedding
 from evo.prompt import public_metrics
 from evo.runs import items
 from evo.runs.accept import confirmed_fitness
@@ -48,6 +49,7 @@ from evo.runs.evaluate import plain
 from evo.runs.flow import Flow
 from evo.runs.items import Item, Prompt, ScreenItem, Step
 from evo.runs.planning import Planner
+from evo.runs.screening import screened
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Member, Place, choose
 
@@ -235,12 +237,15 @@ class Machine:
         header = state.header.at_generation(prompt.place[0])
         call = yield from steps.ask(prompt, state)
         program = program_in(call, prompt, header)
+        reason, compared = None, True
+        if program is not None and steps.filters:
+            try:
+                reason = yield from screened(program, steps.filters, archive, prompt.place)
+            except NoEmbedding as error:
+                reason, compared = str(error), False
         if program is None:
             evaluation = failure_of(call, prompt, header)
-        elif (
-            steps.filters
-            and (reason := (yield ScreenItem(program, steps.filters, archive))) is not None
-        ):
+        elif reason is not None:
             evaluation = Evaluation(status="rejected", error=reason)
         elif (told := self._evaluations.pop(prompt.place, None)) is not None:
             evaluation = told
@@ -250,8 +255,10 @@ class Machine:
         if program is not None and any(hasattr(each, "after") for each in steps.filters):
             kept_out = yield from keep_out(program, evaluation, steps.filters, archive, header)
         # The endpoint refused the child's own request for good; or there is a program, but its
-        # evaluation asks the model itself and none of those requests got an answer.
-        refused = call.rejected is not None or (program and evaluation.status == "no_reply")
+        # evaluation asks the model itself and none of those requests got an answer, or it has no
+        # embedding.
+        unanswered = not compared or (program and evaluation.status == "no_reply")
+        refused = call.rejected is not None or unanswered
         self._finish(MadeChild(prompt, call, program, evaluation, bool(refused), kept_out))
 
     def _finish(self, made: MadeChild) -> None:
@@ -264,13 +271,25 @@ class Machine:
 
     def _log_denied(self, *, of: int) -> None:
         """Logs the children that the endpoint refused for good, unless it refused all of them."""
-        if len(self.denied) == of:
+        made = map(program_of, self.state.children.values())
+        silent = sum(map(self._tells_nothing, made))
+        if self.denied and len(self.denied) + silent == of:
             raise EndpointRefused(self._refusal(self.denied[0]))
         for child in self.denied:
             self.log(child)
 
+    def _tells_nothing(self, program: str | None) -> bool:
+        """Whether a child has no program, where it was embeddings of programs that were denied."""
+        return program is None and all(c.evaluation.status == "rejected" for c in self.denied)
+
     def _refusal(self, first: Child) -> str:
         """Returns why no child of a generation was logged, in words."""
+        if first.evaluation.status == "rejected":
+            return (
+                f"no program of generation {first.generation} can be compared: "
+                f"{first.evaluation.error}; none of their children was logged, so the run can go "
+                "on once that is mended"
+            )
         asked = self.state.header.with_model(first.model).model
         if asked.way == "function" and not first.program:
             return (

@@ -187,7 +187,8 @@ def _is_known(header: Header) -> bool:
 def _asked(log: Log) -> list[Line]:
     """Returns the calls of a log that stand in lines of their own and are not asked for again."""
     ended = [call for call in log.advice_calls if call.again]
-    return [*log.instance_calls, *log.critic_calls, *log.replies.values(), *ended]
+    beside = [*log.instance_calls, *log.critic_calls, *log.embedding_calls]
+    return [*beside, *log.replies.values(), *ended]
 
 
 def _read_texts(path: str | os.PathLike[str]) -> Log:

@@ -57,7 +57,7 @@ class Tally:
         if silent:
             cost = Cost(calls=1, prompt_tokens=None, completion_tokens=None, dollars=None)
         with self._lock:
-            self.calls += 1
+            self.calls += cost.calls
             self.silent += silent
             self.cached += any(attempt.cached for attempt in attempts)
             self.attempts += sum(not attempt.cached for attempt in attempts)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from evo.filters.base import Filter
 from evo.logs.records import Evaluation, Header
 from evo.models.client import Call
+from evo.models.embeddings import NoEmbedding
 from evo.runs.ask import Asks, program_in
 from evo.runs.evaluate import Evaluate
-from evo.runs.items import BatchesItem, Prompt, ScreenItem, Step
+from evo.runs.items import BatchesItem, Prompt, Step
+from evo.runs.screening import screened
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place
 
@@ -49,7 +51,7 @@ class Race:
                 program = program_in(call, prompt, self.header)
             if not program or program_digest(program) in state.first:
                 continue
-            if filters and (yield ScreenItem(program, filters, state.programs())):
+            if filters and (yield from _is_refused(program, filters, prompt, state)):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it
@@ -62,3 +64,14 @@ class Race:
         """Returns a child's call, which `race` has made."""
         yield from ()
         return self.calls.pop(prompt.place)
+
+
+def _is_refused(
+    program: str, filters: Sequence[Filter], prompt: Prompt, state: State
+) -> Step[bool]:
+    """Returns whether filters refuse a program, also since it could not be compared."""
+    try:
+        reason = yield from screened(program, filters, state.programs(), prompt.place)
+    except NoEmbedding:
+        return True
+    return reason is not None

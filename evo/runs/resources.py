@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from evo.logs.records import AskedModel, Child, CriticCall, CriticRecord, Header
+from evo.logs.records import (
+    NO_REPLY,
+    AskedModel,
+    Child,
+    CriticCall,
+    CriticRecord,
+    Header,
+    Model,
+    Sampling,
+)
 from evo.logs.servers import hidden
 from evo.logs.shared_requests import SharedRequests, Wish
 from evo.models.cache import CachedClient
@@ -23,6 +32,7 @@ from evo.models.client import (
     ModelClient,
 )
 from evo.models.critics import Known, Scorer
+from evo.models.embeddings import EmbeddingClient
 from evo.models.limits import Slots
 from evo.models.open_files import fitting
 from evo.parallel.interrupts import no_interrupt_lost
@@ -108,20 +118,26 @@ class Resources:
         """Returns the client of a model and sampling, shared by all runs of these."""
         if self.only is not None:
             return self.only
-        key = repr((of.model, of.sampling))
+        return self._client(ModelClient, of.model, of.sampling)
+
+    def embedding_caller(self, model: Model) -> Caller:
+        """Returns the client by which a model is asked for embeddings, shared likewise."""
+        return self._client(EmbeddingClient, model, NO_REPLY)
+
+    def _client(self, kind: type[ModelClient], model: Model, sampling: Sampling) -> Caller:
+        """Returns a client, behind the cache if there is one; nothing is sent yet."""
+        key, how = repr((kind.__name__, model, sampling)), self.settings
         with self._lock:
             if key not in self._callers:
-                self._callers[key] = self._open(of)
+                client = kind(
+                    model, sampling,
+                    slots=self.slots, timeout=how.call_timeout, retries=how.retries,
+                )  # fmt: skip
+                self._callers[key] = (
+                    client if how.cache is None else CachedClient.at(how.cache, client)
+                )
                 self.control.heed(self.control.ended, self._callers[key].cancel)
             return self._callers[key]
-
-    def _open(self, of: Header | CriticRecord | AskedModel) -> Caller:
-        """Returns a client, behind the cache if there is one; nothing is sent yet."""
-        how = self.settings
-        client = ModelClient(
-            of.model, of.sampling, slots=self.slots, timeout=how.call_timeout, retries=how.retries
-        )
-        return client if how.cache is None else CachedClient.at(how.cache, client)
 
     def tell(self, event: Event) -> None:
         """Delivers an event to the session's listener, if there is one."""

@@ -30,6 +30,7 @@ from evo.runs.identity import as_begun
 from evo.runs.opening import open_log, session_line
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
+from evo.runs.screening import embedding_models
 from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
 from evo.runs.waves import Payer, Turns, Waves
@@ -315,6 +316,8 @@ class _Run:
             self.resources.caller(job.header.asks or job.header)
         if job.header.critic is not None:
             self.resources.caller(job.header.critic)
+        for model in embedding_models(job.header):
+            self.resources.embedding_caller(model)
         session = session_line(self.resources, job.header.task, job.goal)
         if job.named:
             session = msgspec.structs.replace(session, model=job.header.model)

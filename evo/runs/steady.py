@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from evo.logs.journal import LogError
 from evo.logs.records import Line
+from evo.models.client import EndpointRefused
 from evo.runs.loop import Machine, MadeChild, Steps, child_line, generation_line
 from evo.runs.state import State
 
@@ -147,11 +148,12 @@ class SteadyMachine(Machine):
             self._refused.append(number)
             self.denied.append(child_line(made, state))
             if len(self._refused) == state.header.children:
-                self._log_denied(of=len(self.denied))
-            if self._answerable or self._may_plan:
-                return
+                raise EndpointRefused(self._refusal(self.denied[0]))
         else:
             self._log_child(number)
+        silent = made.refused or self._tells_nothing(made.program)
+        if silent and (self._answerable or self._may_plan):
+            return
         while self._refused:
             self._log_child(self._refused.pop(0))
         self.denied.clear()

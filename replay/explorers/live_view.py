@@ -99,7 +99,7 @@ class LiveRunView(RunView):
         """The children that are complete as a bar, and their number, in HTML."""
         log = self.data.log
         done, T = len(log.outcomes), own_goal(log)
-        calls = amount(len(log.calls), "call")
+        calls = amount(cost_of_calls(log.calls, log.header).calls, "call")
         if T is None:
             return f"{amount(done, 'child', 'children')}, {calls}"
         goal = T * log.header.children

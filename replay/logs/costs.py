@@ -19,7 +19,7 @@ from evo.logs.cost import (
     price_of_tokens,
     stated_dollars,
 )
-from evo.logs.records import CriticCall, Model, Sampling
+from evo.logs.records import NO_REPLY, CriticCall, EmbeddingCall, Model, Sampling
 from evo.logs.types import JsonObject
 from replay.logs.columns import REPORTED
 
@@ -40,7 +40,11 @@ def floats(values: Iterable[float | None]) -> Floats:
 
 
 class Calls:
-    """The calls of a run, those of its children first, with all their attempts."""
+    """The calls of a run, those of its children first, with all their attempts.
+
+    Attributes:
+        counted: Whether each counts as a call of this run: for an embedding none does.
+    """
 
     def __init__(self, run: LeanRun, *, of: LeanRun | None = None) -> None:
         """Takes a run; `of` is the one whose programs it evaluates again, if any.
@@ -52,6 +56,9 @@ class Calls:
         self.generation = np.array([call.generation for call in self.made], dtype=np.int64)
         paid_before = [call.inherited or of is not None for call in self.made]
         self.inherited = np.array(paid_before, dtype=np.bool_)
+        embedded = [isinstance(call, EmbeddingCall) for call in self.made]
+        self.embedded = np.array(embedded, dtype=np.bool_)
+        self.counted = ~self.inherited & ~self.embedded
         self.per_call = np.array([len(call.attempts) for call in self.made], dtype=np.int64)
         self.attempts = [attempt for call in self.made for attempt in call.attempts]
         usages = [attempt.usage or {} for attempt in self.attempts]
@@ -85,6 +92,9 @@ class Calls:
             its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
             theirs = self._costs(timeouts, critic.model, critic.sampling)
             found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
+        if self.embedded.any():
+            theirs = self._costs(timeouts, self.run.header.model, NO_REPLY)
+            found |= {unit: np.where(self.embedded, theirs[unit], found[unit]) for unit in theirs}
         self._add_rates(found, timeouts)
         return {name: np.where(self.inherited, 0.0, values) for name, values in found.items()}
 
@@ -116,11 +126,13 @@ class Calls:
             cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
             limited = completion[cut & ~uncounted]
             middle = float(np.median(limited)) if len(limited) else None
-        assumed = assumed_completion(
-            timeouts,
-            max_tokens=longest_reply(model, sampling.max_tokens),
-            bounded_completion=middle,
-        )
+        assumed = 0.0
+        if sampling != NO_REPLY:
+            assumed = assumed_completion(
+                timeouts,
+                max_tokens=longest_reply(model, sampling.max_tokens),
+                bounded_completion=middle,
+            )
         prompt, cached, completion = (
             np.where(free, 0.0, tokens) for tokens in (prompt, cached, completion)
         )

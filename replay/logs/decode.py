@@ -27,6 +27,7 @@ from evo.logs.records import (
     Advice,
     Confirmation,
     CriticCall,
+    EmbeddingCall,
     Generation,
     Header,
     Initial,
@@ -69,8 +70,8 @@ class LeanRun:
     Attributes:
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
-        calls: Calls that evaluations made on instances, calls of the critic and for advice, and
-            drafts that were not evaluated.
+        calls: Calls that evaluations made on instances, calls of the critic, for embeddings and for
+            advice, and drafts that were not evaluated.
         tests: Of rivals against their parents on fresh draws.
         fresh: The last session's values of the first and the final program on draws that no
             decision saw, by name; empty without any.
@@ -318,6 +319,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         calls=[
             *kinds.get(InstanceCall, []),
             *kinds.get(CriticCall, []),
+            *kinds.get(EmbeddingCall, []),
             *kinds.get(Advice, []),
             *asked.values(),
         ],

@@ -118,7 +118,7 @@ def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
     return {
         **identity(calls),
         "generations": np.array([len(run.generations)]),
-        "n_calls": np.array([int((~calls.inherited).sum())]),
+        "n_calls": np.array([int(calls.counted.sum())]),
         **{name: np.array([_total(name, spent[name])]) for name in SPENT},
         "is_llm": header.model.is_llm,
         "compact": header.compact,
@@ -275,7 +275,7 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "generation_best": generation_best,
         "protocol": run.header.protocol,
         "condition": run.header.condition,
-        "n_calls": total(~calls.inherited).astype(np.int64),
+        "n_calls": total(calls.counted).astype(np.int64),
         "n_ok": n_ok,
         "n_repeats": _repeats(run, end),
         **costs,

@@ -75,7 +75,8 @@ def load(
         may hold programs of other runs; NaN: none), protocol and condition, generation,
         best_fitness (so far), and of that alone generation_best (of what no filter kept out),
         n_calls (those of evaluations,
-        critics and other drafts too, as below; generation 0 has no others, and what a fork
+        critics and other drafts too, as below, but not those for embeddings, which count in tokens
+        and costs alone; generation 0 has no others, and what a fork
         inherited cost nothing), n_ok, n_repeats (children whose program is not new in the run; NaN
         in other tools' logs), n_attempts, n_without_usage, prompt_tokens, cached_tokens,
         completion_tokens (as far as reported), tokens (prompt and completion under the rule),
@@ -125,9 +126,9 @@ def children(
         stage refused and that was evaluated in full all the same), prompt_tokens, cached_tokens,
         completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
         call_seconds (from prompt_tokens on, of the one call whose reply was evaluated: other
-        drafts, and calls of critics, on instances and for advice, are counted by `load` and not
-        here), evaluation_seconds, objective, strict_fitness, notes (the evaluator's words), error
-        (why the child failed, or a warning about one that is ok); source.
+        drafts, and calls of critics, on instances, for embeddings and for advice, are counted by
+        `load` and not here), evaluation_seconds, objective, strict_fitness, notes (the evaluator's
+        words), error (why the child failed, or a warning about one that is ok); source.
 
     Example:
         >>> replay.children(path)["generation"].tolist()
@@ -150,9 +151,10 @@ def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) 
         progress: Whether to show a progress bar (default: if reading takes long).
 
     Returns:
-        Columns run, generation, index (-1 for calls of evaluations and critics, and for drafts that
-        were not evaluated), attempt (from 0 in a call), status, latency (seconds), prompt_tokens,
-        cached_tokens, completion_tokens, finish_reason, http_status, error, source.
+        Columns run, generation, index (-1 for calls of evaluations and critics and for embeddings,
+        and for drafts that were not evaluated), attempt (from 0 in a call), status, latency
+        (seconds), prompt_tokens, cached_tokens, completion_tokens, finish_reason, http_status,
+        error, source.
 
     Raises:
         LogError: A log cannot be read; the message names file and line.
