@@ -23,7 +23,7 @@ from replay.logs.frames import GREEDY
 
 _UNSAID = "why a child is not valid; times of evaluations"
 _FILE_NAME = re.compile(r"(.*)_C\d+_T\d+_[NK]\d+_seed-?\d+\.json")
-_ANSWERED = re.compile(r"Error code: (\d{3})\b")  # an endpoint that refuses computes nothing
+_ANSWERED = re.compile(r"(?:Error code:|HTTP) (\d{3})\b")  # a refusal: nothing was computed
 
 
 class _Attempt(msgspec.Struct):

@@ -181,6 +181,7 @@ def test_what_an_endpoint_refused_cost_nothing_and_every_timeout_may_have(tmp_pa
     told = [
         ("error:InternalServerError", "Error code: 500 - {'error': 'busy'}"),
         ("error:APITimeoutError", "Request timed out."),
+        ("error:429", "HTTP 429: slow down"),  # as `replay export paper` has it
     ]
     children = raw["trajectory"][1]["children"]
     for child, (status, error) in zip(children, told, strict=False):
@@ -190,6 +191,7 @@ def test_what_an_endpoint_refused_cost_nothing_and_every_timeout_may_have(tmp_pa
     path.parent.mkdir()
     path.write_text(json.dumps(raw))
     (run,) = read(path)
-    refused, late = (run.children[k].attempts[0] for k in (0, 1))
+    refused, late, ours = (child.attempts[0] for child in run.children[:3])
     assert (refused.status, refused.http_status, late.status) == ("error", 500, "timeout")
-    assert (lacks_usage(refused), lacks_usage(late)) == (False, True)
+    assert [lacks_usage(each) for each in (refused, late, ours)] == [False, True, False]
+    assert ours.http_status == 429
