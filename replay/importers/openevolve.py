@@ -202,7 +202,7 @@ def _add_checkpoint(folder: Path, found: _Found, *, torn_allowed: bool) -> None:
         else:
             foreign.require_in_reach(evaluation(program.metrics).fitness, file)
     if torn:
-        found.notes.append(f"{torn} torn files of the newest checkpoint")
+        found.notes.append(f"{torn} torn file{'s' * (torn > 1)} of the newest checkpoint")
 
 
 def _add_trace(path: Path, found: _Found) -> None:

@@ -70,3 +70,11 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
         ):
             check_folder(folder)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_in_the_place_of_a_log_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match=r"a folder, no log; give the path .*`replay import auto "):
+        evo.read_log(tmp_path)
+    (tmp_path / "a.jsonl").touch()
+    with pytest.raises(LogError, match=r"a folder, no log; name the logs in it, .*/\*\.jsonl$"):
+        evo.read_log(tmp_path)

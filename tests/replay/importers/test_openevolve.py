@@ -54,7 +54,7 @@ def test_checkpoints_come_in_order_of_number_and_only_the_newest_may_be_torn(tmp
     newest = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "f.json"
     newest.write_text(newest.read_text()[:20])
     (run,) = read(tmp_path)
-    assert "1 torn files of the newest checkpoint" in run.lost
+    assert "1 torn file of the newest checkpoint" in run.lost
     older = tmp_path / "checkpoints" / "checkpoint_5" / "programs" / "a.json"
     older.write_text(older.read_text()[:20])
     with pytest.raises(LogFormatError, match="checkpoint_5"):
