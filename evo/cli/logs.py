@@ -284,7 +284,7 @@ def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: F
     Args:
         logs: A log, or several and folders: the best program over their runs.
         output: File to write, or folder where the program is several files; by default standard
-            output. What is there already is kept.
+            output. What is there already is kept, and refused if it is another program.
         force: Write over files that are there.
         value: Run the program once more, jailed, and keep its construction beside the log, so
             that pictures can show it.
@@ -302,12 +302,9 @@ def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: F
         print(
             f"{keep_best_value(read.path)}: the construction of its best program", file=sys.stderr
         )
-    if output and read.header.task.program_files:
-        from evo.tasks.several import write_files
-
-        write_files(_free(output, force=force), found.program)
-    elif output:
-        writable(_free(output, force=force)).write_text(found.program, encoding="utf-8")
+    if output:
+        several = bool(read.header.task.program_files)
+        _write_program(output, found.program, several=several, force=force)
     elif not value:
         sys.stdout.write(found.program)
         if plain_text(found.program) != found.program:
@@ -322,12 +319,36 @@ def best(logs: LogPaths, *, output: Output = None, force: Flag = False, value: F
     return 0
 
 
-def _free(path: Path, *, force: bool) -> Path:
-    """Returns a path at which there is nothing yet, unless with `force`; else ValueError."""
+def _write_program(path: Path, program: str, *, several: bool, force: bool) -> None:
+    """Writes a program to a file, or the files of one to a folder; ValueError if others are there.
+
+    Args:
+        path: The file or folder.
+        program: The program.
+        several: Whether it is several files.
+        force: Whether it replaces what is there.
+    """
+    from evo.logs.several import unpack
+    from evo.tasks.several import write_files
+
+    files = {path / name: text for name, text in unpack(program).items()} if several else {}
+    files = files or {path: program}
     there = any(path.iterdir()) if path.is_dir() else os.path.lexists(path)
     if there and not force:
-        raise ValueError(f"{path} exists already: name another one, or give --force to replace it")
-    return path
+        if not all(_holds(each, text) for each, text in files.items()):
+            raise ValueError(
+                f"{path} exists already: name another one, or give --force to replace it"
+            )
+        print(f"{path} is there already, unchanged", file=sys.stderr)
+    elif several:
+        write_files(path, program)
+    else:
+        writable(path).write_text(program, encoding="utf-8")
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file has this content."""
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> int:

@@ -275,6 +275,17 @@ def write_new(target: Path, data: bytes) -> None:
     os.close(_publish(target, data))
 
 
+def write_once(target: Path, data: bytes) -> None:
+    """Writes a new file as `write_new` does; one that holds the same content already stays."""
+    if not target.is_file():
+        write_new(target, data)
+    elif read_bytes(target) != data:
+        raise LogError(
+            f"{target}: exists already and differs from what would be written; choose another path "
+            "or remove it"
+        )
+
+
 def _publish(path: Path, data: bytes) -> int:
     """Creates a file that has its content and its writer's lock as soon as it is visible."""
     hidden = path.with_name(f".new-{secrets.token_hex(8)}")

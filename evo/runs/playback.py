@@ -265,8 +265,10 @@ def rescore(
         task: The task of the log, if its evaluator is a function of this process.
         log: Path of the new log; None: beside the old one, named `.rescored.jsonl`.
 
+    A log at the new path that an equal call has written stays as it is and is returned.
+
     Raises:
-        LogError: The log is damaged or compact, or the new path exists.
+        LogError: The log is damaged or compact, or the new path holds anything else.
         ValueError: No program has the metric.
 
     Example:
@@ -281,7 +283,6 @@ def rescore(
     limits = with_seconds(limits, evaluation_timeout)
     stem = logged.path.name.removesuffix(".gz").removesuffix(".jsonl")
     target = logged.path.with_name(f"{stem}.rescored.jsonl") if log is None else as_path("log", log)
-    check_free(target, finished=True)
     what = f" by {metric}" if metric else ""
     draws = header.draws if draws is None else at_least("draws", draws, 1)
     if header.task.asks_model and draws > 1:
@@ -290,13 +291,42 @@ def rescore(
         header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}",
         task=with_function(header.task, task),
     )  # fmt: skip
+    before = _rescored_before(target, header)
     fixed = None if anew or logged.initial is None else logged.initial.limit
     lines = evaluated_again(
         logged, header, metric=metric, workers=workers, all_stages=all_stages, fixed=fixed
     )
+    if before is not None:
+        _require_equal(before, lines)
+        return before
     lines[1:1] = [*_asked(logged), *(call for call in logged.advice_calls if not call.again)]
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
+
+
+def _rescored_before(target: Path, header: Header) -> Log | None:
+    """Returns the log of an equal rescore at a path; LogError if anything else is there."""
+    if target.is_file():
+        with contextlib.suppress(LogError):
+            there = read_log(target)
+            if encode_line(there.header) == encode_line(header):
+                return there
+    check_free(target, finished=True)
+    return None
+
+
+def _require_equal(there: Log, lines: Sequence[Line]) -> None:
+    """Raises LogError where a log has other evaluations than lines that would be written to it."""
+    was = [there.initial, *there.children]
+    now = [line for line in lines if isinstance(line, Initial | Child)]
+    if len(was) != len(now) or not all(
+        one is not None and equal(one.evaluation, other.evaluation)
+        for one, other in zip(was, now, strict=True)
+    ):
+        raise LogError(
+            f"{there.path}: exists already and differs from what would be written; choose another "
+            "path or remove it"
+        )
 
 
 def evaluated_again(

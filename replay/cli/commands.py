@@ -327,7 +327,7 @@ def import_runs(
     task: str | None = None,
     columns: Columns = None,
 ) -> int:
-    """Writes other tools' runs as logs.
+    """Writes other tools' runs as logs. A log that is there already and equal stays as it is.
 
     Args:
         format: openevolve, shinkaevolve, codeevolve, skydiscover, gepa, paper, table, or one that a
@@ -340,6 +340,7 @@ def import_runs(
             columns that name the run are given one after another, run=config,run=island.
     """
     from replay.importers import keep, read
+    from replay.importers.keeping import log_paths
     from replay.logs.others import united
 
     given = None if format == "auto" else format
@@ -350,12 +351,15 @@ def import_runs(
             f"several runs are called {twice[0]!r}: give the one folder that holds them all, so "
             "that each is called after its place there"
         )
+    there = sum(path.exists() for path in log_paths(found, output))
     rows = []
     for run, target in zip(found, keep(found, output, full=full, task=task), strict=True):
         best = run.generations[-1].best_fitness if run.generations else None
         shown = "none" if best is None else f"{best:.5g}"
         rows.append((len(run.generations), run.header.children, shown, target))
     print(table(rows, ("T", "N", "best fitness", "log")))
+    if there:
+        print(f"there already, unchanged: {there} of {len(found)} logs")
     if lost := united(run.lost for run in found):
         print(f"not carried over: {lost if task else f'files of the task; {lost}'}")
     if not full:

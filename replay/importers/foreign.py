@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.hashes import hash_of_task
-from evo.logs.journal import encode_line, write_new
+from evo.logs.journal import encode_line, write_once
 from evo.logs.log import line_decoder
 from evo.logs.records import (
     Attempt,
@@ -144,12 +144,13 @@ def write(
 
     Args:
         imported: The run.
-        target: Path of the log, `.jsonl` or `.jsonl.gz`, which must not exist yet.
+        target: Path of the log, `.jsonl` or `.jsonl.gz`; if it exists, it must hold the same run.
         compact: Whether to leave out replies, prompts and programs.
         task: The task that the run was made on; with it the log can be rescored and forked.
 
     Raises:
         LogFormatError: The source holds values that a log cannot, such as integers beyond 64 bits.
+        LogError: The log exists and holds something else, or cannot be written.
 
     Example:
         >>> evaluation = evo.Evaluation(status="ok", fitness=0.5)
@@ -171,7 +172,7 @@ def write(
         raise LogFormatError(
             f"{imported.source}: holds what a log cannot: {str(error) or type(error).__name__}"
         ) from None
-    write_new(target, b"".join(lines))
+    write_once(target, b"".join(lines))
 
 
 def _by_index(members: Sequence[Child], n: int, where: str) -> dict[int, Child]:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evo.logs.journal import LogError, encode_line, file_name, write_new
+from evo.logs.journal import LogError, encode_line, file_name, write_once
 from evo.studies.allocation.journal import AllocationHeader, ArmAdvanced, ArmAsked, ArmRecord
 from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
@@ -26,6 +26,8 @@ def keep(
 ) -> list[Path]:
     """Writes imported runs as logs, and the choices of a bandit beside its arms.
 
+    A log that holds the same already stays as it is.
+
     Args:
         runs: As `read` gives them.
         folder: Where; a name with `/` lies in a folder there.
@@ -37,7 +39,7 @@ def keep(
         The logs, in the order of the runs.
 
     Raises:
-        LogError: A log exists already or cannot be written.
+        LogError: A log exists and holds something else, or cannot be written.
         TaskError: There is no such task.
 
     Example:
@@ -51,15 +53,22 @@ def keep(
         1
     """
     record = None if task is None else load_task(task).record
-    paths, pools = [], dict[str, list[tuple[Path, Imported]]]()
+    paths, pools = log_paths(runs, folder), dict[str, list[tuple[Path, Imported]]]()
+    for run, path in zip(runs, paths, strict=True):
+        write(run, path, compact=not full, task=record)
+        if run.pool is not None:
+            pools.setdefault(run.pool.name, []).append((path, run))
+    for arms in pools.values():
+        _write_choices(arms)
+    return paths
+
+
+def log_paths(runs: Sequence[Imported], folder: str | os.PathLike[str]) -> list[Path]:
+    """Returns where `keep` writes each of the runs."""
+    paths = []
     for run in runs:
         parts = [file_name(part) for part in run.name.split("/")]
         paths.append(Path(folder, *parts[:-1], f"{parts[-1]}.jsonl"))
-        write(run, paths[-1], compact=not full, task=record)
-        if run.pool is not None:
-            pools.setdefault(run.pool.name, []).append((paths[-1], run))
-    for arms in pools.values():
-        _write_choices(arms)
     return paths
 
 
@@ -81,7 +90,7 @@ def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
             round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest=""
         )
         lines += [ArmAsked(round=k, arm=arm), completed]
-    write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
+    write_once(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 
 
 def keep_for_now(

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_calls, lacks_usage, wall_time
-from evo.logs.journal import LogError, file_name, read_bytes, write_new
+from evo.logs.journal import LogError, file_name, read_bytes, write_once
 from evo.logs.log import TOLERANCE, Log, read_log
 from evo.logs.records import Attempt, Header, Outcome
 from evo.logs.types import JsonObject
@@ -142,16 +142,19 @@ def _write(planned: Sequence[_Planned]) -> list[Path]:
     _require_apart(planned)
     warn(f"not carried over: {'; '.join(_lost(logs))}")
     for each in planned:
-        text = json.dumps(each.content(), indent=1, allow_nan=False)
-        write_new(each.target, text.encode() + b"\n")
+        write_once(each.target, _text(each))
     return [each.target for each in planned]
+
+
+def _text(planned: _Planned) -> bytes:
+    return json.dumps(planned.content(), indent=1, allow_nan=False).encode() + b"\n"
 
 
 _APART = "the paper's layout tells runs of one task, model, search, T and N apart by their seeds"
 
 
 def _require_apart(planned: Sequence[_Planned]) -> None:
-    """Raises LogError where two files would have one name, or one is there already."""
+    """Raises LogError where two files would have one name, or another is there already."""
     shared = Counter(each.target for each in planned)
     for each in planned:
         seed = "unknown" if each.seed < 0 else str(each.seed)
@@ -163,10 +166,10 @@ def _require_apart(planned: Sequence[_Planned]) -> None:
                 f"{_several(sources)}: {_APART}, and that is {seed} for all of them, so that each "
                 f"would be {each.target}{others}; export them to folders of their own"
             )
-        if each.target.exists():
+        if each.target.exists() and read_bytes(each.target) != _text(each):
             raise LogError(
-                f"{each.source}: {each.target} exists already, and {_APART}, which is {seed} here; "
-                "export it to a folder of its own, or remove the file"
+                f"{each.source}: {each.target} exists already and differs, and {_APART}, which is "
+                f"{seed} here; export it to a folder of its own, or remove the file"
             )
 
 

@@ -463,6 +463,9 @@ def test_best_writes_over_nothing_unless_it_is_told_to(
     assert mine.read_text() == "precious = 1\n"
     assert call("best", str(log), "-o", str(mine), "--force") == 0
     assert mine.read_text() == evo.read_log(log).best.program
+    capsys.readouterr()
+    assert call("best", str(log), "-o", str(mine)) == 0
+    assert f"{mine} is there already, unchanged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["initial", "reply", "child", "end"])

@@ -53,8 +53,14 @@ def test_tables_of_the_imported_log(tmp_path):
     # 40 uncached and 20 new tokens of a call, 900 for the timeout.
     flops = np.array([60, 60, 60, 60, np.nan, 60]) * 2e6
     np.testing.assert_allclose(np.delete(children["flops"], 4), np.delete(flops, 4))
-    with pytest.raises(LogError, match="exists already"):
-        write(run, target)
+    written = target.read_bytes()
+    write(run, target)
+    source = write_paper(tmp_path / "other")
+    source.write_text(json.dumps(paper_run() | {"seed": 7}))
+    (other,) = read(source)
+    with pytest.raises(LogError, match="exists already and differs"):
+        write(other, target)
+    assert target.read_bytes() == written
 
 
 def bandit_run():

@@ -121,7 +121,10 @@ def test_a_collision_is_found_before_the_first_file_and_names_the_logs(tmp_path)
     assert not (tmp_path / "out").exists()
     with pytest.warns(UserWarning, match=LOST):
         [there] = export(logs[1:2], tmp_path / "out")
-    with pytest.raises(LogError, match=f"b.jsonl: {there} exists already"):
+    with pytest.warns(UserWarning, match=LOST):
+        assert export(logs[1:2], tmp_path / "out") == [there]
+    there.write_text("{}")
+    with pytest.raises(LogError, match=f"b.jsonl: {there} exists already and differs"):
         export(logs[:2], tmp_path / "out")
     assert [*(tmp_path / "out").rglob("*.json")] == [there]
 
@@ -159,8 +162,10 @@ def test_a_run_of_unknown_seed_is_read_again(tmp_path):
         assert again.header.seed == -1
     with pytest.raises(LogError, match=r"a\.jsonl and .*b\.jsonl\.gz: .* that is unknown for all"):
         export([source, packed], tmp_path / "both")
+    assert export([source], tmp_path / "b.jsonl") == [written]  # the same run
+    next((tmp_path / "a").rglob("*.json")).write_text("{}")
     with pytest.raises(LogError, match=r"seeds, which is unknown here; export it to a folder of"):
-        export([source], written.parents[2].with_name("a"))
+        export([source], tmp_path / "a")
 
 
 def test_a_run_that_passed_over_a_better_child_is_refused(tmp_path):
