@@ -203,7 +203,7 @@ def _case(verdict: Verdict, word: str, shared: float) -> _Case:
     return _Case(
         a=verdict.a, b=verdict.b, word=word, effect=verdict.effect,
         limits=(verdict.interval.low, verdict.interval.high), note=verdict.interval.note,
-        n=f"n = {verdict.n} {verdict.unit}", power=verdict.power, more=verdict.runs_needed,
+        n=verdict.counted, power=verdict.power, more=verdict.runs_needed,
         cost=", ".join(f"{number(value)} {unit}" for unit, value in verdict.cost.items()),
         had=verdict.runs, within=verdict.nearer_none,
         held_back=verdict.held_back, p=verdict.p, shared=shared, many=word != verdict.verdict,

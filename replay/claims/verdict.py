@@ -16,7 +16,7 @@ from replay.claims.further import (
 )
 from replay.markup import card
 from replay.statistics.intervals import FloatArray, Interval, rare_jumps
-from replay.statistics.numbers import brackets, number
+from replay.statistics.numbers import amount, brackets, number
 from replay.statistics.strata import Further
 
 if TYPE_CHECKING:
@@ -142,7 +142,12 @@ class Verdict:
         p = "" if math.isnan(self.p) else f", p = {self.p:.3g} for this comparison alone"
         if self.sequential:
             p = f", e-value {self.e_value:.3g}, valid at every look"
-        return first, f"n = {self.n} {self.unit}{p}. {self._change}"
+        return first, f"{self.counted}{p}. {self._change}"
+
+    @property
+    def counted(self) -> str:
+        """Its n in words, such as "n = 24 pairs"."""
+        return f"n = {amount(self.n, self.unit.removesuffix('s'))}"
 
     @property
     def runs(self) -> int:
@@ -169,7 +174,7 @@ class Verdict:
     def paragraph(self) -> str:
         """A paragraph for a methods section."""
         sentences = [
-            f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} {self.unit}).",
+            f"We compared {self.a} with {self.b} on {self.setting} ({self.counted}).",
             f"The mean difference in {self.scale} was {self.effect:.4g} ({self._limits}).",
             *([f"A difference of up to {self.margin:.4g} counts as none."] if self.margin else []),
             f"The verdict{' for these tasks' if self.further else ''} is: {self.verdict}, that is, "
@@ -309,7 +314,7 @@ class Verdict:
                 ax.axvline(at, color="0.5", linestyle="--", label=label)
         if math.isfinite(self.interval.low):
             ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
-        label = f"{self.interval.label}, n = {self.n} {self.unit}"
+        label = f"{self.interval.label}, {self.counted}"
         ax.plot([self.effect], [0], "o", color="C0", label=label)
         names = f"{self.a} minus {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
         ax.set(yticks=[], ylim=(-1, 1), xlabel=f"{self.scale}, {names}")

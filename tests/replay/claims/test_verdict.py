@@ -78,6 +78,13 @@ def test_without_an_interval_the_note_stands_for_it_and_there_is_no_p():
     assert axes.get_legend_handles_labels()[1] == ["no interval, n = 9 runs"]
 
 
+def test_one_pair_is_counted_as_one():
+    one = changed(n=1, unit="pairs")
+    assert one.summary[1].startswith("n = 1 pair, p =")
+    assert "(n = 1 pair)" in one.paragraph
+    assert "(n = 2 pairs)" in changed(n=2, unit="pairs").paragraph
+
+
 def test_a_verdict_that_is_held_back_says_why_before_all_else():
     held = changed(verdict="undetermined", held_back="Fewer than 20 runs.", runs_needed=11.0)
     assert held.summary[1].endswith(" for this comparison alone. Fewer than 20 runs.")
