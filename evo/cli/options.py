@@ -136,17 +136,15 @@ def paths(texts: Sequence[str]) -> dict[str, str]:
     return pairs(texts, "NAME=PATH", str)
 
 
-_BARE_POINT = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-"""A number with nothing before or behind its point, which JSON does not have."""
+_BARE_POINT = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)  # JSON has no .5
 
 
 def literal(text: str) -> object:
     """Parses a JSON value, or a number such as .5; anything else is returned as text."""
     try:
-        value: object = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return float(text) if _BARE_POINT.fullmatch(text) else text
-    return value
 
 
 def arm(text: str) -> str | dict[str, object]:

@@ -1,10 +1,11 @@
-"""Files of logs: writes at a place, where an open file is by now, why a folder cannot be made."""
+"""Files of logs: writes at a place, where an open file is by now, what is said of folders."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
@@ -33,3 +34,11 @@ def why_not_made(folder: Path, error: OSError) -> str:
         if path.exists() and not path.is_dir():
             return f"{path}: expected a folder, got a file; name another"
     return f"{folder}: cannot write there: {error.strerror or error}"
+
+
+def in_folder(path: Path) -> str:
+    """What to do about a folder that was given in the place of a log."""
+    if any(path.glob("*.jsonl*")):
+        return f"name the logs in it, {path}/*.jsonl"
+    theirs = f"`replay import auto {quote(str(path))} --full -o FOLDER`"
+    return f"give the path of a log; of another tool's runs {theirs} makes logs"

@@ -26,7 +26,7 @@ import msgspec
 from evo.logs import examples
 from evo.logs.caps import above, cap
 from evo.logs.decompression import DamagedGzip, decompressed
-from evo.logs.files import path_of, why_not_made, write_at
+from evo.logs.files import in_folder, path_of, why_not_made, write_at
 from evo.logs.first_write import WRITTEN
 from evo.logs.lines import PREFIX, check_line, check_size, rewritten
 from evo.logs.locks import lock, lock_new
@@ -204,16 +204,8 @@ def open_regular(path: Path) -> BinaryIO:
         return open(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
-        raise LogError(f"{path}: a folder, no log; {_in_folder(path)}")
+        raise LogError(f"{path}: a folder, no log; {in_folder(path)}")
     raise LogError(f"{path}: expected a file, got a pipe or a device")
-
-
-def _in_folder(path: Path) -> str:
-    """What to do about a folder that was given in the place of a log."""
-    if any(path.glob("*.jsonl*")):
-        return f"name the logs in it, {path}/*.jsonl"
-    theirs = f"`replay import auto {quote(str(path))} --full -o FOLDER`"
-    return f"give the path of a log; of another tool's runs {theirs} makes logs"
 
 
 def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
