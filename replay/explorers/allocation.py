@@ -209,8 +209,11 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
         code=lambda now: call("explore_allocation", named(), now),
         adjust=found.adjust,
         folded=("replicates", *EXPLORATION),
-        carried=("tau",),
-        scrubs={"tau": lambda now: taus(found.pools(now).fitness, now["tau"])},
+        carried=("arms", "tau", "reward"),
+        scrubs={
+            "arms": lambda now: range(2, found.pools(now).runs + 1),
+            "tau": lambda now: taus(found.pools(now).fitness, now["tau"]),
+        },
         hidden=_hidden,
     )
     return ChartExplorer(spec, found.controls(start), help=HELP, begins=start)

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 MOST_VIEWS, MOST_BYTES = 128, 3_000_000
 """Charts of a page, and bytes of all of them together."""
 
-MOST_STEPS, FEWEST_STEPS = 64, 8
+MOST_CHOICES = 4096
+"""Combinations of values of a page; many of them may have one chart."""
+
+MOST_STEPS, FEWEST_STEPS = 64, 4
 """Values of a slider of a page at most, and what is left of them where there is little room."""
+
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ class Carried:
 def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -> JsonObject | None:
     """The charts for all settings of the controls that a page carries; None: it carries none.
 
-    Where there would be too many, sliders have fewer steps, and after that the controls with most
-    values are left out; `note` says which.
+    Where there would be too many, sliders have fewer steps, and where that does not do, the last
+    control is left out; `note` says which.
 
     Args:
         spec: What the explorer shows; `spec.carried` names the controls.
@@ -67,38 +72,66 @@ def book_of(spec: ExplorerSpec, controls: Mapping[str, Widget], now: Settings) -
     Returns:
         What `book` of `chart.js` reads, and as `drawn` whether every chart bears its words.
     """
-    hidden, left_out = spec.hidden(now), list[str]()
-    found = [
-        made
-        for name in spec.carried
-        if name not in hidden and (made := carried(name, controls[name], spec, now)) is not None
-    ]
+    left_out, known = list[str](), dict[str, tuple[bytes, bool]]()
+    listed = (carried(name, controls[name], spec, now) for name in spec.carried)
+    whole = [each for each in listed if each is not None]
+    whole = [each for each in whole if not _always_hidden(each.name, whole, spec, now)]
+    found = list(whole)
     while found:
-        if prod(len(each.values) for each in found) <= MOST_VIEWS:
-            pages, which, drawn = _pages(spec, found, now)
-            if sum(map(len, pages)) <= MOST_BYTES:
-                note = (
-                    f"This page has no room for other values of {' and '.join(left_out)}."
-                    if left_out
-                    else ""
-                )
-                return {
-                    "controls": [
-                        {"label": e.label, "kind": e.kind, "texts": list(e.texts), "at": e.at}
-                        for e in found
-                    ],
-                    "pages": [json.loads(page) for page in pages],
-                    "which": which,
-                    "note": note,
-                    "drawn": drawn,
-                }
-        longest = max(range(len(found)), key=lambda k: len(found[k].values))
-        fewer = found[longest].thinned()
-        if fewer is None:
-            left_out.append(found.pop(longest).label)
+        choices = _choices(spec, found, now)
+        if choices is not None and (made := _pages(spec, choices, known)) is not None:
+            pages, which, drawn = made
+            names = " and ".join(filter(None, [", ".join(left_out[:-1]), *left_out[-1:]]))
+            note = f"This page has no room for other values of {names}."
+            return {
+                "controls": [
+                    {"name": e.name, "label": e.label, "kind": e.kind, "texts": list(e.texts),
+                     "at": e.at}
+                    for e in found
+                ],
+                "pages": [json.loads(page) for page in pages],
+                "which": which,
+                "hidden": [
+                    [k for k, each in enumerate(found) if each.name in hidden]
+                    for _, hidden in choices
+                ],
+                "note": note if left_out else "",
+                "drawn": drawn,
+            }  # fmt: skip
+        fewer = {k: less for k, each in enumerate(found) if (less := each.thinned()) is not None}
+        if fewer:
+            longest = max(fewer, key=lambda k: len(found[k].values))
+            found[longest] = fewer[longest]
         else:
-            found[longest] = fewer
+            left_out.insert(0, whole.pop().label)
+            found = list(whole)
     return None
+
+
+def _always_hidden(name: str, found: Sequence[Carried], spec: ExplorerSpec, now: Settings) -> bool:
+    """Whether no value of any control makes this one matter."""
+    return all(
+        name in spec.hidden({**now, each.name: value}) for each in found for value in each.values
+    )
+
+
+def _choices(
+    spec: ExplorerSpec, found: Sequence[Carried], now: Settings
+) -> list[tuple[Settings, set[str]]] | None:
+    """The settings of each choice, and the controls that do not matter there; None: too many.
+
+    What does not matter is as it is now, so that choices that differ in it alone are one.
+    """
+    if prod(len(each.values) for each in found) > MOST_CHOICES:
+        return None
+    choices = []
+    for values in itertools.product(*(each.values for each in found)):
+        chosen = {each.name: value for each, value in zip(found, values, strict=True)}
+        hidden = spec.hidden({**now, **chosen})
+        chosen = {name: value for name, value in chosen.items() if name not in hidden}
+        choices.append(({**now, **chosen}, hidden))
+    distinct = {repr(settings) for settings, _ in choices}
+    return choices if len(distinct) <= MOST_VIEWS else None
 
 
 def carried(name: str, control: Widget, spec: ExplorerSpec, now: Settings) -> Carried | None:
@@ -111,6 +144,10 @@ def carried(name: str, control: Widget, spec: ExplorerSpec, now: Settings) -> Ca
         kind, pairs = "slider", [(f"{each:g}", each) for each in spec.scrubs[name](now)]
     elif isinstance(value, bool) and options is None:
         kind, pairs = "box", [("no", False), ("yes", True)]
+    elif options is not None and isinstance(value, tuple):
+        pairs = [(ALL, ()), *((str(each), (each,)) for _, each in _labelled(options))]
+        if len(value) > 1:
+            pairs.append((" and ".join(map(str, value)), value))
     elif options is not None:
         kind = "slider" if type(control).__name__ == "SelectionSlider" else "list"
         pairs = _labelled(options)
@@ -147,24 +184,38 @@ def _steps(low: float, high: float, step: float) -> list[tuple[str, Any]]:
 
 
 def _pages(
-    spec: ExplorerSpec, found: Sequence[Carried], now: Settings
-) -> tuple[list[bytes], list[int], bool]:
-    """The charts of all choices.
+    spec: ExplorerSpec,
+    choices: Sequence[tuple[Settings, set[str]]],
+    known: dict[str, tuple[bytes, bool]],
+) -> tuple[list[bytes], list[int], bool] | None:
+    """The charts of all choices; `known` keeps those that were made, by settings.
 
     Returns:
         Each chart once, packed with its words; by choice, which of them it shows; and whether each
-        of them bears its words.
+        of them bears its words. None: they are too long.
     """
     numbers: dict[bytes, int] = {}
-    which, drawn = [], True
-    for values in itertools.product(*(each.values for each in found)):
-        chosen = {each.name: value for each, value in zip(found, values, strict=True)}
-        try:
-            view = spec.view(spec.adjust("", {**now, **chosen}), False)
-            chart, words = spec.chart_of(view), view.words
-        except ValueError as error:
-            chart, words = Chart(message=str(error)), str(error)
-        drawn = drawn and words == chart.words
-        page = b'{"label":' + json.dumps(words).encode() + b"," + pack(chart)[1:]
+    which, drawn, room = [], True, MOST_BYTES
+    for settings, _ in choices:
+        key = repr(settings)
+        if key not in known:
+            known[key] = _page(spec, settings)
+        page, bears = known[key]
+        if page not in numbers:
+            room -= len(page)
+        if room < 0:
+            return None
+        drawn = drawn and bears
         which.append(numbers.setdefault(page, len(numbers)))
     return list(numbers), which, drawn
+
+
+def _page(spec: ExplorerSpec, settings: Settings) -> tuple[bytes, bool]:
+    """The chart of settings, packed with its words, and whether it bears them."""
+    try:
+        view = spec.view(spec.adjust("", settings), False)
+        chart, words = spec.chart_of(view), view.words
+    except ValueError as error:
+        chart, words = Chart(message=str(error)), str(error)
+    page = b'{"label":' + json.dumps(words).encode() + b"," + pack(chart)[1:]
+    return page, words == chart.words

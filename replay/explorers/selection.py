@@ -225,6 +225,7 @@ def explore_selection(
         fit=lambda controls, settings: setattr(controls["rounds"], "max", last(settings)),
         scrubs={"rounds": lambda now: range(1, 1 + last(now))},
         hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
+        carried=("selector", "delta", "interval", "batch"),
     )
     start = {**USUAL, "threshold": round(played.middle, 3), **(begins or {})}
     if start["selector"] not in SELECTORS:

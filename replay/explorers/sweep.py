@@ -263,6 +263,7 @@ def explore_sweep(
         fit=fit,
         clicked=lambda name: {WHERE + n: v for n, v in filters.values_of(name).items()},
         hidden=_hidden,
+        carried=("figure", "measure", "cost", *(WHERE + name for name in filters.order)),
     )
     swept = {"generations", "children"} & set(filters.order)
     drawings = [name for name in FIGURES if name != "depth and breadth" or swept]

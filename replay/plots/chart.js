@@ -45,6 +45,22 @@ const BOOK_STYLE = `
   font: inherit;
   max-width: 100%;
 }
+.replay-book label[hidden] {
+  display: none;
+}
+.replay-book button {
+  font: inherit;
+  color: inherit;
+  background: transparent;
+  border: 1px solid color-mix(in srgb, currentColor 30%, transparent);
+  border-radius: 999px;
+  padding: 1px 11px;
+  cursor: pointer;
+}
+.replay-book button:disabled {
+  opacity: 0.6;
+  cursor: default;
+}
 .replay-book p {
   margin: 0;
   width: 100%;
@@ -970,6 +986,17 @@ function alone(picture) {
   copy.style.color = getComputedStyle(picture).color;
   return new XMLSerializer().serializeToString(copy);
 }
+// What a panel shows as the name of a file: its titles, else its axes.
+function nameOf(chart, panel) {
+  const axes = [panel?.y.label, panel?.x.label].filter(Boolean).join(" by "),
+    words = [chart.title, panel?.title || axes].filter(Boolean).join(" ");
+  const name = words
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .slice(0, 60)
+    .replace(/^-|-$/g, "");
+  return name || "chart";
+}
 // Buttons that give a chart's numbers and pictures without a kernel.
 function offer(root, chart, plans) {
   const box = html("details", { class: "takes" }, root);
@@ -980,15 +1007,9 @@ function offer(root, chart, plans) {
 function furnish(box, chart, plans) {
   const buttons = html("div", {}, box),
     place = html("div", { class: "numbers", tabindex: 0 }, box);
-  const name = () =>
-    (chart().panels[0]?.title || "chart")
-      .replace(/[^\w]+/g, "-")
-      .slice(0, 60)
-      .replace(/-$/, "")
-      .toLowerCase();
-  const save = (content, suffix, type) => {
+  const save = (content, name, type) => {
     const link = html("a", {
-      download: `${name()}.${suffix}`,
+      download: name,
       href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })),
     });
     link.click();
@@ -996,10 +1017,13 @@ function furnish(box, chart, plans) {
   };
   const quoted = (value) =>
     /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value;
-  const pictures = (use) =>
-    plans().forEach((plan, k) =>
-      use(alone(plan.picture), plan, plans().length > 1 ? `-${k + 1}` : ""),
-    );
+  const pictures = (use) => {
+    const names = plans().map(({ panel }) => nameOf(chart(), panel));
+    plans().forEach((plan, k) => {
+      const alike = names.filter((each) => each === names[k]).length > 1;
+      use(alone(plan.picture), plan, alike ? `${names[k]}-${k + 1}` : names[k]);
+    });
+  };
   const made = {
     Table: () => {
       const [heads, ...rows] = tableOf(chart());
@@ -1021,15 +1045,12 @@ function furnish(box, chart, plans) {
         tableOf(chart())
           .map((row) => row.map(quoted).join(","))
           .join("\n"),
-        "csv",
+        `${nameOf(chart(), chart().panels[0])}.csv`,
         "text/csv",
       ),
-    SVG: () =>
-      pictures((text, plan, part) =>
-        save(text, `${part}svg`.replace(/^(-\d+)svg/, "$1.svg"), "image/svg+xml"),
-      ),
+    SVG: () => pictures((text, plan, name) => save(text, `${name}.svg`, "image/svg+xml")),
     PNG: () =>
-      pictures((text, plan, part) => {
+      pictures((text, plan, name) => {
         const image = new Image(),
           [w, h] = ["width", "height"].map((each) => +plan.picture.getAttribute(each));
         image.onload = () => {
@@ -1044,7 +1065,7 @@ function furnish(box, chart, plans) {
           );
           brush.fillRect(0, 0, 2 * w, 2 * h);
           brush.drawImage(image, 0, 0, 2 * w, 2 * h);
-          canvas.toBlob((blob) => save(blob, `${part}png`.replace(/^(-\d+)png/, "$1.png")));
+          canvas.toBlob((blob) => save(blob, `${name}.png`));
         };
         const bytes = String.fromCharCode(...new TextEncoder().encode(text));
         image.src = `data:image/svg+xml;base64,${btoa(bytes)}`;
@@ -1936,49 +1957,96 @@ function mountChart(el, given, tell = () => {}) {
 }
 
 // Charts that a page holds for every setting of some controls: `pages` has each chart once, with
-// its label, and `which` the number of the page for each choice, the last control moving fastest.
-function mountBook(el, { controls, pages, which, note, state }) {
-  const now = controls.map((each) => each.at);
-  const page = () => {
-    const at = now.reduce((sum, place, k) => sum * controls[k].texts.length + place, 0);
-    return { ...pages[which[at]], ...state };
-  };
+// its label, `which` the number of the page for each choice, the last control moving fastest, and
+// `hidden` the controls that do not matter to it. The page's address holds the choice, so that a
+// link restores it.
+const REST_OF_BOOK = 120; // milliseconds without a move after which the address changes
+const MOST_TURNS = 64; // choices that can be undone
+function mountBook(el, { controls, pages, which, hidden, note, state }) {
+  const first = controls.map((each) => each.at),
+    past = [];
+  let now = asked(),
+    timer = 0;
+  const place = () => now.reduce((sum, at, k) => sum * controls[k].texts.length + at, 0);
+  const page = () => ({ ...pages[which[place()]], ...state });
+  // The choice that the address names, as far as there is such a one.
+  function asked() {
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    return controls.map(({ name, texts }, k) => {
+      const at = texts.indexOf(wanted.get(name));
+      return at < 0 ? first[k] : at;
+    });
+  }
+  function address() {
+    const chosen = controls.map(({ name, texts }, k) => [name, texts[now[k]]]);
+    history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
+  }
   const bar = html("div", { class: "replay-view replay-book" }, el);
   html("style", {}, bar, LOOK + BOOK_STYLE);
   const words = el.parentElement?.querySelector("[role=status]"),
     view = mountChart(el, page());
-  const turn = (k, at) => {
-    now[k] = at;
+  function show(next) {
+    now = next;
+    lines.forEach(({ line, put }, k) => {
+      line.hidden = hidden[place()].includes(k);
+      put(now[k]);
+    });
+    undoes.disabled = !past.length;
     view.load(page());
     if (words) words.textContent = page().label;
-  };
-  controls.forEach(({ label, kind, texts, at }, k) => {
+  }
+  // A move of a control; those of one slider in a row are one change.
+  function turn(k, at) {
+    if (controls[k].kind !== "slider" || past.at(-1)?.k !== k) past.push({ k, now });
+    if (past.length > MOST_TURNS) past.shift();
+    show(now.map((each, i) => (i === k ? at : each)));
+    settle();
+  }
+  function settle() {
+    clearTimeout(timer);
+    timer = setTimeout(address, REST_OF_BOOK); // browsers refuse one that changes at every move
+  }
+  const lines = controls.map(({ label, kind, texts }, k) => {
     const line = html("label", {}, bar);
     if (kind === "box") {
       const box = html("input", { type: "checkbox" }, line);
-      box.checked = at === 1;
       box.onchange = () => turn(k, box.checked ? 1 : 0);
       html("span", {}, line, label);
-      return;
+      return { line, put: (at) => (box.checked = at === 1) };
     }
     html("span", {}, line, label);
     if (kind === "list") {
       const list = html("select", {}, line);
       texts.forEach((text, value) => html("option", { value }, list, text));
-      list.value = at;
       list.onchange = () => turn(k, +list.value);
-      return;
+      return { line, put: (at) => (list.value = at) };
     }
     const most = texts.length - 1;
-    const slide = html("input", { type: "range", min: 0, max: most, step: 1, value: at }, line);
-    slide.setAttribute("aria-valuetext", texts[at]);
-    const shown = html("output", {}, line, texts[at]);
-    slide.oninput = () => {
-      shown.textContent = texts[+slide.value];
-      slide.setAttribute("aria-valuetext", shown.textContent);
-      turn(k, +slide.value);
+    const slide = html("input", { type: "range", min: 0, max: most, step: 1 }, line);
+    const shown = html("output", {}, line);
+    slide.oninput = () => turn(k, +slide.value);
+    const put = (at) => {
+      slide.value = at;
+      shown.textContent = texts[at];
+      slide.setAttribute("aria-valuetext", texts[at]);
     };
+    return { line, put };
   });
+  const undoes = html(
+    "button",
+    { type: "button", title: "Back to the choice before" },
+    bar,
+    "Undo",
+  );
+  undoes.onclick = () => {
+    if (past.length) show(past.pop().now);
+    settle();
+  };
   if (note) html("p", {}, bar, note);
+  addEventListener("hashchange", () => {
+    clearTimeout(timer);
+    show(asked());
+  });
+  show(now);
   return view;
 }

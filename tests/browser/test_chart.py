@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,28 @@ def test_numbers_and_pictures_are_had_without_a_kernel(page: Any) -> None:
     )  # its row as the axis names it
     with page.expect_download() as found:
         page.get_by_role("button", name="SVG").click()
+    assert found.value.suggested_filename == "curves.svg"
     assert Path(found.value.path()).read_text().startswith("<svg")
+
+
+def test_files_are_named_after_what_they_show(page: Any) -> None:
+    line = Line(x=[1, 2], y=[0.5, 0.6])
+    x, y = Axis(label="LLM calls"), Axis(label="best fitness")
+    untitled = Panel(title="", marks=[line], x=x, y=y)
+    for panels, title, names in (
+        ([untitled], "", ["best-fitness-by-llm-calls.svg"]),
+        ([untitled] * 2, "", [f"best-fitness-by-llm-calls-{k}.svg" for k in (1, 2)]),
+        ([replace(untitled, title="Reached τ: 95 %")], "tsp", ["tsp-reached-τ-95.svg"]),
+    ):
+        given = json.loads(pack(Chart(panels=panels, title=title)))
+        page.evaluate("(chart) => { window.given = chart; }", {**given, "label": "x", "serial": 4})
+        page.evaluate("document.querySelector('.replay-view').view.load(window.given)")
+        page.evaluate("document.querySelector('.takes').open = true")
+        saved: list[str] = []
+        page.on("download", lambda found, saved=saved: saved.append(found.suggested_filename))
+        page.get_by_role("button", name="SVG").click()
+        page.wait_for_timeout(300)
+        assert sorted(saved)[-len(names) :] == names
 
 
 def test_a_tap_shows_and_a_second_one_chooses(page: Any) -> None:

@@ -103,3 +103,24 @@ def test_a_page_in_dark_inks_can_be_read_on_paper(page: Any, tmp_path: Path) -> 
     page.emulate_media(media="print")
     assert max(page.evaluate(INKS)) < 128
     page.emulate_media(media="screen")
+
+
+def test_a_saved_panel_keeps_its_choice_in_its_address_and_undoes_it(panel: Any) -> None:
+    slider = panel.get_by_role("slider", name="last")
+    slider.focus()
+    for _ in range(2):
+        panel.keyboard.press("ArrowRight")
+    panel.get_by_role("checkbox", name="named").check()
+    lab.until(panel, "() => location.hash === '#last=4&named=yes'")
+    status = panel.locator("div[role=status][aria-live]")
+    undo = panel.get_by_role("button", name="Undo")
+    undo.click()
+    lab.expect(status).to_contain_text("to 4, False")
+    undo.click()  # the moves of a slider in a row are one change
+    lab.expect(status).to_contain_text("to 2, False")
+    assert undo.is_disabled()
+    assert slider.get_attribute("aria-valuetext") == "2"
+    panel.evaluate("location.hash = 'last=5&named=yes'")
+    lab.expect(status).to_contain_text("to 5, True")
+    panel.evaluate("location.hash = 'last=none'")
+    lab.expect(status).to_contain_text("to 2, False")

@@ -152,10 +152,13 @@ def test_the_bar_of_two_arms_that_are_pulled_alike_shows_no_contrast(explorer):
     assert "an equal share: 50 %" in panel.about
 
 
-def test_a_saved_page_moves_the_fitness_to_reach(explorer):
+def test_a_saved_page_moves_the_arms_and_the_fitness_to_reach(explorer):
     book = book_of(explorer._spec, explorer.controls, explorer.settings)
-    assert [each["label"] for each in book["controls"]] == ["τ"]
-    at = book["controls"][0]["at"]
+    arms, tau, *_ = book["controls"]
+    assert (arms["label"], tau["label"]) == ("arms K", "τ")
+    at = 0
+    for each in book["controls"]:
+        at = at * len(each["texts"]) + each["at"]
     here = book["pages"][book["which"][at]]
     assert here["label"] == explorer._spec.view(explorer.settings, False).words
     assert len({page["label"] for page in book["pages"]}) > 4

@@ -13,6 +13,7 @@ from ipywidgets import (
     IntRangeSlider,
     IntSlider,
     SelectionSlider,
+    SelectMultiple,
     Text,
 )
 
@@ -117,6 +118,38 @@ def test_what_is_hidden_is_not_carried():
     controls = {"a": Checkbox(), "b": Checkbox()}
     made = book(controls, spec_of("a", "b", hidden=lambda now: {"a"}))
     assert [each["label"] for each in made["controls"]] == ["b"]
+
+
+def test_what_matters_to_some_choices_alone_is_hidden_for_the_others():
+    controls = {"kind": Dropdown(options=["a", "b"]), "of": Dropdown(options=range(3))}
+    rule = {"hidden": lambda now: {"of"} if now["kind"] == "a" else set()}
+    made = book(controls, spec_of(*controls, **rule))
+    assert [each["name"] for each in made["controls"]] == ["kind", "of"]
+    assert made["hidden"] == [[1], [1], [1], [], [], []]
+    assert made["which"] == [0, 0, 0, 1, 2, 3]  # what does not matter makes no chart
+
+
+def test_a_list_of_several_has_all_and_each_alone():
+    control = SelectMultiple(options=[("one  (2)", "x"), ("two  (1)", "y")], value=())
+    made = book({"where": control})
+    assert [each["texts"] for each in made["controls"]] == [["all", "x", "y"]]
+    assert [json.loads(each["label"])["where"] for each in made["pages"]] == [[], ["x"], ["y"]]
+    control.value = ("x", "y")
+    [several] = book({"where": control})["controls"]
+    assert several["texts"][several["at"]] == "x and y"
+
+
+def test_no_chart_is_made_that_finds_no_room(monkeypatch):
+    asked = []
+
+    def view(now, coarse):
+        asked.append(now["many"])
+        return Sentence("long " * 100 + str(now))
+
+    monkeypatch.setattr(carried, "MOST_BYTES", 3_000)
+    spec = ExplorerSpec(name="mine", theme="light", carried=["many"], view=view)
+    assert book({"many": Dropdown(options=range(99))}, spec) is None
+    assert len(asked) < 9
 
 
 def test_a_setting_that_cannot_be_shown_is_its_reason():
