@@ -5,10 +5,11 @@
 On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook of its own, one
 after the other: a slider whose handler only hands over a picture made before (the floor of
 anything that asks the kernel), the budget explorer, which the browser draws while the kernel is
-busy in another cell (beside a bare input that changes one word), and the allocation explorer, whose
-numbers the kernel sends (sliders K, for which it simulates, and c). The first and the last are also
-dragged ten times, with 20 events 40 ms apart (pictures seen).
-The first lines are the kernel's own share, without a browser.
+busy in another cell (beside a bare input that changes one word), and what the kernel sends numbers
+for: the allocation explorer (sliders K and rounds, for which it simulates, and c), a selection
+(rounds) and a run (generation and child). The floor and the allocation are also dragged ten times,
+with 20 events 40 ms apart (pictures seen).
+The first lines are the kernel's own share, without a browser: a value that is new to it, and again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "replay")]
 
 from browser import lab  # noqa: E402
+from synthetic_runs import sweep_runs  # noqa: E402
 
 CORPUS = ROOT / "logs" / "corpus" / "offline"
 DATA = f"""
@@ -81,12 +83,20 @@ MOVES = """async ([label, moves]) => {
   return found;
 }"""
 """Moves a control; milliseconds from the event to the frame after it, and to the end of drawing."""
-ALLOCATION = "a = explorers.explore_allocation(frame)\n"
+RUN = CORPUS / "circle_packing" / "circle_packing-offline-N4-s40.jsonl.gz"
 WAYS = [
-    ("floor", FLOOR, [("floor", "picture at hand")], True),
-    ("allocation", ALLOCATION + "a", [("arms K", "allocation, K"), ("c", "allocation, c")], True),
+    ("floor", FLOOR, ["floor"], True),
+    ("allocation", "explorers.explore_allocation(frame)", ["arms K", "rounds", "c"], True),
+    (
+        "selection",
+        "from synthetic_runs import sweep_runs\n"
+        "explorers.explore_selection(sweep_runs(12, 40, noise=0.05))",
+        ["rounds"],
+        False,
+    ),
+    ("browse", f"replay.browse({str(RUN)!r})", ["generation", "child"], False),
 ]
-"""Name, cell, sliders by label with what they are called here, and whether to drag them."""
+"""Name, cell, sliders by label, and whether to drag them."""
 
 
 def main() -> None:
@@ -109,10 +119,11 @@ def main() -> None:
             lab.write_notebook(folder / f"{stem}.ipynb", [DATA, cell])
             with lab.browser() as (page, _):
                 lab.open_notebook(page, url, f"{stem}.ipynb")
-                lab.handle(page, sliders[0][0]).wait_for(state="attached")
+                lab.handle(page, sliders[0]).wait_for(state="attached")
                 page.wait_for_timeout(3000)
                 page.evaluate("() => { window.bare = true; }")
-                for label, name in sliders:
+                for label in sliders:
+                    name = f"{stem}, {label}"
                     report(name, [move(page, label, k) for k in range(moves)])
                     if dragged:
                         report(
@@ -169,19 +180,25 @@ def in_process(moves: int) -> None:
         cpu.append(1e3 * (time.thread_time() - start))
     report("in process, a move of budgets, CPU", cpu)
     allocation = explorers.explore_allocation(frame)
+    selection = explorers.explore_selection(sweep_runs(12, 40, noise=0.05))
+    last = selection.controls["rounds"].max
     for explorer, name, values in (
-        (allocation, "arms", [2, 3, 4, 5, 6, 7, 8]),
+        (allocation, "arms", [2, 3, 5, 6, 7, 8]),
+        (allocation, "rounds", [100, 104, 108, 112, 116, 120]),
         (allocation, "c", [0.01, 0.05, 0.1, 0.5, 1.0]),
+        (selection, "rounds", [*range(1, last)]),
     ):
-        wall, cpu = [], []
-        for k in range(moves + len(values)):
-            start = time.perf_counter(), time.thread_time()
-            explorer.controls[name].value = values[k % len(values)]
-            wall.append(1e3 * (time.perf_counter() - start[0]))
-            cpu.append(1e3 * (time.thread_time() - start[1]))
+        for again in (False, True):
+            wall, cpu = [], []
+            for value in values * (1 + again * moves // len(values)):
+                start = time.perf_counter(), time.thread_time()
+                explorer.controls[name].value = value
+                wall.append(1e3 * (time.perf_counter() - start[0]))
+                cpu.append(1e3 * (time.thread_time() - start[1]))
+            named = f"in process, {explorer._spec.name} {name}{', again' * again}"
+            report(f"{named}, wall", wall)
+            report(f"{named}, CPU", cpu)
         explorer.settle()
-        report(f"in process, {name}, wall", wall[len(values) :])
-        report(f"in process, {name}, CPU", cpu[len(values) :])
 
 
 def move(page, label: str, number: int) -> float | None:
@@ -216,7 +233,7 @@ def report(name: str, found: list[float | None]) -> None:
     known = sorted(value for value in found if value is not None)
     p10, p95 = (known[min(len(known) - 1, int(share * len(known)))] for share in (0.1, 0.95))
     median = statistics.median(known)
-    print(f"{name:<28} median {median:6.1f}  p95 {p95:6.1f}  p10 {p10:6.1f}  n = {len(known)}")
+    print(f"{name:<44} median {median:6.1f}  p95 {p95:6.1f}  p10 {p10:6.1f}  n = {len(known)}")
 
 
 if __name__ == "__main__":
