@@ -43,10 +43,11 @@ class BudgetView:
             else f"never run: the kernel's prediction for the mean of {n}"
         )
         T, N = split.generations, split.children
+        is_known = not math.isnan(split.fitness.value[-1])
         text = [
             f"{self.outlook.fitness.task}, {self.outlook.model}: T = {amount(T, 'generation')} of "
             f"N = {amount(N, 'child', 'children')} (C = {amount(T * N, 'call')}) have a mean best "
-            f"fitness of {split.fitness.last} ({source}).",
+            f"fitness {'of' if is_known else 'that is'} {split.fitness.last} ({source}).",
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
             f"A run costs {costs_in_words(*asked, offline=offline)}.",
         ]

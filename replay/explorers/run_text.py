@@ -50,14 +50,17 @@ def facts(view: RunView) -> str:
     if view.child is not None:
         header = view.data.log.header.with_model(view.child.model)
         cost = cost_of_attempts(view.child.attempts, header.model, header.sampling)
-        rows.append(("seed", str(view.child.seed)))
+        if view.child.seed >= 0:  # else the tool stated none
+            rows.append(("seed", str(view.child.seed)))
         if view.child.model:
             rows.append(("model", view.child.model))
         if view.child.kept_out:
             rows.append(("kept out", view.child.kept_out))
-        rows.append(("tokens", "unknown" if cost.tokens is None else f"{cost.tokens:,.0f}"))
+        silent = not view.child.attempts and not header.source.startswith("evo")
+        tokens, dollars = (None, None) if silent else (cost.tokens, cost.dollars)
+        rows.append(("tokens", "unknown" if tokens is None else f"{tokens:,.0f}"))
         if header.model.is_llm:
-            rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))
+            rows.append(("cost", "unknown" if dollars is None else f"${dollars:.6f}"))
     scores = [
         (f"instance {each.id}", each.status if each.score is None else f"{each.score:.9g}")
         for each in evaluation.instances

@@ -335,11 +335,12 @@ function wordsOf(data, state, splits) {
   const source = isLogged(split)
     ? `n = ${amount(split.n, "run")}, logged`
     : `never run: the kernel's prediction for the mean of ${amount(split.n, "run")}`;
+  const is = Number.isNaN(split.fitness.value.at(-1)) ? "that is" : "of";
   const share = split.waits ? "that the kernel is still computing" : last(split.reached);
   const text = [
     `${data.task}, ${data.model}: T = ${amount(T, "generation")} of ` +
       `N = ${amount(N, "child", "children")} (C = ${amount(T * N, "call")}) ` +
-      `have a mean best fitness of ${last(split.fitness)} (${source}).`,
+      `have a mean best fitness ${is} ${last(split.fitness)} (${source}).`,
     `A run reaches τ = ${digits(state.tau, 6)} with probability ${share}.`,
     `A run costs ${split.costs}.`,
   ];

@@ -1331,9 +1331,10 @@ function mountChart(el, given, tell = () => {}) {
         );
       } else {
         const rows = text.split("\n"),
-          first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16;
+          first = panel.x.above ? top - 6 - 14 * (rows.length - 1) : bottom + 16,
+          middle = Math.min(x(value), width - wide(text) / 2 - 1); // the last one stays whole
         rows.forEach((line, k) =>
-          svg("text", { x: x(value), y: first + 14 * k, "text-anchor": "middle" }, picture, line),
+          svg("text", { x: middle, y: first + 14 * k, "text-anchor": "middle" }, picture, line),
         );
       }
     }

@@ -139,10 +139,14 @@ def _put(figure: GroupFigure | Chart, frame: pd.DataFrame, ax: Axes, theme: Them
         (figure if isinstance(figure, Chart) else figure(frame)).draw(ax, theme)
 
 
-def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:
-    """A figure of a group as a figure of its own."""
+def drawn_alone(figure: GroupFigure, frame: pd.DataFrame) -> Figure:
+    """A figure of a group as a figure of its own.
+
+    Raises:
+        ValueError: It cannot be drawn.
+    """
     made, [ax] = style.subplots(height=HEIGHT)
-    draw(name, figure, frame, ax, "light")
+    _put(figure, frame, ax, "light")
     return made
 
 

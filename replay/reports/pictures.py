@@ -28,16 +28,16 @@ def figure_of_group(
     name: str, figure: GroupFigure, frame: pd.DataFrame, drawn: Drawn | None = None
 ) -> str:
     """A figure of a group: live where it is a chart, else a picture; or why there is none."""
-    if draws(figure):
+    try:
+        if not draws(figure):
+            return live(figure(frame))
         logs = () if drawn is None else [(p, os.path.getmtime(p)) for p in frame["source"].unique()]
         if drawn is not None and drawn.get(name, ("", ""))[0] == logs:
             return drawn[name][1]
-        picture = f"<figure>{in_both_themes(drawn_alone(name, figure, frame))}</figure>"
+        picture = f"<figure>{in_both_themes(drawn_alone(figure, frame))}</figure>"
         if drawn is not None:
             drawn[name] = logs, picture
         return picture
-    try:
-        return live(figure(frame))
     except ValueError as error:
         title = f"{name[:1].upper()}{name[1:]}"
         return live(Chart(message=f"{title}: not drawn ({str(error)[:300]})"))

@@ -208,6 +208,22 @@ def test_narrow_pages_have_one_column_and_text_of_the_same_size(page: Any) -> No
     lab.resize(page, 900)
 
 
+def test_the_number_at_the_end_of_an_axis_is_whole(page: Any) -> None:
+    axes = {"x": Axis(domain=(-0.0002, 0.0002)), "y": Axis(domain=(0, 4))}
+    small = Chart(panels=[Panel(title="Small numbers", **axes, marks=[Rule(x=0.0)])])
+    given = {**json.loads(pack(small)), "label": "small", "serial": 6}
+    page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    ends = page.evaluate(
+        """() => {
+          const picture = document.querySelector(".one > svg");
+          const all = picture.getBoundingClientRect();
+          return [...picture.querySelectorAll("text")].map(
+            (each) => all.right - each.getBoundingClientRect().right);
+        }"""
+    )
+    assert 0 <= min(ends) < 10
+
+
 def test_a_sentence_stands_where_there_is_no_chart(page: Any) -> None:
     given = json.loads(pack(Chart(message="There is nothing.")))
     page.evaluate("(chart) => { window.given = chart; }", {**given, "label": "x", "serial": 4})

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from browser import lab
 from samples import write_sample
-from synthetic_runs import chain_runs
+from synthetic_runs import as_frame, chain_runs
 
 import replay
 from replay.explorers import explore_budget, film
@@ -464,6 +464,16 @@ def test_no_button_of_a_run_is_cut_and_choices_are_whole(page) -> None:
         )
         assert wide == 0
     lab.resize(page, 900)
+
+
+def test_a_mean_that_is_unknown_is_said_in_the_words_of_the_python_view(chromium, tmp_path) -> None:
+    runs = as_frame(np.full((3, 4), np.nan), children=2, seeds=range(3))
+    with contextlib.closing(explore_budget(runs)) as made, lab.browser() as (opened, errors):
+        opened.goto(made.save(tmp_path / "nothing.html").as_uri())
+        opened.wait_for_selector(".replay-view svg")
+        assert opened.locator(".replay-view").get_attribute("data-description") == made.words
+        assert "have a mean best fitness that is unknown, as some run has nothing ok" in made.words
+        assert errors == []
 
 
 def test_its_style_leaves_other_views_of_the_page_alone(page) -> None:

@@ -102,6 +102,19 @@ def test_an_imported_log_says_what_it_lacks(tmp_path):
     browser.close()
 
 
+def test_what_another_tool_does_not_state_of_a_child_is_unknown(view_of, tmp_path):
+    header = sample_header(1, source="gepa")
+    child = msgspec.structs.replace(sample_child(1, 0, 0.5), seed=-1, attempts=())
+    data = RunData(read_log(write(tmp_path / "a.jsonl", header, sample_lines()[2], child)))
+    shown = re.sub(r"<[^>]*>", " ", texts.facts(look_at(data, (1, 0))))
+    assert re.search(r"tokens\s+unknown", shown)
+    assert re.search(r"cost\s+unknown", shown)
+    assert "seed" not in shown
+    ours = re.sub(r"<[^>]*>", " ", texts.facts(view_of()))
+    assert re.search(r"tokens\s+\d", ours)
+    assert "seed" in ours
+
+
 @pytest.fixture
 def view_of(tmp_path):
     """Makes a view of a program that rewrote another text."""

@@ -75,6 +75,17 @@ def test_a_figure_that_errs_is_a_sentence_in_its_place(added, runs, figure, word
     assert "Mine: not drawn" in base64.b64decode(data).decode()
 
 
+def test_a_figure_on_axes_that_cannot_be_drawn_is_a_sentence_on_a_page_too(added, runs) -> None:
+    def refusing(frame, ax):
+        raise ValueError("there is nothing")
+
+    name = added(refusing)
+    page = figure_of_group(name, figures()[name], runs)
+    assert "<img" not in page
+    [data] = re.findall(r'data-chart="([^"]+)"', page)
+    assert "Mine: not drawn (there is nothing)" in base64.b64decode(data).decode()
+
+
 def test_a_figure_on_axes_needs_no_theme(added, runs) -> None:
     def plain(frame, ax):
         ax.set_title("mine", loc="left")
