@@ -153,14 +153,15 @@ def _lines(data: RunData, low: float, limits: tuple[float, float]) -> Iterator[M
         if limits[0] <= value <= limits[1]:
             yield Rule(y=value, text=text, dash=REFERENCE)
     best, generation = data.trajectory, np.arange(len(data.trajectory))
+    is_ok = not np.isnan(data.fitness).all()
     after = SPREAD / 2 if data.log.header.children > 1 else 0.0
     texts = [f"best so far after generation {g}: {value:.6g}" for g, value in enumerate(best)]
     yield Line(
         x=[*(generation + after * (generation > 0)), len(best) - 0.5],
-        y=np.maximum([*best, *best[-1:]], low), step=True, width=1.4, label="best so far",
-        texts=[*texts, *texts[-1:]],
+        y=np.maximum([*best, *best[-1:]], low), step=True, width=1.4,
+        label="best so far" if is_ok else "", texts=[*texts, *texts[-1:]],
     )  # fmt: skip
-    if np.isnan(data.fitness).all():
+    if not is_ok:
         middle = (limits[0] + limits[1]) / 2
         at = (len(data.trajectory) - 1) / 2
         yield Label(x=at, y=middle, text="nothing is ok yet", anchor="middle")

@@ -225,7 +225,7 @@ const SPARE = 10; // pixels around a panel into which marks at its edge reach
 const SPARE_OF_LINES = 2; // and lines: a curve that goes on beyond an axis ends at the frame
 const WAYS =
   "arrow keys go from mark to mark, page up and page down from group to group, Enter chooses one";
-const NOTHING = { kind: "rule" }; // a mark that is hidden
+const NOTHING = { kind: "rule", color: "ink" }; // a mark that is hidden
 const FAINT = "color-mix(in srgb, currentColor 38%, transparent)";
 const NAMED = { ink: "currentColor", faint: FAINT };
 const inkOf = (color) => NAMED[color] || inked(color);

@@ -131,8 +131,10 @@ def test_a_run_of_which_nothing_is_ok_says_so(tmp_path):
     data = statuses(tmp_path, "error", "error")
 
     def said():
-        return [mark.text for mark in run_chart(data).panels[0].marks if mark.kind == "label"]
+        marks = run_chart(data).panels[0].marks
+        legend = [mark.label for mark in marks if mark.kind == "line"]
+        return [mark.text for mark in marks if mark.kind == "label"], legend
 
-    assert said() == []
+    assert said() == ([], ["best so far"])
     data.fitness[:] = np.nan
-    assert said() == ["nothing is ok yet"]
+    assert said() == (["nothing is ok yet"], [""])
