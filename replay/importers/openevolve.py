@@ -285,7 +285,8 @@ def _calls(found: _Found, path: Path) -> Iterator[_Program | Child]:
 
 def _finish(found: _Found, path: Path, tool: str) -> Imported:
     calls = list(_calls(found, path))
-    places = {c.id: (k, 0) for k, c in enumerate(calls, start=1) if isinstance(c, _Program)}
+    places = dict.fromkeys(_roots(found), (0, 0))
+    places |= {c.id: (k, 0) for k, c in enumerate(calls, start=1) if isinstance(c, _Program)}
     children = [
         _child(call, number, found, places)
         if isinstance(call, _Program)
@@ -314,6 +315,13 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
     )
 
 
+def _roots(found: _Found) -> list[str]:
+    """Ids of the initial program; before the first checkpoint, the parent of the first child."""
+    initial = [program.id for program in found.programs.values() if program.is_initial]
+    first = next((child.parent_id for child in found.told.values()), None)
+    return initial or ([] if first is None else [first])
+
+
 def _initial(found: _Found) -> Child | None:
     """The initial program, as a child of generation 0."""
     roots = [
@@ -335,16 +343,13 @@ def _child(
     parent = program.parent_id or ""
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
-    root = parent in found.programs and found.programs[parent].is_initial
-    if not any(known.is_initial for known in found.programs.values()):  # no checkpoint yet
-        root = parent == next((first.parent_id for first in found.told.values()), None)
     answers = program.asked.get("responses")
     tokens = (program.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
     return foreign.born(
         generation,
         evaluation(program.metrics, _cause(program.artifacts_json)),
         attempts=foreign.answered(*tokens),
-        parent=places.get(parent, (0, 0) if root else None),
+        parent=places.get(parent),
         island=program.known.get("island"),
         program=program.code or program.solution,
         reply=answers[-1] if isinstance(answers, list) and answers else None,

@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,35 @@ def test_every_call_of_a_resumed_run_counts_in_the_order_of_its_sessions(tmp_pat
     assert run.children[9].evaluation.fitness == pytest.approx(0.3)  # iteration 6
     assert "2 sessions follow one another" in run.lost
     assert trajectory(run)[-1] == 0.4
+
+
+def test_a_run_takes_work_in_proportion_to_its_length(tmp_path):
+    """Function calls are counted, since times depend on what else the machine does."""
+
+    def calls_for(length):
+        path = tmp_path / str(length) / "evolution_trace.jsonl"
+        path.parent.mkdir()
+        lines = (
+            {"iteration": k, "parent_id": f"p{k - 1}", "child_id": f"p{k}",
+             "parent_metrics": {"combined_score": 0.1}, "child_metrics": {"combined_score": 0.2}}
+            for k in range(1, length + 1)
+        )  # fmt: skip
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        counted = 0
+
+        def count(frame, event, argument):
+            nonlocal counted
+            counted += event == "call"
+
+        sys.setprofile(count)
+        try:
+            read(path)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    calls_for(10)  # what is loaded once
+    assert calls_for(800) < 5 * calls_for(200)
 
 
 def test_prompts_islands_and_parents_through_migrants(tmp_path):
