@@ -100,6 +100,23 @@ class PolicyClass(Protocol):
         """Build the policy for `shape` = (replicates, arms)."""
 
 
+def built(build: PolicyClass, shape: Shape, *, rounds: int, rng: Rng) -> Policy:
+    """Returns a policy; what a user's class raises meanwhile is a ValueError that names it."""
+    try:
+        return build(shape, rounds=rounds, rng=rng)
+    except (ValueError, MistakenType):
+        raise
+    except Exception as error:  # a stranger's class may raise anything
+        kind = getattr(build, "func", build)
+        if str(getattr(kind, "__module__", "")).partition(".")[0] == "evo":
+            raise  # a bug of this package shows its traceback
+        name = getattr(kind, "__name__", type(kind).__name__)
+        raise ValueError(
+            f"policy {name}: {name}((replicates, arms), rounds=..., rng=...), which makes one, "
+            f"raised {type(error).__name__}: {error}; correct it and run again"
+        ) from error
+
+
 class BasePolicy(ABC):
     """Base class of policies; a subclass defines `ask`, `tell`, its state and its parameters.
 

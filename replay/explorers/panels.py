@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evo.plugins import Registry, plugged_in, with_refusals
+from evo.plugins import MistakenType, Registry, plugged_in, with_refusals
 from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
@@ -66,6 +66,7 @@ def register(name: str, panel: Callable[..., Any], **controls: Any) -> None:
             itself. A setting without one gets it from the default of its argument, if it can.
 
     Raises:
+        TypeError: The panel is no function of a frame.
         ValueError: The name is that of a built-in tab, the function has no such setting, or a
             control cannot be made.
 
@@ -91,13 +92,19 @@ def controls_of(panel: Callable[..., Any], given: Mapping[str, Any]) -> dict[str
     """The controls of a panel's settings, in the order of its arguments."""
     from ipywidgets import ValueWidget, interactive
 
-    _, *others = inspect.signature(panel).parameters.values()
+    if not callable(panel) or not (arguments := inspect.signature(panel).parameters):
+        raise MistakenType(
+            f"expected a panel, a function of a frame and its settings, got {panel!r:.80}"
+        )
+    _, *others = arguments.values()
     open_ended = any(each.kind is each.VAR_KEYWORD for each in others)
     own = [each for each in others if each.kind is not each.VAR_KEYWORD]
     known = {each.name: each.default for each in own if each.name not in ("ax", "theme")}
     if not open_ended and (unknown := [name for name in given if name not in known]):
         names = ", ".join(known) or "none"
         raise ValueError(f"expected settings among {names}, got {unknown[0]!r}")
+    if empty := [name for name, each in given.items() if isinstance(each, list) and not each]:
+        raise ValueError(f"{empty[0]}: expected a list of values to choose from, got an empty one")
     made: dict[str, Widget] = {}
     for name in dict.fromkeys([*known, *given]):
         default = known.get(name, inspect.Parameter.empty)

@@ -28,7 +28,7 @@ from evo.policies import (
     learns,
     name_of,
 )
-from evo.policies.base import Floats, Ints
+from evo.policies.base import Floats, Ints, built
 from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
 from evo.studies.allocation.goal import AllocationGoal, goal_of
@@ -323,7 +323,7 @@ def _builder(
                 cast("type[LearnedPolicy]", found), earlier=known
             )
             return learner((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
-        return found((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
+        return built(found, (rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
 
     return build
 

@@ -20,6 +20,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.plugins import name_in
 from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
+from evo.policies.base import built
 from evo.policies.learned import reward_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
@@ -277,7 +278,7 @@ def describe(
     rounds, name = at_least("rounds", rounds, 1), name_of(build)
     known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
     build, learned, learned_from = taught(build, earlier, sources, rounds, known)
-    policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
+    policy = built(build, (1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
     reward = reward_of(build, reward)
     if reward is None:
         task = header_of(sources[0]).task

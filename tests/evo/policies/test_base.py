@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evo.plugins import MistakenType
 from evo.policies import POLICIES, UCB1, Draws, IndexPolicy, PolicyWarning
-from evo.policies.base import fraction, positive, uniform_choice
+from evo.policies.base import built, fraction, positive, uniform_choice
 from replay.simulation.simulate import simulate
 
 
@@ -64,6 +64,25 @@ def test_a_policy_needs_a_replicate_an_arm_and_a_round(none):
     replicates, arms, rounds = none
     with pytest.raises(ValueError, match="expected at least one replicate, one arm and one round"):
         POLICIES["random"]((replicates, arms), rounds=rounds, rng=Draws(0, 1))
+
+
+class Alone(IndexPolicy):
+    """It takes nothing but the shape."""
+
+    def __init__(self, shape):
+        super().__init__(shape, rounds=1, rng=Draws(0, shape[0]))
+
+    def index(self):
+        return -self.pulls
+
+
+@pytest.mark.parametrize("build", [Alone, functools.partial(Alone), int])
+def test_a_class_that_makes_no_policy_is_named(build):
+    message = r"policy (Alone|int): .*rounds=\.\.\., rng=\.\.\.\), .* raised TypeError"
+    with pytest.raises(ValueError, match=message):
+        simulate(np.ones((2, 3)), build, rounds=2, replicates=1)
+    with pytest.raises(ValueError, match="expected at least one replicate"):
+        built(UCB1, (0, 1), rounds=1, rng=Draws(0, 1))
 
 
 class Given(IndexPolicy):

@@ -115,12 +115,20 @@ def test_every_figure_of_a_group_has_a_place(frame):
     ("controls", "said"),
     [
         ({"colour": ["a"]}, "expected settings among tau, by, together, got 'colour'"),
+        ({"by": []}, "by: expected a list of values to choose from, got an empty one"),
         ({"tau": object()}, "tau: expected what ipywidgets.interact makes a control of"),
     ],
 )
 def test_settings_that_do_not_exist_are_refused(controls, said):
     with pytest.raises(ValueError, match=said):
         register("Reached", reached, **controls)
+    assert "Reached" not in PANELS
+
+
+@pytest.mark.parametrize("wrong", [3, None, lambda: None])
+def test_a_panel_is_a_function_of_a_frame(wrong):
+    with pytest.raises(TypeError, match="expected a panel, a function of a frame and its settings"):
+        register("Reached", wrong)
     assert "Reached" not in PANELS
 
 
