@@ -177,7 +177,8 @@ def write_packages() -> None:
     lines = [
         "# Packages and their licences",
         "",
-        "What `pip install` brings without an extra, and what each package says of its licence. "
+        "The packages that evo + replay asks for itself, without an extra, and what each says of its "
+        "licence; `pip install` brings those that they need in turn as well. "
         "evo + replay itself is under the MIT licence.",
         "",
         "| package | versions | licence |",

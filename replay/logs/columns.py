@@ -132,7 +132,10 @@ def groups_in_order(
         [(1,), (4,), (16,)]
     """
     names = [keys] if isinstance(keys, str) else list(keys)
-    parts = list(frame.groupby(names, sort=False, dropna=False))
+    # Before its version 3, pandas cannot group by one column that holds a gap, but by two.
+    alike = [0] * len(frame)
+    by_two = frame.groupby([*names, alike], sort=False, dropna=False)
+    parts = [(key[:-1], rows) for key, rows in by_two]
     places = [
         {value: place for place, value in enumerate(in_order(each))}
         for each in zip(*(of for of, _ in parts), strict=True)

@@ -160,7 +160,9 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
     put = getattr(ax, f"set_{name}lim")
     own = ax.xaxis if name == "x" else ax.yaxis
     if axis.scale == "log" and axis.ticks is None and name == "x":
-        ratios(ax, low, high)
+        for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)) if high < 300 * low else ((1.0,),):
+            if len(ratios(ax, low, high, steps)) <= _most_by_ratios(ax):
+                break
     elif axis.scale == "log":
         getattr(ax, f"set_{name}scale")("log")
     put(low, high)
@@ -192,6 +194,12 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
         own.set_tick_params(length=0)
         if name == "y" and axis.ticks:
             vars(ax)["rows"] = [text for _, text in axis.ticks]
+
+
+def _most_by_ratios(ax: Axes) -> int:
+    """How many ticks have room on an axis of ratios, even where texts beside it shorten it."""
+    wide = ax.get_position().width * style.figure_of(ax).get_size_inches()[0] * 72
+    return int(wide / (5.5 * style.text_size(ax)))
 
 
 def _unusual(low: float, high: float) -> bool:

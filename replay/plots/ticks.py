@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,13 +85,18 @@ def doublings(most: float) -> list[tuple[float, str]]:
     return [(float(tick), number(tick) if tick > 9999 else str(tick)) for tick in ticks]
 
 
-def ratios(ax: Axes, low: float, high: float) -> None:
-    """Space the horizontal axis by ratios, with some five ticks."""
+def ratios(ax: Axes, low: float, high: float, steps: Sequence[float]) -> list[float]:
+    """Spaces the horizontal axis by ratios, with ticks at these multiples of powers of ten.
+
+    Returns:
+        The ticks from low to high.
+    """
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set_xscale("log")
     ax.set_xlim(low, high)
-    close = high < 300 * low
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if close else (1.0,), numticks=8))
+    locator = LogLocator(subs=steps, numticks=8)
+    ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(tick_formatter())
+    return [each for each in locator.tick_values(low, high) if low <= each <= high]

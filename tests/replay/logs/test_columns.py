@@ -9,7 +9,7 @@ from samples import write_sample
 import evo
 import replay
 from evo.logs.cost import UNITS
-from replay.logs.columns import MEASURES, ORIGINS, SETTINGS, settings_that_vary
+from replay.logs.columns import MEASURES, ORIGINS, SETTINGS, groups_in_order, settings_that_vary
 
 LOGS = Path(__file__).resolve().parents[3] / "logs"
 ALLOCATION = sorted((LOGS / "samples" / "side-by-side-bandit").glob("*-s*"))[0]
@@ -56,3 +56,13 @@ def test_runs_that_repeat_themselves_unequally_are_not_taken_for_configurations(
     frame = replay.load(tmp_path)
     frame["n_repeats"] = range(len(frame))
     assert replay.select(frame).labels == ("children=2", "children=3")
+
+
+@pytest.mark.parametrize("values", [[2.0, 1.0], [None, 1.0], [None, None], ["b", None]])
+def test_rows_without_a_value_are_a_group_of_their_own(values) -> None:
+    frame = pd.DataFrame({"made_with": pd.Series(values * 2, dtype=object), "place": range(4)})
+    parts = groups_in_order(frame, "made_with")
+    assert sorted(place for _, rows in parts for place in rows["place"]) == [0, 1, 2, 3]
+    assert all(rows["made_with"].nunique(dropna=False) == 1 for _, rows in parts)
+    assert len(parts) == len(set(values))
+    assert all(len(key) == 1 and list(rows) == list(frame) for key, rows in parts)

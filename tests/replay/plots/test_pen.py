@@ -7,6 +7,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
 
+from replay import plots
 from replay.plots.chart import Chart
 from replay.plots.marks import RAMP, Bars, End, Line, Points, Rule
 from replay.plots.panel import Axis, ColorBar, Panel
@@ -97,6 +98,22 @@ def test_axes_are_logarithmic_where_asked_for():
     ax = drawn(x=Axis(domain=(1.0, 64.0), scale="log", ticks=[(8.0, "8")]))
     assert (ax.get_xscale(), ticks(ax.xaxis)) == ("log", [(8.0, "8")])
     assert len(ax.xaxis.get_minorticklocs()) == 0
+
+
+def test_ticks_by_ratios_are_as_many_as_have_room():
+    x = Axis(domain=(6.8e3, 4.6e5), scale="log")
+
+    def shown(width):
+        figure = plots.paper(lambda _: Chart(panels=[panel(x=x)]), None, columns=width)
+        figure.canvas.draw()
+        (ax,) = figure.axes
+        labels = [each for each in ax.get_xticklabels() if 6.8e3 < each.get_position()[0] < 4.6e5]
+        ends = [(box.x0, box.x1) for box in (each.get_window_extent() for each in labels)]
+        assert all(end < start for (_, end), (start, _) in itertools.pairwise(ends))
+        return [each.get_text() for each in labels]
+
+    assert shown(2) == ["10k", "20k", "50k", "100k", "200k"]
+    assert shown(1) == ["10k", "30k", "100k", "300k"]
 
 
 def test_an_axis_of_whole_numbers_has_no_ticks_between_them():
