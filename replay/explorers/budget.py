@@ -75,9 +75,19 @@ class Budgets:
         self.rows = sorted({N for rows, *_ in found for N in rows})
         reached = {T for part in self._parts.values() for T in _depths(part)}
         self.columns = sorted(reached.union(*(columns for _, columns, _ in found)))  # each T
-        largest = max(most for *_, most in found)
+        self._largest = max(most for *_, most in found)
+        self.calls = self._budgets()  # each budget
+
+    def _budgets(self) -> list[int]:
         every = {T * N for T in self.columns for N in self.rows}
-        self.calls = sorted(calls for calls in every if calls <= largest)  # each budget
+        return sorted(calls for calls in every if calls <= self._largest)
+
+    def offer(self, T: object) -> None:
+        """Make a number of generations one to choose, if some run has reached it."""
+        reached = max(int(part["generation"].max()) for part in self._parts.values())
+        if isinstance(T, int) and 1 <= T <= reached and T not in self.columns:
+            self.columns = sorted([*self.columns, T])
+            self.calls = self._budgets()
 
     def outlook(self, now: Settings) -> Outlook:
         """What is known of a task and model; predictions are there after `predict`."""
@@ -142,7 +152,10 @@ class Budgets:
         now["runs"] = list(now["runs"])
         T, N, C = now["generations"], now["children"], now["calls"]
         if "calls" not in given:
-            return now | {"calls": T * N}
+            depths = self.outlook(now).depths
+            if "children" not in given and depths[N] < T:  # the largest N that is so deep
+                N = max((n for n, depth in depths.items() if depth >= T), default=N)
+            return now | {"children": N, "calls": T * N}
         if "children" not in given and "generations" not in given:
             return self.adjust("calls", now)
         T, N = (T if "generations" in given else C // N), (N if "children" in given else C // T)
@@ -283,6 +296,7 @@ def explore_budget(
     except ValueError as error:
         return notice("budget", error, theme)
     start = budgets.begins(begins)
+    budgets.offer(start["generations"])
     if begins:
         budgets.predict(start)
     tasks, models = (list(dict.fromkeys(part)) for part in zip(*budgets.pairs, strict=True))

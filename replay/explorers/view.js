@@ -986,6 +986,7 @@ export function addressed(el, bytes, given) {
   const axis = options.axis.map(([, name]) => name),
     own = { task: [given.task], model: [given.model] };
   const known = { ...options, axis, ...own, runs: null, tau: null };
+  const deepest = Math.max(...options.generations); // a link may name any depth up to it
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1)),
       state = { ...given };
@@ -993,7 +994,10 @@ export function addressed(el, bytes, given) {
       const text = asked.get(name);
       const value =
         name === "runs" ? asked.getAll(name) : typeof given[name] === "number" ? +text : text;
-      if (known[name] ? known[name].includes(value) : value === value) state[name] = value;
+      const isReached =
+        name === "generations" && Number.isInteger(value) && value >= 1 && value <= deepest;
+      if (isReached || (known[name] ? known[name].includes(value) : value === value))
+        state[name] = value;
     }
     return { ...state, calls: state.generations * state.children };
   };

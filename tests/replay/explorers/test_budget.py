@@ -112,3 +112,27 @@ def test_a_task_of_other_models_brings_one_of_them_along_and_a_model_a_task(move
         assert (explorer.settings["task"], explorer.settings["model"]) == ("other", "second")
         assert explorer.screen.data != before
         assert explorer.words.startswith("other, second")
+
+
+@pytest.mark.parametrize(
+    ("asked", "split"),
+    [
+        ({"generations": 40}, (40, 1)),
+        ({"generations": 5, "children": 4}, (5, 4)),
+        ({"generations": 11, "calls": 22}, (11, 2)),
+    ],
+)
+def test_any_number_of_generations_that_a_run_reached_can_be_asked_for(asked, split):
+    frame, _ = chain_runs(sizes=(1, 2, 4, 8), budget=64, seeds=range(4))
+    explorer = explore_budget(frame, **asked)
+    T, N = split
+    assert (explorer.settings["generations"], explorer.settings["children"]) == split
+    assert f"T = {T} generations of N = {N} " in explorer.words
+    assert T in explorer.controls["generations"].options
+    explorer.close()
+
+
+def test_more_generations_than_any_run_reached_are_refused():
+    frame, _ = chain_runs(sizes=(1, 2), budget=16, seeds=range(4))
+    with pytest.raises(ValueError, match=r"generations: expected a value out of .* got 17"):
+        explore_budget(frame, generations=17)
