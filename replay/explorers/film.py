@@ -168,7 +168,7 @@ class Film:
         frames = "\n".join(self._frame(k) for k in range(len(self.steps)))
         last = len(self.steps) - 1
         body = (
-            f"<main class='film'><h3>{markup.clean(self.title)}</h3>\n"
+            f"<main class='film'><h1>{markup.clean(self.title)}</h1>\n"
             "<p class='play' hidden><button type='button'>Play</button> "
             f"<input type='range' min='0' max='{last}' value='{last}' step='1' aria-label='step'> "
             "<output></output></p>\n<p class='words' role='status' aria-live='polite'></p>\n"

@@ -987,7 +987,7 @@ function alone(picture) {
   return new XMLSerializer().serializeToString(copy);
 }
 // What a panel shows as the name of a file: its titles, else its axes.
-function nameOf(chart, panel) {
+function fileNameOf(chart, panel) {
   const axes = [panel?.y.label, panel?.x.label].filter(Boolean).join(" by "),
     words = [chart.title, panel?.title || axes].filter(Boolean).join(" ");
   const name = words
@@ -1018,7 +1018,7 @@ function furnish(box, chart, plans) {
   const quoted = (value) =>
     /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value;
   const pictures = (use) => {
-    const names = plans().map(({ panel }) => nameOf(chart(), panel));
+    const names = plans().map(({ panel }) => fileNameOf(chart(), panel));
     plans().forEach((plan, k) => {
       const alike = names.filter((each) => each === names[k]).length > 1;
       use(alone(plan.picture), plan, alike ? `${names[k]}-${k + 1}` : names[k]);
@@ -1045,7 +1045,7 @@ function furnish(box, chart, plans) {
         tableOf(chart())
           .map((row) => row.map(quoted).join(","))
           .join("\n"),
-        `${nameOf(chart(), chart().panels[0])}.csv`,
+        `${fileNameOf(chart(), chart().panels[0])}.csv`,
         "text/csv",
       ),
     SVG: () => pictures((text, plan, name) => save(text, `${name}.svg`, "image/svg+xml")),

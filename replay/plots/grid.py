@@ -368,8 +368,7 @@ def _splits(plan: BudgetPlan, heading: str) -> Panel:
         Points(x=N[chosen], y=ahead[chosen], color=PALETTE[1], size=4.4, edge="ink"),
     ]  # fmt: skip
     bars = f"no bars: {NO_MARGIN}" if of_one.any() else "bars: what luck accounts for"
-    text = f"{heading}Ahead of the split nearest to T = N; {bars}; "
-    text += f"large: likelier the best; filled: {plan.choice}"
+    text = f"{heading}{bars[0].upper()}{bars[1:]}; large: likelier the best; filled: the plan"
     text += "." if plan.inside else f". No forecast: {plan.beyond}."
     ticks = doublings(N.max())
     return Panel(

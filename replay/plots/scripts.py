@@ -154,5 +154,6 @@ def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
     head += f"<meta name='color-scheme' content='{scheme}'>"
     head += f"<title>{clean(title)}</title><style>{PAGE_STYLE}</style>"
     head += f"<body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
-    Path(path).write_text(f"{head}{body}", encoding="utf-8")
+    page = f"{head}<main><h1 style='{UNSEEN}'>{clean(title)}</h1>{body}</main>"
+    Path(path).write_text(page, encoding="utf-8")
     return Path(path)

@@ -178,8 +178,8 @@ function show(number, run) {
     make(
       "div",
       { class: "two" },
-      make("div", {}, make("h3", {}, "Every child"), chart),
-      make("div", {}, make("h3", {}, "The run"), facts),
+      make("div", {}, make("h2", {}, "Every child"), chart),
+      make("div", {}, make("h2", {}, "The run"), facts),
     ),
     make("div", { id: "child" }),
     make("h2", {}, "What improved it"),

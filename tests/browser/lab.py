@@ -450,16 +450,21 @@ def expect(locator):
     return expect(locator)
 
 
-def faults(page, within: str = "html") -> list[str]:
+STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+STRUCTURE = ("page-has-heading-one", "landmark-one-main", "heading-order")
+"""What readers of screens find their way by, on a page of ours as a whole."""
+
+
+def faults(page, within: str = "html", standards: tuple[str, ...] = STANDARDS) -> list[str]:
     """What axe-core finds wrong with a part of the page."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
     found = page.evaluate(
-        """async (part) => (await axe.run(part, {
-          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
+        """async ([part, standards]) => (await axe.run(part, {
+          runOnly: [...standards],
         })).violations""",
-        within,
+        [within, standards],
     )
     return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
 

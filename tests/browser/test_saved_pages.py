@@ -10,7 +10,9 @@ import pytest
 from browser import lab
 from synthetic_runs import chain_runs
 
-from replay.explorers import explore_budget, explore_panel
+import evo
+import replay
+from replay.explorers import explore_allocation, explore_budget, explore_curves, explore_panel
 from replay.plots import Chart
 from replay.plots.marks import Line
 from replay.plots.panel import Axis, Panel
@@ -124,3 +126,30 @@ def test_a_saved_panel_keeps_its_choice_in_its_address_and_undoes_it(panel: Any)
     lab.expect(status).to_contain_text("to 5, True")
     panel.evaluate("location.hash = 'last=none'")
     lab.expect(status).to_contain_text("to 2, False")
+
+
+def test_every_page_has_a_heading_a_main_part_and_headings_in_order(
+    page: Any, tmp_path: Path
+) -> None:
+    frame, _ = chain_runs(sizes=(2,), budget=16, seeds=range(6))
+    settings: dict[str, Any] = {"generations": 2, "children": 3, "workers": 1, "progress": False}
+    log = evo.run("mmd", log=tmp_path / "run.jsonl", **settings)
+    made = {
+        "budget": explore_budget(frame),
+        "allocation": explore_allocation(frame),
+        "curves": explore_curves(frame),
+        "run": replay.browse(log),
+        "follow": replay.follow(log.path, every=60),
+        "film": replay.film(log),
+        "chart": replay.plots.charts.trajectories(frame),
+    }
+    pages = {name: each.save(tmp_path / f"{name}.html").as_uri() for name, each in made.items()}
+    site = replay.site([log.path], tmp_path / "site").as_uri()
+    pages |= {"site": site, "child": f"{site}#run/run/1-1"}
+    for name, address in pages.items():
+        page.goto(address)
+        page.locator("h1").first.wait_for(state="attached")
+        page.wait_for_timeout(200)
+        assert lab.faults(page, standards=lab.STRUCTURE) == [], name
+        assert page.locator("h1:not([hidden] *)").count() == 1, name
+        assert page.locator("main").count() == 1, name

@@ -30,7 +30,7 @@ def test_what_two_scripts_need_stands_in_the_one_that_they_share():
     folder = Path(plots.__file__).parent
     views = [folder / "chart.js", *(folder.parent / "explorers").glob("*view.js")]
     found = {
-        path.name: set(re.findall(r"^(?:export )?function (\w+)", path.read_text(), re.M))
+        path.name: set(re.findall(r"^(?:export )?(?:function|const) (\w+)", path.read_text(), re.M))
         - {"mount"}
         for path in (folder / "drawing.js", *views)
     }
@@ -103,7 +103,7 @@ def test_a_page_wears_the_inks_of_its_theme_or_those_of_the_readers_system(tmp_p
     path = write_page(tmp_path / "page.html", "<b>", theme, "<p>τ</p>")
     page = path.read_text(encoding="utf-8")
     assert "<title>&lt;b&gt;</title>" in page
-    assert page.endswith("<p>τ</p>")
+    assert page.endswith("<p>τ</p></main>")
     scheme = re.search("color-scheme' content='([^']+)'", page)[1]
     assert scheme == ("light dark" if theme == "neutral" else theme)
     assert (THEMES[theme].ground in page) == (theme != "neutral")
