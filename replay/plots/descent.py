@@ -285,8 +285,7 @@ def _write_lines(ax: Axes, theme: Theme, table: pd.DataFrame) -> None:
     from matplotlib.patches import Rectangle
 
     ink, points = THEMES[theme], style.text_size(ax) - 1
-    box, figure = ax.get_position(), style.figure_of(ax)
-    width, height = 72 * box.width * figure.get_figwidth(), 72 * box.height * figure.get_figheight()
+    width, height = style.room_of(ax)
     rows = _fit(table, max(4, int(height / (CLOSE * points))))
     places = sorted(set(zip(table["generation"], table["index"], strict=True)))
     shades = np.linspace(0, 1, max(2, len(places)))

@@ -130,8 +130,7 @@ def draw_panel(panel: Panel, ax: Axes, theme: Theme) -> Axes:
 
 def _name_level(text: str, y: float, panel: Panel, ax: Axes, theme: Theme) -> None:
     """Names a level line above or below it, where the fewest points are, the right end first."""
-    size, room = style.text_size(ax), ax.get_position().size
-    points = room * style.figure_of(ax).get_size_inches() * 72
+    size, points = style.text_size(ax), style.room_of(ax)
     wide, tall = 0.58 * size * len(text) / points[0], 1.4 * size / points[1]
     share = ax.transData + ax.transAxes.inverted()
     places = [np.column_stack([mark.x, mark.y]) for mark in panel.marks if isinstance(mark, Points)]
@@ -212,8 +211,7 @@ def _apart(
     ax: Axes, ticks: list[tuple[float, str]], name: Literal["x", "y"]
 ) -> list[tuple[float, str]]:
     """Ticks without those whose texts would lie over others; words go in two rows instead."""
-    size, box = style.text_size(ax), ax.get_position()
-    wide, high = style.figure_of(ax).get_size_inches() * 72
+    size, room = style.text_size(ax), style.room_of(ax)
     numbers = all(re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?[kM]?", text) for _, text in ticks)
     if name == "y":
         if not numbers:
@@ -229,9 +227,7 @@ def _apart(
         if ticks
         else np.empty(0)
     )
-    share = (box.width * wide if name == "x" else box.height * high) / ax.bbox.bounds[
-        2 + "xy".index(name)
-    ]
+    share = room["xy".index(name)] / ax.bbox.bounds[2 + "xy".index(name)]
     points = places * share
     kept: list[int] = []
     for k in np.argsort(points).tolist():

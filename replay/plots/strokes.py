@@ -124,8 +124,7 @@ def _names(mark: Points, ax: Axes, theme: Theme) -> Iterator[Artist]:
     """
     if not mark.labels or not any(mark.labels):
         return
-    size, box = style.text_size(ax), ax.get_position()
-    room = box.size * style.figure_of(ax).get_size_inches() * 72
+    size, room = style.text_size(ax), np.array(style.room_of(ax))
     places = (ax.transData + ax.transAxes.inverted()).transform(
         np.column_stack([_numbers(mark.x), _numbers(mark.y)])
     ) * room
@@ -312,7 +311,7 @@ def _cells(mark: Cells, ax: Axes, theme: Theme) -> Iterator[Artist]:
 
 def _size_in(ax: Axes, columns: int) -> float:
     """Points of ".12" in so many cells side by side; 0: it cannot be read there."""
-    width = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72 / columns
+    width = style.room_of(ax)[0] / columns
     size = min(style.text_size(ax), width / 1.9)
     return size if size >= LEAST_SIZE else 0.0
 

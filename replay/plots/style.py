@@ -163,7 +163,7 @@ def draw_heading(
     base = 5.0
     if legend:
         points = [0.55 * size * len(text) + 5 * size for text, _ in legend]
-        room = ax.get_position().width * figure_of(ax).get_figwidth() * 72
+        room = room_of(ax)[0]
         across = len(legend) if sum(points) <= room else max(1, int(room // max(points)))
         by_rows = [each for column in range(across) for each in legend[column::across]]
         legend_of(ax, theme, by_rows, ncols=across, loc="lower left", bbox_to_anchor=(0, 1))
@@ -178,7 +178,7 @@ def draw_heading(
 
     def fit() -> bool:
         """Wrap to the axes' width, and return whether that changed anything."""
-        width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
+        width = room_of(ax)[0]
         lines = _wrapped(ax, heading["subtitle"])
         words = "\n".join(_fitting(heading["title"], size + 2, width))
         before = note.get_text(), ax.get_title(loc="left")
@@ -199,8 +199,22 @@ def draw_heading(
 
 
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
-    width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
-    return broken(subtitle, max(20, int(width / (text_size(ax) * 0.54))))
+    return broken(subtitle, max(20, int(room_of(ax)[0] / (text_size(ax) * 0.54))))
+
+
+def room_of(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes, points; their place is a share of the part of a figure they are in.
+
+    Example:
+        >>> figure, ax = plt.subplots(figsize=(4, 3))
+        >>> ax.set_position((0, 0, 0.5, 1))
+        >>> [round(points) for points in room_of(ax)]
+        [144, 216]
+    """
+    part = ax.get_figure()
+    assert part is not None
+    share, box, scale = ax.get_position(), part.bbox, 72 / figure_of(ax).dpi
+    return float(share.width * box.width * scale), float(share.height * box.height * scale)
 
 
 def _fitting(title: str, size: float, width: float) -> list[str]:
@@ -231,7 +245,9 @@ def arrange(figure: Figure) -> None:
     """Lay a figure out, its subtitles wrapped to the final width of their axes."""
     _lay_out(figure)
     fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
-    if sum(fit() for fit in fits):
+    for _ in range(2):  # headings that are wrapped leave axes another width
+        if not sum(fit() for fit in fits):
+            break
         _lay_out(figure)
 
 
@@ -325,7 +341,7 @@ def label_ends(
         return []
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
-    height = 0.85 * ax.get_position().height * figure_of(ax).get_figheight() * 72
+    height = 0.85 * room_of(ax)[1]
     known = [(low if math.isnan(end[0]) else end[0], *end[1:]) for end in ends]
     ends = sorted(known, key=lambda end: end[0])
     wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])

@@ -21,7 +21,6 @@ from replay.simulation.arms import IDENTICAL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.typing import HashableList
 
     from replay.claims.task_comparison import TaskComparison
     from replay.plots.panel import Panel
@@ -104,7 +103,7 @@ def draw_page(
 
     from replay.plots.plain import PlainFigure
 
-    layout: list[HashableList[str]] = []
+    layout: list[list[str]] = []
     heights: list[float] = []
     parts = [panel.group for panel in panels]
     known, words = settled(figures(), parts), apart(parts)
@@ -138,9 +137,7 @@ def draw_page(
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )
-    axes: dict[str, Axes] = figure.subplot_mosaic(
-        layout, height_ratios=heights, width_ratios=[1] * columns if even else [2, 1]
-    )
+    axes = _axes(figure, layout, heights, [1] * columns if even else [2, 1])
     for name, own in (each for row in first for each in row):
         Chart(panels=[own]).draw(axes[name], theme)
     for number, panel in enumerate(panels):
@@ -157,6 +154,27 @@ def draw_page(
     return figure
 
 
+def _axes(
+    figure: Figure,
+    layout: Sequence[Sequence[str]],
+    heights: Sequence[float],
+    widths: Sequence[float],
+) -> dict[str, Axes]:
+    """Axes by name, each in a part of the figure of its own.
+
+    In one mosaic the longest labels of a column would take their room from all axes of the page.
+    """
+    grid = figure.add_gridspec(len(layout), len(widths), height_ratios=heights, width_ratios=widths)
+    axes = {}
+    for row, names in enumerate(layout):
+        for name in dict.fromkeys(names):
+            first, count = names.index(name), names.count(name)
+            part = figure.add_subfigure(grid[row, first : first + count])
+            part.set_facecolor("none")
+            axes[name] = part.subplots()
+    return axes
+
+
 def _columns(counts: Sequence[int]) -> int:
     """Columns of a page: two for one group; of several each has as few rows as can be read."""
     if len(counts) < 2:
@@ -170,7 +188,7 @@ def _rows_of(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def _spread(names: Sequence[str], columns: int) -> HashableList[str]:
+def _spread(names: Sequence[str], columns: int) -> list[str]:
     """A row of the page: each name in as many columns as others, or in one more, the first ones."""
     each, more = divmod(columns, len(names))
     return [name for k, name in enumerate(names) for _ in range(each + (k < more))]

@@ -55,7 +55,8 @@ def test_there_is_a_pen_for_every_kind_of_mark_and_for_nothing_else():
 def test_ink_and_faint_are_those_of_the_theme_and_other_colours_are_themselves(theme):
     assert ink_of("ink", theme) == THEMES[theme].text
     assert ink_of("faint", theme) == THEMES[theme].faint
-    assert ink_of("#D55E00", theme) == "#D55E00"
+    assert ink_of("#123456", theme) == "#123456"
+    assert (ink_of("#D55E00", theme) == "#D55E00") == (theme == "light")  # lighter on dark
 
 
 def test_dashes_scale_with_the_line_unless_it_is_very_thin():
