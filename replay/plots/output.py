@@ -60,8 +60,8 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
             f"expected a file name that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
     figure = _figure("save", figure)
-    fixed = {"svg.hashsalt": "replay", "pdf.fonttype": 42}
-    with _laid_out(figure, dpi), mpl.rc_context(fixed):
+    same_bytes = mpl.rc_context({"svg.hashsalt": "replay", "pdf.fonttype": 42})
+    with _laid_out(figure, dpi), same_bytes:
         figure.savefig(path, dpi=dpi, metadata=dates[suffix])
     return Path(path)
 

@@ -179,7 +179,7 @@ def draw_heading(
     def fit() -> bool:
         """Wrap to the axes' width, and return whether that changed anything."""
         width = room_of(ax)[0]
-        lines = _wrapped(ax, heading["subtitle"])
+        lines = broken(heading["subtitle"], max(20, int(width / (size * 0.54))))
         words = "\n".join(_fitting(heading["title"], size + 2, width))
         before = note.get_text(), ax.get_title(loc="left")
         if note not in ax.texts or before == ("\n".join(lines), words):
@@ -196,10 +196,6 @@ def draw_heading(
     fit()
     vars(ax).update(fit_head=fit, heading=heading)
     return note
-
-
-def _wrapped(ax: Axes, subtitle: str) -> list[str]:
-    return broken(subtitle, max(20, int(room_of(ax)[0] / (text_size(ax) * 0.54))))
 
 
 def room_of(ax: Axes) -> tuple[float, float]:

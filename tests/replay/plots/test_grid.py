@@ -106,7 +106,7 @@ def test_a_card_of_one_run_has_no_margins() -> None:
     frame, children = chain_runs(sizes=(1,), budget=16, seeds=[3])
     plan = replay.plan(frame, children=children, budget=16, arms=(), kernels=4)
     drawn = words(plots.planner_card(plan)[0])
-    assert "no bars: one run shows no margin" in drawn
+    assert "No bars: one run shows no margin" in drawn
     assert "Arrows" not in drawn
 
 

@@ -56,7 +56,7 @@ def test_ink_and_faint_are_those_of_the_theme_and_other_colours_are_themselves(t
     assert ink_of("ink", theme) == THEMES[theme].text
     assert ink_of("faint", theme) == THEMES[theme].faint
     assert ink_of("#123456", theme) == "#123456"
-    assert (ink_of("#D55E00", theme) == "#D55E00") == (theme == "light")  # lighter on dark
+    assert (ink_of("#D55E00", theme) == "#D55E00") == (theme != "dark")  # lighter there
 
 
 def test_dashes_scale_with_the_line_unless_it_is_very_thin():
