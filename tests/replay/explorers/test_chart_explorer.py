@@ -27,7 +27,7 @@ def test_a_click_on_a_mark_sets_what_it_means(explorer):
         for p, panel in enumerate(panels)
         for m, mark in enumerate(panel["marks"])
         for k, text in enumerate(mark.get("texts", ()))
-        if text.startswith("random with 2 arms")
+        if text.startswith("random with 4 arms")
     ]
     told = {"kind": "click", "serial": explorer._serial, "panel": panel, "mark": mark}
     explorer._on_message({**told, "place": place})

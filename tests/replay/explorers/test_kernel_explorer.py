@@ -63,8 +63,8 @@ def test_a_scrub_holds_every_picture(explorer):
     assert all(label in text for (label, _), text in zip(slider.options, texts, strict=True))
     assert book.at == slider.index
     assert len(book.pages) == len(slider.options)
-    with pytest.raises(ValueError, match="arms"):
-        explorer.scrub("arms")
+    with pytest.raises(ValueError, match="expected values, or a parameter among .*'tau'"):
+        explorer.scrub("rounds")
 
 
 def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatch):
@@ -73,9 +73,9 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer, monkeypatc
 
     before, spec = explorer._screen.chart, explorer._spec
     monkeypatch.setattr(explorer, "_spec", dataclasses.replace(spec, view=unknown))
-    explorer.controls["arms"].value = 4
+    explorer.controls["arms"].value = 5
     assert explorer._screen.chart == before
-    assert "nothing is known of 4 arms" in explorer._refusal.value
+    assert "nothing is known of 5 arms" in explorer._refusal.value
     monkeypatch.setattr(explorer, "_spec", spec)
     explorer.controls["arms"].value = 3
     assert "with 3 arms" in explorer.words

@@ -17,6 +17,7 @@ from evo.logs.records import Evaluation, Generation
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData, look_at
 from replay.logs.lineage import program_of
+from replay.logs.others import from_here
 from replay.markup import counted, difference
 
 
@@ -131,7 +132,7 @@ def test_looking_runs_nothing_and_draws_what_the_log_keeps(tmp_path, value):
     assert title.startswith("Distance ratio") == (value == POINTS)
     said = " ".join(text.get_text() for text in figure.axes[2].texts).replace("\n", " ")
     if value is None:
-        words = f"`evo best --value {path}` keeps it beside the log"
+        words = f"`evo best --value {from_here(path)}` keeps it beside the log"
         assert "".join(words.split()) in "".join(said.split())  # lines are wrapped to the axes
     elif value != POINTS:
         assert "no picture of points" in said

@@ -18,6 +18,7 @@ from evo.logs.records import (
     Child,
     Evaluation,
 )
+from replay.logs.others import from_here
 from replay.logs.tables import load_tables
 
 
@@ -67,7 +68,7 @@ def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
     bad.write_bytes(good.read_bytes().replace(b'"seed":', b'"sead":', 1))
     with pytest.raises(LogError, match=r"--skip-damaged.*strict=False.*leaves it out") as caught:
         replay.load(tmp_path)
-    assert f"`evo verify {bad}` checks it, and with `--salvage" in str(caught.value)
+    assert f"`evo verify {from_here(bad)}` checks it, and with `--salvage" in str(caught.value)
     with pytest.raises(LogError, match="evo verify") as caught:
         replay.load(bad)
     assert "leaves it out" not in str(caught.value)
