@@ -95,5 +95,5 @@ def test_an_evaluator_that_fails_on_every_child_is_told_by_its_exception(tmp_pat
     )
     settings = {"model": lambda messages: "```python\ndef f():\n    return 1\n```"}
     settings |= {"log": tmp_path / "a.jsonl", "progress": False}
-    with pytest.warns(UserWarning, match="the last: KeyError: 'missing'; the run goes on"):
+    with pytest.warns(UserWarning, match="the evaluator failed: KeyError: 'missing'; the run"):
         evo.run(task, generations=3, children=4, **settings)

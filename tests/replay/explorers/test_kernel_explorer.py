@@ -63,7 +63,7 @@ def test_a_scrub_holds_every_picture(explorer):
     assert all(label in text for (label, _), text in zip(slider.options, texts, strict=True))
     assert book.at == slider.index
     assert len(book.pages) == len(slider.options)
-    with pytest.raises(ValueError, match="expected values, or a parameter among .*'tau'"):
+    with pytest.raises(ValueError, match=r"expected values, or a parameter among .*'tau'"):
         explorer.scrub("rounds")
 
 
