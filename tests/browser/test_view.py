@@ -327,7 +327,7 @@ def test_the_address_of_a_saved_page_restores_its_view(page, explorer) -> None:
         page.goto(where)
     root.wait_for()
     assert root.get_attribute("data-source") == shown
-    page.goto(link.replace("generations=4", "generations=7"))  # nobody can choose that
+    page.goto(link.replace("generations=4", "generations=70"))  # no run has got so far
     page.wait_for_function(
         "(now) => document.querySelector('.replay-view').dataset.source !== now", arg=shown
     )
