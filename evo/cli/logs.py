@@ -21,9 +21,9 @@ from evo.cli.tables import (
     number,
     say_who_is_no_llm,
     table,
-    writable,
 )
 from evo.logs.escapes import plain_text
+from evo.logs.types import writable
 from evo.runs.fruitless import in_a_line, worded
 
 if TYPE_CHECKING:

@@ -155,17 +155,6 @@ def print_not_begun(logs: Sequence[Log]) -> None:
     )
 
 
-def writable(path: Path) -> Path:
-    """Returns the path of a file to write, once its folder is there."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot write there: {error.strerror}") from None
-    if path.is_dir():
-        raise ValueError(f"{path}: Is a directory")
-    return path
-
-
 def read_text(path: Path) -> str:
     """Returns a file's text, without a byte order mark."""
     try:

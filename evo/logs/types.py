@@ -69,6 +69,17 @@ def as_absolute(name: str, path: Path) -> Path:
         ) from None
 
 
+def writable(path: Path) -> Path:
+    """Returns the path of a file to write once its folder is made; ValueError: there is none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write there: {error.strerror}") from None
+    if path.is_dir():
+        raise ValueError(f"{path}: Is a directory")
+    return path
+
+
 def as_given(path: Path) -> Path:
     """Returns an absolute path of work as it was given, or as a folder that holds it was."""
     given = _ABSOLUTE.get() or {}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from evo.cli.options import Costs, Count, Flag, Number, Port, Seed
-from evo.cli.tables import table, writable
+from evo.cli.tables import table
 from evo.logs.journal import file_name
-from evo.logs.types import JsonObject
+from evo.logs.types import JsonObject, writable
 from evo.warning import warn
 from replay.cli.options import PICTURES, Calls, Columns, Form, Logs, Output, Settings, Theme
 

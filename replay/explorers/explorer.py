@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.logs.types import JsonObject, as_path
+from evo.logs.types import JsonObject, as_path, writable
 from replay.explorers.debounce import Debounce
 from replay.explorers.explorer_spec import PictureSpec, Settings
 from replay.explorers.paper import png_of
@@ -112,7 +112,7 @@ class Explorer:
         with self._lock:
             self.settle()
             if path.suffix.lower() == ".csv":
-                self._spec.view(self.settings, False).table().to_csv(path, index=False)
+                self._spec.view(self.settings, False).table().to_csv(writable(path), index=False)
             elif path.suffix.lower() == ".html":
                 self._write_page(path)
             else:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.logs.log import Log, read_log
-from evo.logs.types import as_path
+from evo.logs.types import as_path, writable
 from replay import markup
 from replay.explorers.run_data import RunData, RunView, look_at, name, status_name
 from replay.importers.anything import find_whole
@@ -151,13 +151,13 @@ class Film:
         path = as_path("path", path)
         match path.suffix.lower():
             case ".html":
-                path.write_text(self.page(), encoding="utf-8")
+                writable(path).write_text(self.page(), encoding="utf-8")
             case ".gif":
                 first, *others = [self._image(k, "light") for k in range(len(self.steps))]
                 shown = [*[round(1000 * SECONDS)] * len(others), round(1000 * AT_END)]
                 first.save(
-                    path, format="GIF", save_all=True, append_images=others, duration=shown, loop=0,
-                    disposal=2,
+                    writable(path), format="GIF", save_all=True, append_images=others,
+                    duration=shown, loop=0, disposal=2,
                 )  # fmt: skip
             case _:
                 raise ValueError(f"expected a name that ends in .html or .gif, got {path.name!r}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
+from evo.logs.types import writable
 from replay.explorers import run_text as texts
 from replay.explorers.chart_explorer import notice
 from replay.explorers.explorer import Explorer
@@ -146,7 +147,7 @@ class RunBrowser(RunExplorer):
         if isinstance(self._view, RunView) and hasattr(self._screen, "run"):
             run, at, words = self._screen.run, self._view.place, run_words(self._view.data)
             page = run_file(self._view.data, run, words=words, picture=self.png, at=at)
-            path.write_text(page, encoding="utf-8")
+            writable(path).write_text(page, encoding="utf-8")
         else:
             super()._write_page(path)
 

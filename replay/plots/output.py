@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evo.logs.types import as_path
+from evo.logs.types import as_path, writable
 from evo.plugins import MistakenType
 from replay.plots.style import THEMES, arrange, figure_of
 
@@ -36,7 +36,7 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
 
     Args:
         figure: A figure, or axes of one.
-        path: The file; its suffix decides the format: .png, .svg or .pdf.
+        path: The file; its suffix decides the format: .png, .svg or .pdf. Its folder is made.
         dpi: Resolution of a .png, in dots per inch.
 
     Returns:
@@ -59,11 +59,11 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
         raise ValueError(
             f"expected a file name that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
-    figure = _figure("save", figure)
+    figure, file = _figure("save", figure), writable(Path(path))
     same_bytes = mpl.rc_context({"svg.hashsalt": "replay", "pdf.fonttype": 42})
     with _laid_out(figure, dpi), same_bytes:
-        figure.savefig(path, dpi=dpi, metadata=dates[suffix])
-    return Path(path)
+        figure.savefig(file, dpi=dpi, metadata=dates[suffix])
+    return file
 
 
 def _figure(verb: str, given: object) -> Figure:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evo.logs.types import writable
 from replay.markup import clean
 from replay.plots.output import small_png
 from replay.plots.style import THEMES, Theme
@@ -155,5 +156,6 @@ def write_page(path: str | Path, title: str, theme: Theme, body: str) -> Path:
     head += f"<title>{clean(title)}</title><style>{PAGE_STYLE}</style>"
     head += f"<body style='{inks}font:15px/1.5 system-ui,sans-serif'>"
     page = f"{head}<main><h1 style='{UNSEEN}'>{clean(title)}</h1>{body}</main>"
-    Path(path).write_text(page, encoding="utf-8")
-    return Path(path)
+    file = writable(Path(path))
+    file.write_text(page, encoding="utf-8")
+    return file

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import evo
 import replay
-from evo.logs.types import NAME_BYTES, as_path
+from evo.logs.types import NAME_BYTES, as_path, writable
 from evo.plugins import MistakenType
 
 SAMPLE = next(iter((Path(__file__).parents[3] / "logs" / "samples").rglob("*.jsonl*")))
@@ -89,3 +89,14 @@ def test_every_verb_says_in_the_same_words_that_a_path_is_none(
         with pytest.raises(MistakenType, match=rf"^{name}: expected a path, got {given!r}"):
             BY_NAME[name][verb](given)
     assert not [*tmp_path.iterdir()]  # nothing was made
+
+
+def test_the_folder_of_a_file_to_write_is_made_or_it_is_said_why_not(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "picture.png"
+    assert writable(path) == path
+    path.write_bytes(b"")
+    assert writable(path) == path
+    with pytest.raises(ValueError, match=r"picture\.png/below\.png: cannot write there: "):
+        writable(path / "below.png")
+    with pytest.raises(ValueError, match="folder: Is a directory"):
+        writable(path.parent)

@@ -16,7 +16,7 @@ from replay import explorers
 
 def test_what_is_saved(explorer, tmp_path, monkeypatch):
     for suffix in ("png", "svg", "csv", "html"):
-        assert explorer.save(tmp_path / f"view.{suffix}").stat().st_size > 200
+        assert explorer.save(tmp_path / suffix / f"view.{suffix}").stat().st_size > 200
     with pytest.raises(ValueError, match="docx"):
         explorer.save(tmp_path / "view.docx")
     monkeypatch.chdir(tmp_path)

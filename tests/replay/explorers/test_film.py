@@ -76,7 +76,7 @@ def test_of_a_long_lineage_the_ends_and_some_between_are_shown(log, made, monkey
 def test_it_is_saved_as_a_page_without_network_and_as_a_moving_picture(log, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST", 2)
     made = replay.film(log.path)
-    page = made.save(tmp_path / "run.html").read_text()
+    page = made.save(tmp_path / "new" / "run.html").read_text()
     assert page.count("<figure>") == len(made.steps) == 2
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
     assert re.search(r"<summary>What it changed: \d+ lines? added, \d+ removed", page)

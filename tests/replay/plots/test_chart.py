@@ -79,3 +79,11 @@ def test_what_a_chart_cannot_be_made_of_is_named(wrong):
     wrong = Axis() if isinstance(wrong, Line) else wrong
     with pytest.raises(TypeError, match="marks: expected a list of marks, such as Line"):
         Panel(title="t", x=Axis(), y=Axis(), marks=wrong)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".html"])
+def test_a_chart_is_saved_in_a_folder_that_is_made_for_it(tmp_path, suffix):
+    panel = Panel(title="", x=Axis(), y=Axis(), marks=[Line(x=[0, 1], y=[0, 1])])
+    path = tmp_path / "new" / "folder" / f"chart{suffix}"
+    assert Chart(panels=[panel]).save(path) == path
+    assert path.stat().st_size > 1000
