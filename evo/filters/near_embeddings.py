@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evo.capture.running import short_hash, source_of
 from evo.logs.records import Model
-from evo.logs.vectors import cosines, decode_vector, encode_vector, vectors_in
+from evo.logs.vectors import COMPARING, cosines, decode_vector, encode_vector, vectors_in
 from evo.plugins import MistakenType
 from evo.searches.base import Member, Place
 
@@ -52,7 +52,7 @@ class NearEmbeddings:
     embed: Any = ""
     threshold: float = 0.99
 
-    name = "near_embeddings"
+    name = COMPARING
 
     def __post_init__(self) -> None:
         real = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)

@@ -2,7 +2,7 @@
 
 A damaged line is found by its checksum. A line that was cut out as a whole leaves no gap in the
 file, and is found by the other lines that refer to it. Nothing refers to a tick, a session, a
-failed call, a critic's call or an embedding, so that these are not missed.
+failed call or a critic's call, so that these are not missed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from evo.logs.log import Log
-from evo.logs.records import Outcome
+from evo.logs.records import Child, Outcome
+from evo.logs.vectors import COMPARING, NO_VECTOR, embedding_key
 
 _CALLS_APART = 3
 """First schema in which the call of a child is a line of its own."""
@@ -32,6 +33,7 @@ def missing_lines(log: Log) -> Iterator[str]:
     if log.header.schema >= _CALLS_APART:
         yield from _missing_calls(log)
     yield from _missing_instance_calls(log)
+    yield from _missing_embeddings(log)
     made = sum(not each.inherited for each in log.generations)
     told = sum(int(end.stats.get("generations", 0)) for end in log.ends)
     if told > made:
@@ -85,6 +87,36 @@ def _missing_instance_calls(log: Log) -> Iterator[str]:
             found = len(calls[hashlib.sha256(text).hexdigest()[:16]])
             if found < tried:
                 yield f"{_named(child)} was tried on {tried} instances, with calls for {found}"
+
+
+def _missing_embeddings(log: Log) -> Iterator[str]:
+    """Yields the programs that were compared by their embeddings, of which the log holds none."""
+    headers = [log.header, *(each.header for each in log.header.segments)]
+    asked = any(each.name == COMPARING for header in headers for each in header.filters)
+    if log.header.compact or not asked:
+        return
+    logged = {call.program for call in log.embedding_calls if call.reply is not None}
+    compared = [(child, by) for child in log.children if (by := _compared_by(child, log))]
+    initial = log.header.task.files[log.header.task.program_file]
+    if any(embedding_key(by, initial) not in logged for _, by in compared):
+        yield "the embedding of the initial program is missing"
+    for child, by in compared:
+        if embedding_key(by, child.program or "") not in logged:
+            yield f"the embedding of {_named(child)} is missing"
+
+
+def _compared_by(child: Child, log: Log) -> str:
+    """Returns what embedded a child's program; empty: it was not compared, or could not be."""
+    if child.program is None:
+        return ""
+    for each in log.header.at_generation(child.generation).filters:
+        reason = (child.evaluation.error or "") if child.evaluation.status == "rejected" else ""
+        if each.name == COMPARING:
+            unknown = reason.startswith(f"{COMPARING}: {NO_VECTOR}")
+            return "" if unknown else str(each.fields["embed"])
+        if reason.startswith(f"{each.name}: "):
+            return ""
+    return ""
 
 
 def _named(child: Outcome) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import hashlib
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
 MOST = 1 << 16
 """Numbers of a vector at most."""
 
+COMPARING = "near_embeddings"
+"""The name of the filter that compares embeddings, with which its reasons begin."""
+
+NO_VECTOR = "there is no embedding"
+"""How its reason goes on where a program could not be compared."""
+
 _LARGEST = (1 << 15) - 1
+
+
+def embedding_key(name: str, text: str) -> str:
+    """Returns what a log knows the embedding of a text by, given the name of what embeds."""
+    return hashlib.sha256(f"{name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def encode_vector(values: Iterable[object]) -> str:

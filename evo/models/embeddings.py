@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import msgspec
 
 from evo.logs.cost import RATES
 from evo.logs.records import Attempt, EmbeddingCall, Model
-from evo.logs.vectors import decode_vector
+from evo.logs.vectors import decode_vector, embedding_key
 from evo.models.answer import EMBEDDINGS
 from evo.models.client import (
     Call,
@@ -100,8 +99,7 @@ class Embedder:
         return vector
 
     def _ask(self, text: str, generation: int, index: int) -> EmbeddingCall:
-        content = f"{self._name}\0{text}".encode("utf-8", "surrogatepass")
-        key = hashlib.sha256(content).hexdigest()[:16]
+        key = embedding_key(self._name, text)
         with self._turns.setdefault(key, threading.Lock()):
             if isinstance(known := self._known.get((key, None)), EmbeddingCall):
                 return known

@@ -16,6 +16,7 @@ from evo.filters.near_embeddings import NearEmbeddings
 from evo.filters.registry import filters_of
 from evo.logs.log import Log
 from evo.logs.records import EmbeddingCall, Header, Model, Outcome
+from evo.logs.vectors import NO_VECTOR
 from evo.models.critics import Known, known_of
 from evo.models.embeddings import Embedder, NoEmbedding
 from evo.models.offline import OFFLINE_MODELS
@@ -25,9 +26,6 @@ from evo.searches.base import Member, Place
 
 if TYPE_CHECKING:
     from evo.runs.resources import Resources
-
-NONE = "there is no embedding"
-"""How a reason begins, after the filter's name, where a program could not be compared."""
 
 
 def screened(
@@ -92,7 +90,7 @@ def unembedded(children: Sequence[Outcome], width: int) -> dict[Place, str]:
     found = {}
     for child in children:
         reason = child.evaluation.error or ""
-        lost = reason.startswith(f"{NearEmbeddings.name}: {NONE}")
+        lost = reason.startswith(f"{NearEmbeddings.name}: {NO_VECTOR}")
         if lost and child.evaluation.status == "rejected":
             found[child.reply_key(width)[:2]] = reason
     return found
@@ -153,7 +151,7 @@ class Screening:
                 )
                 earlier.append((member.place, found))
         except NoEmbedding as error:
-            raise NoEmbedding(f"{own}: {NONE} of {asking}: {error}"[:LONGEST]) from error
+            raise NoEmbedding(f"{own}: {NO_VECTOR} of {asking}: {error}"[:LONGEST]) from error
         with self._resources.screening:
             try:
                 reason = item.filter.compare(vector, earlier)

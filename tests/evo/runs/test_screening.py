@@ -416,6 +416,19 @@ def test_ctrl_c_in_the_main_thread_leaves_a_line_of_the_call(tmp_path: Path) -> 
     assert evo.rerun(done.path).same
 
 
+def test_a_refused_text_is_tried_on_no_batch(tmp_path: Path) -> None:
+    task = evo.load_task("word_problems", instances=8)
+    options = {"model": "offline-2", "batches": 2, "filters": by_grams()}
+    log = evo.run(task, log=tmp_path / "a.jsonl", **options, **SIZES)
+    rejected = [each for each in log.children if each.evaluation.status == "rejected"]
+    passed = {each.program for each in log.children if each.evaluation.instances}
+    assert {each.program for each in rejected} - passed
+    assert not any(each.evaluation.instances for each in rejected)
+    tried = {each.program for each in log.instance_calls}
+    assert len(tried) == len(passed | {task.initial_program})
+    assert evo.rerun(log.path).same
+
+
 def test_an_allocation_compares_within_each_arm(tmp_path: Path) -> None:
     alike = by_grams(0.998)
     made = evo.allocate_live("mmd", "round_robin", arms=2, rounds=4, children=4, filters=alike,
