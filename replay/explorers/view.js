@@ -6,7 +6,7 @@
 // of a JSON head (uint32, little endian), the head, and float64 columns that it refers to by place.
 // `state` has generations, children, calls, tau, axis, map, task, model and runs (the identifiers
 // of those that are drawn one by one); tell(state) says that somebody moved something. It returns
-// `load(bytes)`, `set(state)` and `close()`.
+// `load(bytes)`, `set(state)`, `follow(state)`, which Undo takes back, and `close()`.
 
 const COLOURS = ["#d55e00", "#0072b2", "#009e73"]; // choice, twice as deep, twice as broad
 const RUN_COLOURS = ["#cc79a7", "#e69f00", "#56b4e9"]; // of runs that are drawn one by one
@@ -964,11 +964,17 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   const set = (next) => {
     if (JSON.stringify(next) !== JSON.stringify(state)) change({ ...next });
   };
+  // A link is a change that can be undone.
+  const follow = (next) => {
+    if (JSON.stringify(next) !== JSON.stringify(state)) remember("");
+    set(next);
+  };
   // What tests compare with Python.
   root.view = { set, find: pen.find, shown: () => ({ state, splits, ...pen.shown() }) };
   return {
     load,
     set,
+    follow,
     close: () => {
       clearTimeout(pending);
       pen.close();
@@ -1013,7 +1019,7 @@ export function addressed(el, bytes, given) {
   });
   addEventListener("hashchange", () => {
     clearTimeout(timer);
-    view.set(read());
+    view.follow(read());
   });
   return view;
 }

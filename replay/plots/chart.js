@@ -65,6 +65,11 @@ const BOOK_STYLE = `
   margin: 0;
   width: 100%;
 }
+@media print {
+  .replay-book button {
+    display: none;
+  }
+}
 `;
 const CHART_STYLE = `
 .replay-chart .panels {
@@ -1996,10 +2001,13 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
     view.load(page());
     if (words) words.textContent = page().label;
   }
+  function remember(before) {
+    past.push(before);
+    if (past.length > MOST_TURNS) past.shift();
+  }
   // A move of a control; those of one slider in a row are one change.
   function turn(k, at) {
-    if (controls[k].kind !== "slider" || past.at(-1)?.k !== k) past.push({ k, now });
-    if (past.length > MOST_TURNS) past.shift();
+    if (controls[k].kind !== "slider" || past.at(-1)?.k !== k) remember({ k, now });
     show(now.map((each, i) => (i === k ? at : each)));
     settle();
   }
@@ -2035,18 +2043,26 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
   });
   const undoes = html(
     "button",
-    { type: "button", title: "Back to the choice before" },
+    { type: "button", title: "Back to the choice before (Escape)" },
     bar,
     "Undo",
   );
-  undoes.onclick = () => {
-    if (past.length) show(past.pop().now);
+  function undo() {
+    if (!past.length) return;
+    show(past.pop().now);
     settle();
-  };
+  }
+  undoes.onclick = undo;
+  // The chart takes the key first, where it shows a part of itself.
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") undo();
+  });
   if (note) html("p", {}, bar, note);
   addEventListener("hashchange", () => {
     clearTimeout(timer);
-    show(asked());
+    const next = asked();
+    if (next.some((at, k) => at !== now[k])) remember({ now });
+    show(next);
   });
   show(now);
   return view;

@@ -128,6 +128,39 @@ def test_a_saved_panel_keeps_its_choice_in_its_address_and_undoes_it(panel: Any)
     lab.expect(status).to_contain_text("to 2, False")
 
 
+def test_escape_undoes_a_choice_of_a_saved_panel_and_a_link_that_was_followed(panel: Any) -> None:
+    panel.get_by_role("slider", name="last").press("ArrowRight")
+    status = panel.locator("div[role=status][aria-live]")
+    lab.expect(status).to_contain_text("to 3, False")
+    panel.evaluate("location.hash = 'last=5&named=yes'")
+    lab.expect(status).to_contain_text("to 5, True")
+    for before in ("to 3, False", "to 2, False"):
+        panel.keyboard.press("Escape")
+        lab.expect(status).to_contain_text(before)
+    assert panel.get_by_role("button", name="Undo").is_disabled()
+
+
+def test_a_link_that_was_followed_in_a_saved_budget_is_undone(page: Any, tmp_path: Path) -> None:
+    frame, _ = chain_runs(budget=16, sizes=(1, 2, 4))
+    made = explore_budget(frame, generations=4, children=4)
+    page.goto(made.save(tmp_path / "budget.html").as_uri())
+    made.close()
+    page.get_by_label("generations T").press("ArrowRight")
+    chosen = page.get_by_text("choice: T = ")
+    lab.expect(chosen).to_contain_text("T = 8, N = 2")
+    page.evaluate("location.hash = 'generations=2&children=4'")
+    lab.expect(chosen).to_contain_text("T = 2, N = 4")
+    for before in ("T = 8, N = 2", "T = 4, N = 4"):
+        page.get_by_label("generations T").press("Escape")
+        lab.expect(chosen).to_contain_text(before)
+
+
+def test_a_saved_panel_has_no_buttons_on_paper(panel: Any) -> None:
+    panel.emulate_media(media="print")
+    assert not panel.get_by_role("button", name="Undo").is_visible()
+    panel.emulate_media(media="screen")
+
+
 def test_every_page_has_a_heading_a_main_part_and_headings_in_order(
     page: Any, tmp_path: Path
 ) -> None:
