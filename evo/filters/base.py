@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
 from evo.logs.records import Evaluation
 from evo.plugins import MistakenType
 from evo.searches.base import Member
@@ -96,7 +98,8 @@ def exclusion(
     for each in filters:
         if not hasattr(each, "after"):
             continue
-        if (reason := _asked(each, "after", evaluation, list(archive))) is not None:
+        own = msgspec.structs.replace(evaluation, metrics=dict(evaluation.metrics))
+        if (reason := _asked(each, "after", own, list(archive))) is not None:
             return _reason(each, "after", "kept out of the archive", reason)
     return None
 

@@ -12,7 +12,7 @@ per child and folds a complete generation into its state; both are pure:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Protocol, TypeGuard, TypeVar
@@ -25,14 +25,34 @@ Place = tuple[int, int]
 """Generation and index of a program; (0, 0) is the initial program."""
 
 C = TypeVar("C")
+V = TypeVar("V")
 
 TIE = 1e-9
 """Fitnesses so close to each other count as equal."""
 
 
+class _ReadOnly(Mapping[str, V]):
+    """A copy of a mapping that nobody writes into; unlike a `mappingproxy` it can be copied."""
+
+    def __init__(self, values: Mapping[str, V]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> V:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
 @dataclass(frozen=True)
 class Member:
-    """A program of the archive.
+    """A program of the archive, which all searches and filters of a run share and only read.
 
     Attributes:
         place: Its generation and index.
@@ -53,6 +73,10 @@ class Member:
     program: str | None = field(default=None, repr=False, compare=False)
     metrics: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
     scores: Mapping[str, float | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", _ReadOnly(self.metrics))
+        object.__setattr__(self, "scores", _ReadOnly(self.scores))
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,25 @@ class Emptying:
         archive.clear()
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """Keeps out what has no speed, and spoils it."""
+
+    name: str = "rounding"
+
+    def check(self, program: str, archive: list[Member]) -> None:
+        return None
+
+    def after(self, evaluation: Evaluation, archive: list[Member]) -> str | None:
+        return None if evaluation.metrics.pop("speed", None) else "no speed"
+
+
+def test_what_one_filter_does_to_an_evaluation_is_not_seen_by_the_next() -> None:
+    fast = Evaluation(status="ok", fitness=0.5, metrics={"speed": 2.0})
+    assert exclusion(fast, filters=(Rounding(), Rounding()), archive=[]) is None
+    assert fast.metrics == {"speed": 2.0}
+
+
 def test_what_one_filter_does_to_the_archive_hides_nothing_from_the_next() -> None:
     known = archive("x")
     answer = refusal("x", filters=(Emptying(), SameProgram()), archive=known)

@@ -1,7 +1,9 @@
 """What all searches share: who replaces a parent, ranks, and requests one by one."""
 
+import copy
 import math
-from dataclasses import dataclass
+import pickle
+from dataclasses import asdict, dataclass
 
 import pytest
 from archives import archive_of, stream
@@ -30,6 +32,20 @@ def test_a_child_replaces_its_parent_if_it_is_better_by_more_than_is_asked() -> 
     assert chosen(*close, best=0.5, least=1e-3) == 0
     assert chosen(*close, best=0.5, least=0.0) == 1
     assert chosen(0.6, 0.6 + 2e-9, best=0.5, least=1e-3) == 1
+
+
+def test_nobody_who_is_given_a_member_changes_it_for_others() -> None:
+    given = {"speed": 1.0}
+    member = Member((1, 0), 0.5, metrics=given, scores={"a": 0.5})
+    given["speed"] = 2.0
+    for numbers in (member.metrics, member.scores):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            numbers["speed"] = 3.0  # type: ignore[index]
+        assert not hasattr(numbers, "update")
+    assert member.metrics == {"speed": 1.0}
+    for other in (copy.deepcopy(member), pickle.loads(pickle.dumps(member))):
+        assert (other, other.metrics, other.scores) == (member, member.metrics, member.scores)
+    assert {**asdict(member)["scores"]} == {"a": 0.5}
 
 
 def test_of_equal_members_the_earliest_ranks_first() -> None:
