@@ -29,7 +29,9 @@ _MAX_METRICS = 1 << 18  # characters of all names, and 20 for each number
 _FAILED = ("invalid", "error", "timeout")
 _RETURNED: msgspec.msgpack.Decoder[bytes | Evaluation] = msgspec.msgpack.Decoder(bytes | Evaluation)
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "skimage": "scikit-image"}
-_PACKAGES |= {"sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the index has another name
+_PACKAGES |= {"shinka": "shinka-evolve", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+"""Names of packages in the index where they are other than those of their modules."""
+
 _KNOWN = frozenset(
     {
         *("astropy", "autograd", "bottleneck", "cma", "cvxopt", "cvxpy", "cython", "dask"),
@@ -38,7 +40,7 @@ _KNOWN = frozenset(
         *("nlopt", "numba", "numexpr", "numpy", "openai", "openevolve", "optuna", "ortools"),
         *("pandas", "polars", "psutil", "pulp", "pyarrow", "pydantic", "pygad", "pymoo"),
         *("pyomo", "pyscipopt", "pytest", "regex", "requests", "scipy", "seaborn", "shapely"),
-        *("shinka", "sortedcontainers", "spacy", "statsmodels", "sympy", "tensorflow", "tiktoken"),
+        *("sortedcontainers", "spacy", "statsmodels", "sympy", "tensorflow", "tiktoken"),
         *("torch", "torchvision", "tqdm", "transformers", "xarray", "xgboost", *_PACKAGES),
     }
 )

@@ -101,6 +101,8 @@ def read(
     elif "" in runs and len(runs) > 1:
         raise LogFormatError(_no_run(runs, table.ours["run"]))
     made = [_run(path, name, rows) for name, rows in runs.items()]
+    if "run" in table.ours and "generation" not in table.ours:
+        _warn_of_ties(table, runs)
     if "generation" in table.ours:
         there = [{row.get("generation") for _, row in rows} for rows in runs.values()]
         _warn_of_gaps(path, made, there)
@@ -128,6 +130,27 @@ def _warn_of_one_run(table: CallTable) -> None:
                 f"{taken}, but numbers of {table.ours['order'][0]!r} stand there several times: if "
                 "it holds several runs, name each row's in a column 'run'"
             )
+
+
+def _warn_of_ties(table: CallTable, runs: Mapping[str, Sequence[tuple[str, Row]]]) -> None:
+    """Warns where numbers of `order` recur in a run, which may be several runs or generations."""
+    tied, most = [], 1
+    for name, rows in runs.items():
+        times = max(collections.Counter(row.get("order") for _, row in rows).values())
+        most = max(most, times)
+        if times > 1:
+            tied.append(name)
+    if tied:
+        more = f" and {len(tied) - 1} more of {len(runs)} runs" if tied[1:] else ""
+        order, run = table.ours["order"][0], [*table.ours["run"], "COLUMN"]
+        with_one = ",".join(f"run={name}" for name in run)
+        warn(
+            f"{table.path}: in run {tied[0]!r}{more}, numbers of {order!r} stand up to {most} "
+            "times; their rows are taken for generations of one child, in the order of the file: "
+            "if they are of several runs, name these by several columns, as columns={'run': "
+            f"{run}}} or `--columns {with_one}`; if they are "
+            "children of one generation, give the numbers, from 1, as 'generation'"
+        )
 
 
 def _no_run(runs: Mapping[str, Sequence[tuple[str, Row]]], theirs: Sequence[str]) -> str:
@@ -224,7 +247,14 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         if generation is None:
             raise LogFormatError(f"{line}: expected a whole number in column 'generation'")
         if generation == 0:
-            start = _child({**row, "parent_generation": None}, 0, 0, line)
+            given = _child({**row, "parent_generation": None}, 0, 0, line)
+            if start not in (None, given):
+                raise LogFormatError(
+                    f"{line}: run {name!r} has several rows of generation 0, expected at most one, "
+                    "of its initial program; if the generations of children are counted from 0, "
+                    "add 1 to each"
+                )
+            start = given
             continue
         members = placed.setdefault(generation, {})
         index = _whole(row, "index", line)

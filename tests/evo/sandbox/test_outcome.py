@@ -142,6 +142,9 @@ def test_an_error_says_what_to_do() -> None:
         "'cv2' is not installed: pip install opencv-python"
     )
     assert shown(ModuleNotFoundError("no", name="shapely")).endswith("pip install shapely")
+    assert shown(ModuleNotFoundError("no", name="shinka.core")).endswith(
+        "pip install shinka-evolve"
+    )
     assert "'evo' cannot be imported inside the sandbox" in shown(
         ModuleNotFoundError("no", name="evo.runs")
     )

@@ -178,6 +178,23 @@ def test_rows_that_all_stand_twice_are_warned_of(tmp_path):
     assert len(read(path)) == 1
 
 
+def test_numbers_of_the_order_that_recur_in_a_run_are_warned_of(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("config,island,epoch,fitness\na,0,1,.1\na,1,1,.2\na,0,2,.3\nb,0,1,.1\n")
+    with pytest.warns(UserWarning, match="in run 'a', numbers of 'epoch' stand up to 2 times") as w:
+        table.read(path, columns={"run": "config", "order": "epoch"})
+    assert "`--columns run=config,run=COLUMN`" in str(w[0].message)
+    apart = table.read(path, columns={"run": ["config", "island"], "order": "epoch"})
+    assert [run.name for run in apart] == ["a_0", "a_1", "b_0"]
+
+
+def test_rows_of_generation_0_that_differ_are_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("run,generation,fitness\na,0,.1\na,0,.9\na,1,.2\n")
+    with pytest.raises(LogFormatError, match=r"csv:3: run 'a' has several rows of generation 0"):
+        table.read(path)
+
+
 def test_a_stated_cost_is_read_and_goes_before_prices(tmp_path):
     path = tmp_path / "table.csv"
     rows = ["a,1,0.1,0.5,1000,2000", "a,2,0.2,0.25,10,20", "a,3,0.3,,10,20", "a,4,0.4,0,10,20"]
