@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import evo
+import replay
 from evo.models.registry import find_model
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,9 +69,9 @@ def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[s
     from evo.cli.entry import main as evo_main
     from replay.cli.entry import main as replay_main
 
-    table = README.split("## Commands", 1)[1].split("## Map", 1)[0]
+    table = README.split("## Commands", 1)[1].split("## Read on", 1)[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]
-    assert len(rows) > 10
+    assert len(rows) >= 8
     for row in rows:
         first = row.split("|")[1]
         named = re.findall(r"`(evo|replay) (\w+)", first)
@@ -80,3 +81,45 @@ def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[s
             assert {"evo": evo_main, "replay": replay_main}[program]([command, "--help"]) == 0
         shown = capsys.readouterr().out
         assert not [name for name in re.findall(r"(?<!\w)--[a-z-]+", row) if name not in shown], row
+
+
+def test_the_results_of_a_real_model_are_those_of_the_shipped_logs() -> None:
+    corpus, stated = (
+        ROOT / "logs" / "corpus",
+        re.compile(
+            r"^\| `(local-tsp\S*)`, \w+ \| T = (\d+), N = (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE
+        ),
+    )
+    rows = stated.findall(README)
+    assert len(rows) == 4
+    for folder, generations, children, n, interval in rows:
+        frame = replay.load(corpus / folder, progress=False)
+        ends = frame[frame["children"] == int(children)].groupby("run").last()
+        assert set(ends["generation"]) == {int(generations)}
+        found = replay.interval(ends["best_fitness"])
+        assert f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}]" == interval
+        assert found.n == int(n)
+
+
+def test_three_lines_open_the_logs_of_another_tool_and_the_fourth_asks_for_five_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("anywidget", reason="explorers need the extra [notebook]")
+    block = README.split("## Your own logs", 1)[1].split("```python\n", 1)[1].split("```", 1)[0]
+    *opening, judging = block.splitlines()
+    (tmp_path / "openevolve_output").mkdir()
+    for written in (ROOT / "logs/samples").glob("openevolve-[123]"):
+        (tmp_path / "openevolve_output" / written.name).symlink_to(written)
+    monkeypatch.chdir(tmp_path)
+    names = {"replay": replay}
+    with pytest.warns(UserWarning, match="read . runs? of openevolve, which lack"):
+        exec("\n".join(opening), names)
+    assert names["frame"]["run"].nunique() == 3
+    with pytest.raises(ValueError, match="at least five runs"):
+        exec(judging, names)
+
+
+def test_the_decision_that_is_quoted_is_the_one_of_the_shipped_runs() -> None:
+    (quoted,) = re.findall(r'it begins: "(.+?)"', " ".join(README.split()))
+    frame = replay.load(ROOT / "logs/corpus/local-tsp-policies", progress=False)
+    assert replay.advise(replay.judge(frame, "thompson", "single")).startswith(quoted)
