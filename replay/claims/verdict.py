@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from replay.claims.decision import BETTER, POWER, Outcome
 from replay.claims.further import (
@@ -298,26 +298,15 @@ class Verdict:
     def _repr_html_(self) -> str:
         return card(*self.summary, self.paragraph)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, theme: Literal["light", "dark"] = "light") -> Axes:
         """Draws the effect with its interval, no effect, and the margin.
+
+        `replay.plots.charts.verdict` is the same as a chart that answers to the mouse.
 
         Args:
             ax: Where to draw; None: a new figure.
+            theme: "light" or "dark".
         """
-        if ax is None:
-            from matplotlib.figure import Figure
+        import replay  # figures stand in a row above
 
-            ax = Figure(figsize=(6, 1.8), layout="constrained").subplots()
-        ax.axvline(0, color="0.3", linewidth=1)
-        if self.margin:
-            for at, label in ((-self.margin, f"margin {self.margin:.3g}"), (self.margin, None)):
-                ax.axvline(at, color="0.5", linestyle="--", label=label)
-        if math.isfinite(self.interval.low):
-            ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
-        label = f"{self.interval.label}, {self.counted}"
-        ax.plot([self.effect], [0], "o", color="C0", label=label)
-        names = f"{self.a} minus {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
-        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"{self.scale}, {names}")
-        ax.set_title(self.verdict, loc="left")
-        ax.legend(frameon=False, loc="upper right", fontsize="small")
-        return ax
+        return replay.plots.verdict(self, ax=ax, theme=theme)

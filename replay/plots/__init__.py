@@ -55,6 +55,7 @@ threshold_times = drawn(charts.threshold_times)
 trajectories = drawn(charts.trajectories)
 tree = drawn(charts.tree)
 value_of_knowing = drawn(charts.value_of_knowing)
+verdict = drawn(charts.verdict)
 verdicts = drawn(charts.verdicts)
 worth = drawn(charts.worth)
 
@@ -163,6 +164,7 @@ __all__ = [
     "trajectories",
     "tree",
     "value_of_knowing",
+    "verdict",
     "verdicts",
     "worth",
 ]

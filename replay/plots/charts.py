@@ -4,7 +4,7 @@
 cell of a notebook shows itself and answers to the mouse.
 """
 
-from replay.plots.comparison import comparison
+from replay.plots.comparison import comparison, verdict
 from replay.plots.constructions import construction
 from replay.plots.descent import tree
 from replay.plots.grid import (
@@ -63,6 +63,7 @@ __all__ = [
     "trajectories",
     "tree",
     "value_of_knowing",
+    "verdict",
     "verdicts",
     "worth",
 ]

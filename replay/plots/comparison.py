@@ -1,4 +1,4 @@
-"""Configurations compared over tasks: a chart of what `replay.compare` found."""
+"""What comparisons found, as charts: a verdict, and configurations compared over tasks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from replay.logs.given import check_result
 from replay.plots import style
 from replay.plots.chart import Chart
-from replay.plots.marks import Line, Points
+from replay.plots.marks import Line, Mark, Points, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.shapes import estimates
 
 if TYPE_CHECKING:
     from replay.claims.task_comparison import TaskComparison
+    from replay.claims.verdict import Verdict
 
 NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "calls saved"}
 """Measures in words, on an axis."""
@@ -25,6 +26,39 @@ LONG = 24
 
 ROW = 38.0
 """Pixels of a row of two lines."""
+
+
+def verdict(found: Verdict) -> Chart:
+    """Draws the effect that `replay.judge` found with its interval, no effect, and the margin.
+
+    Args:
+        found: The verdict.
+
+    Example:
+        >>> found = replay.judge(frame, {"children": 4}, {"children": 2})
+        >>> replay.plots.verdict(found).get_title(loc="left") == found.verdict
+        True
+    """
+    check_result("verdict", found, "Verdict", "replay.judge")
+    low, high = found.interval.low, found.interval.high
+    marks: list[Mark] = [Rule(x=0.0)]
+    about = f"{found.interval.label}, {found.counted}"
+    if found.margin:
+        marks += [Rule(x=at, dash="6 3") for at in (-found.margin, found.margin)]
+        about += f"; dashed: margin {found.margin:.3g}"
+    words = f"{found.a} minus {found.b}"
+    text = f"{words}: {style.ranged(found.effect, low, high)}"
+    marks.append(
+        Points(
+            x=[found.effect], y=[0.0], x_low=[low], x_high=[high], color=style.look(0)[0],
+            texts=[text],
+        )
+    )  # fmt: skip
+    panel = Panel(
+        title=found.verdict, about=about, marks=marks, height=80, width=600,
+        x=Axis(label=f"{found.scale}, {words}"), y=Axis(domain=(-1.0, 1.0), ticks=[]),
+    )  # fmt: skip
+    return Chart(panels=[panel])
 
 
 def comparison(found: TaskComparison) -> Chart:

@@ -8,15 +8,16 @@ import functools
 import itertools
 import json
 import re
+import tempfile
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 from browser import lab
 from matplotlib.colors import to_hex, to_rgba
-from synthetic_runs import bilinear_runs, chain_runs, sweep_runs
+from synthetic_runs import bilinear_runs, chain_runs, sweep_runs, tasks
 
 import evo
 import replay
@@ -64,6 +65,20 @@ SHAPES = Panel(
 """Every shape of points, above an axis whose values are written elsewhere."""
 
 
+def run_now() -> dict[str, Chart]:
+    """Figures of an allocation and of forks, which are made for them."""
+    how: dict[str, Any] = {"children": 2, "progress": False}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = evo.allocate_live("mmd", "ucb1", arms=3, rounds=8, log_dir=folder / "arms", **how)
+        log = evo.run("mmd", generations=2, log=folder / "run.jsonl", **how)
+        forks = evo.fork(
+            log, at=1, copies=6, generations=4, log_dir=folder / "forks", progress=False
+        )
+        frame = replay.load(*forks, progress=False)
+        return {"pulls": charts.pulls(made), "worth": charts.worth(frame)}
+
+
 @functools.cache
 def every() -> dict[str, Chart]:
     """Every public figure by name; of shipped logs where they have what it needs."""
@@ -81,41 +96,52 @@ def every() -> dict[str, Chart]:
     explorer.close()
     return {
         "best so far": charts.best_so_far(frame),
-        "strips": charts.trajectories(runs, x="calls", references={"known": 0.5}),
+        "trajectories: strips": charts.trajectories(runs, x="calls", references={"known": 0.5}),
         "policy curves": charts.policy_curves(contest.curves),
         "pulls per arm": charts.pulls_per_arm(contest.pulls),
         "threshold times": charts.threshold_times(contest.times),
-        "pool": charts.pool_vs_allocation(contest.effects),
+        "pool vs allocation": charts.pool_vs_allocation(contest.effects),
         "gains": charts.gains(replay.diagnose(frame).ways),
         "heatmap": charts.heatmap(grid),
-        "fit": charts.heatmap(grid, fit=fit),
+        "heatmap: fit": charts.heatmap(grid, fit=fit),
         "slices": charts.slices(grid),
-        "knowing": charts.value_of_knowing(grid),
-        "regimes": charts.regime_probabilities(fit),
-        "envelope": charts.envelope_curves(replay.envelope(runs)),
+        "value of knowing": charts.value_of_knowing(grid),
+        "regime probabilities": charts.regime_probabilities(fit),
+        "envelope curves": charts.envelope_curves(replay.envelope(runs)),
         "odds": charts.odds(replay.fit_kernel(children), draws=3),
-        "plan": charts.planner_card(plan),
+        "planner card": charts.planner_card(plan),
         "main effects": charts.main_effects(sweep),
-        "slice": charts.depth_breadth_slice(sweep),
-        "configurations": charts.parallel_coordinates(sweep),
+        "depth breadth slice": charts.depth_breadth_slice(sweep),
+        "parallel coordinates": charts.parallel_coordinates(sweep),
         "cost and fitness": charts.cost_and_fitness(sweep),
         "race": charts.race(replay.select(sweep)),
-        **{f"tree {name}": charts.tree(evo.read_log(path)) for name, path in logs.items()},
-        **{name: charts.construction(name, value) for name, value in CONSTRUCTIONS.items()},
-        "allocation": allocation,
+        "comparison": charts.comparison(replay.compare(tasks(1.0), by="search")),
+        "verdict": charts.verdict(replay.judge(frame, "ucb1", "single", margin=0.01)),
+        "verdicts": charts.verdicts(replay.ledger({"runs": frame}, policies=["ucb1"])),
+        "timeline": charts.timeline(evo.read_log(logs["greedy"])),
+        **run_now(),
+        **{f"tree: {name}": charts.tree(evo.read_log(path)) for name, path in logs.items()},
+        **{
+            f"construction: {name}": charts.construction(name, value)
+            for name, value in CONSTRUCTIONS.items()
+        },
+        "allocation explorer": allocation,
         "shapes": Chart(panels=[SHAPES]),
-        "cut": charts.estimates(CUT, rows="line", possible=(0, 1), **NAMED, x="fitness"),
-        "cut upright": charts.lines(
+        "estimates: cut": charts.estimates(CUT, rows="line", possible=(0, 1), **NAMED, x="fitness"),
+        "lines: cut upright": charts.lines(
             CUT, by="line", limits="bars", possible=(0, 1), **NAMED, x="calls", y="fitness"
         ),
     }
 
 
 NAMES = [
-    "best so far", "strips", "policy curves", "pulls per arm", "threshold times", "pool", "gains",
-    "heatmap", "fit", "slices", "knowing", "regimes", "envelope", "odds", "plan", "main effects",
-    "slice", "configurations", "cost and fitness", "race", "tree greedy", "tree islands", "circles",
-    "points", "triangle", "allocation", "shapes", "cut", "cut upright",
+    "best so far", "trajectories: strips", "policy curves", "pulls per arm", "threshold times",
+    "pool vs allocation", "gains", "heatmap", "heatmap: fit", "slices", "value of knowing",
+    "regime probabilities", "envelope curves", "odds", "planner card", "main effects",
+    "depth breadth slice", "parallel coordinates", "cost and fitness", "race", "comparison",
+    "verdict", "verdicts", "timeline", "pulls", "worth", "tree: greedy", "tree: islands",
+    "construction: circles", "construction: points", "construction: triangle",
+    "allocation explorer", "shapes", "estimates: cut", "lines: cut upright",
 ]  # fmt: skip
 
 READ = """(figure) => {
@@ -245,6 +271,11 @@ def browser_colour(text: str) -> str | None:
     return to_hex([float(each) / 255 for each in numbers[1].split(",")[:3]])
 
 
+def test_every_public_figure_is_among_those_that_are_compared() -> None:
+    compared = {name.partition(":")[0].replace(" ", "_") for name in NAMES}
+    assert compared >= {*charts.__all__}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_both_pens_show_the_same(shown, name: str) -> None:
     chart = every()[name]
@@ -294,7 +325,7 @@ def test_colours_are_those_of_the_ground_that_they_lie_on(page, tmp_path: Path) 
 
 
 def test_an_interval_that_goes_on_has_an_arrow_with_its_tip_at_the_frame(shown) -> None:
-    [panel] = shown["cut"]
+    [panel] = shown["estimates: cut"]
     paths = [part for mark in panel["marks"] for part in mark["parts"] if part["kind"] == "path"]
     tips = sorted(x for part in paths for x, _ in part["places"][:1])
     assert [x for x in tips if not 0.01 < x < 0.99] == pytest.approx([0, 0, 1, 1])

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-import matplotlib.colors
 import numpy as np
 import pytest
 
@@ -73,9 +72,6 @@ def test_without_an_interval_the_note_stands_for_it_and_there_is_no_p():
     assert "was 0.25 (n = 3 is too small)." in few.paragraph
     assert "two-sided p" not in few.paragraph
     assert "detect" not in few.paragraph
-    axes = few.plot()
-    assert not axes.collections  # no limits are drawn
-    assert axes.get_legend_handles_labels()[1] == ["no interval, n = 9 runs"]
 
 
 def test_one_pair_is_counted_as_one():
@@ -160,14 +156,9 @@ def test_a_cell_shows_the_verdict_and_folds_the_paragraph_away():
     assert shown.index("<strong>Greater") < shown.index("<details>") < shown.index("We compared")
 
 
-def test_the_picture_has_the_effect_its_limits_and_both_margins():
-    axes = changed(margin=0.0625, a="$5 models").plot()
-    [limits] = axes.collections
-    assert limits.get_segments()[0][:, 0].tolist() == [0.125, 0.375]
-    assert matplotlib.colors.same_color(limits.get_color(), "C0")
-    assert [line.get_xdata()[0] for line in axes.lines] == [0, -0.0625, 0.0625, 0.25]
-    assert axes.get_xlabel() == r"fitness, \$5 models minus broad"
+def test_it_is_drawn_as_its_chart_is():
+    found = changed(margin=0.0625, a="$5 models")
+    axes = found.plot(theme="dark")
+    assert axes.get_xlabel() == "fitness, $5 models minus broad"
     assert axes.get_title(loc="left") == "greater"
-    names = axes.get_legend_handles_labels()[1]
-    assert names == ["margin 0.0625", "95 % interval, n = 9 runs"]
-    assert len(FOUND.plot().lines) == 2
+    assert found.plot(axes) is axes

@@ -129,6 +129,7 @@ RESULTS = {
     "planner_card": "replay.plan",
     "race": "replay.select",
     "pulls": "evo.allocate_live",
+    "verdict": "replay.judge",
 }
 TABLES = ("gains", "policy_curves", "pool_vs_allocation", "pulls_per_arm", "threshold_times")
 
