@@ -80,6 +80,13 @@ while made < told["calls"]:
 
 def toy(name: str = "toy", *, how: str = "", at: int = -1, resumes: bool = False) -> evo.Engine:
     """Registers a toy that does as `how` says once it has made `at` calls."""
+    engine = toy_engine(name, how=how, at=at, resumes=resumes)
+    evo.register_engine(engine)
+    return engine
+
+
+def toy_engine(name: str, *, how: str = "", at: int = -1, resumes: bool = False) -> evo.Engine:
+    """Makes such a toy."""
 
     def prepare(job: Job) -> list[str]:
         settings = {
@@ -92,9 +99,7 @@ def toy(name: str = "toy", *, how: str = "", at: int = -1, resumes: bool = False
         return [job.python, "toy.py"]
 
     parent = r"Current:\n```python\n(.*?)```"
-    engine = evo.Engine(name, prepare, parent=parent, resumes=resumes)
-    evo.register_engine(engine)
-    return engine
+    return evo.Engine(name, prepare, parent=parent, resumes=resumes)
 
 
 MORTAL: dict[str, Any] = {

@@ -35,6 +35,18 @@ if TYPE_CHECKING:
     from evo.models.client import Messages
     from evo.models.limits import Slots
 
+__all__ = [
+    "average",
+    "generate_candidates",
+    "generate_candidates_parallel",
+    "map",
+    "map_parallel",
+    "run_parallel",
+    "score_batch",
+    "score_batch_parallel",
+    "starmap",
+]
+
 MOST_WORKERS = 4  # by default; fewer if there are fewer items
 Prompts = Sequence["str | Messages"]  # texts, or lists of messages
 
@@ -110,6 +122,10 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     Raises:
         ValueError: `max_workers` is below 1.
         Exception: Of an item, unless `raising` is False.
+
+    Example:
+        >>> evo.parallel.map(float, ["1", "one"], raising=False)
+        [1.0, ValueError("could not convert string to float: 'one'")]
     """
     work = list(items)
     workers = _workers(max_workers, len(work))
@@ -190,6 +206,10 @@ def score_batch(
 
     Raises:
         ValueError: A score is no finite number; with `raising=False` such errors are values too.
+
+    Example:
+        >>> evo.parallel.score_batch(lambda a, b: a / b, [(1, 2), (3, 4)], max_workers=2)
+        [0.5, 0.75]
     """
 
     def checked(item: object) -> float:
@@ -343,6 +363,12 @@ def generate_candidates(
 
     Raises:
         EndpointError: The endpoint does not answer, or refuses the key or the model.
+
+    Example:
+        >>> briefly, aloud = ["Answer briefly."], ["Think aloud."]
+        >>> replies = evo.parallel.generate_candidates("offline-2", briefly + aloud, "2 + 2?")
+        >>> replies == evo.parallel.generate_candidates("offline-2", briefly + aloud, "2 + 2?")
+        True
     """
     if callable(query):
         asked = [(model, prompt) for prompt in prompts or ()]

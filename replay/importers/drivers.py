@@ -40,6 +40,11 @@ def drive(
     Raises:
         EngineError: The tool is unknown, not installed there, or ended before its first call.
         TaskError: There is no such task.
+
+    Example:
+        >>> rows = replay.drive("openevolve", "mmd", calls=2, log_dir=new(""))
+        >>> rows["search"].unique().tolist(), rows["generation"].tolist()
+        (['openevolve'], [0, 1, 2])
     """
     from replay.logs import tables
 

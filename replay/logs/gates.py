@@ -32,6 +32,12 @@ def gate_calls(*paths: str | os.PathLike[str]) -> pd.DataFrame:
 
     Raises:
         LogError: A file is damaged, or is not the log of a gate.
+
+    Example:
+        >>> folder = new("")
+        >>> logs = evo.drive("openevolve", "mmd", calls=2, log_dir=folder, progress=False)
+        >>> replay.gate_calls(*folder.rglob("gate.jsonl"))["status"].tolist()
+        ['ok', 'ok']
     """
     return calls_of(read_gate_log(as_path("path", path)) for path in paths)
 

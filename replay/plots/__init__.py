@@ -93,10 +93,7 @@ def planner_card(plan: BudgetPlan, *, theme: Theme = "light") -> list[Axes]:
         The axes of a new figure, from left to right.
 
     Example:
-        >>> settings = {"generations": 4, "children": 2, "log_dir": new(""), "progress": False}
-        >>> made = evo.run_many("mmd", seeds=range(6), **settings)
-        >>> table, children = replay.load(*made), replay.children(*made)
-        >>> plan = replay.plan(table, budget=8, children=children, kernels=2)
+        >>> plan = replay.plan(frame, budget=8, children=children, kernels=2)
         >>> len(replay.plots.planner_card(plan))
         2
     """

@@ -334,6 +334,11 @@ def planner_card(plan: BudgetPlan) -> Chart:
 
     Args:
         plan: The plan, from `replay.plan`.
+
+    Example:
+        >>> plan = replay.plan(frame, budget=8, children=children, kernels=2)
+        >>> len(replay.plots.charts.planner_card(plan).panels)
+        2
     """
     check_result("planner_card", plan, "BudgetPlan", "replay.plan")
     heading = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "

@@ -56,6 +56,11 @@ def drive(
     Raises:
         EngineError: The engine is unknown, not installed there, or ended before its first call.
         TaskError: There is no such task.
+
+    Example:
+        >>> logs = evo.drive("openevolve", "mmd", calls=2, log_dir=new(""), progress=False)
+        >>> [(log.header.source, len(log.children)) for log in logs]
+        [('openevolve', 2)]
     """
     known, loaded, place = find_engine(engine), load_task(task), as_path("log_dir", log_dir)
     calls, numbers = at_least("calls", calls, 1), seeds_of(seeds)
