@@ -126,7 +126,7 @@ def test_the_example_of_the_readme_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text()
-    example = text[text.index("## An example") :]
+    example = text.split("## An example")[1].split("\n## ")[0]
     for language, code in blocks(example):
         run(language, code, {}, tmp_path)
     shown = capsys.readouterr().out

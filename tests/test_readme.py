@@ -69,9 +69,9 @@ def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[s
     from evo.cli.entry import main as evo_main
     from replay.cli.entry import main as replay_main
 
-    table = README.split("## Commands", 1)[1].split("## Read on", 1)[0]
+    table = README.split("## Commands", 1)[1].split("## Map", 1)[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]
-    assert len(rows) >= 8
+    assert len(rows) >= 7
     for row in rows:
         first = row.split("|")[1]
         named = re.findall(r"`(evo|replay) (\w+)", first)
