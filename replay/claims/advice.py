@@ -27,7 +27,6 @@ from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
 from replay.planning.choices import NO_MARGIN, BudgetPlan
 from replay.planning.depth import FEWEST, DepthBreadth
-from replay.simulation.arms import IDENTICAL
 from replay.simulation.contest import Contest
 from replay.simulation.sizes import needed_runs
 from replay.simulation.widths import SURE, deciding_limits
@@ -215,7 +214,7 @@ def _contest(contest: Contest) -> str:
     rows = contest.effects[contest.effects["effect"] == "policy"].to_dict("records")
     if not rows:
         reason = (
-            IDENTICAL
+            contest.notes[0]
             if contest.identical
             else next((note for note in contest.notes if "effect over one run" in note), "")
         )

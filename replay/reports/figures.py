@@ -16,7 +16,6 @@ from replay.plots.registry import HEIGHT, draw, figures
 from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
 from replay.reports.report import Group
 from replay.reports.titles import apart, compared_runs, named, settled, titled
-from replay.simulation.arms import IDENTICAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,6 +235,6 @@ def _draw_contest(title: str, contest: Contest, axes: dict[str, Axes], theme: Th
     rule = contest.times[contest.times["share"] == 0.9]
     plots.threshold_times(rule, ax=axes["times"], theme=theme)
     if contest.identical:
-        sentence(axes["effects"], theme, textwrap.fill(IDENTICAL, 50))
+        sentence(axes["effects"], theme, textwrap.fill(contest.notes[0], 50))
     else:
         plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)

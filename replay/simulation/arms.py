@@ -45,6 +45,13 @@ IDENTICAL = (
 )
 """Stands in place of effects and regrets that could only be zero."""
 
+ONE_PULL = (
+    "nothing to choose: with one pull a policy takes one of its arms before it knows of any, so "
+    "all policies do as well as one run on average; give at least 2 rounds, and runs of as many "
+    "generations"
+)
+"""Stands in their place where they could only be the noise of the draws."""
+
 Hindsight = Callable[[Logged, Ints, int, Mapping[str, float]], Ints]
 """The pulls of a baseline that knows the logs beforehand, (replicates, rounds).
 

@@ -16,7 +16,7 @@ import pandas as pd
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy, learns
 from replay.logs.frames import FAILURES, Brief, bounds_of
 from replay.logs.given import check_loaded
-from replay.simulation.arms import IDENTICAL, pool_of, used_up
+from replay.simulation.arms import IDENTICAL, ONE_PULL, pool_of, used_up
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import ThresholdTime, pool_times
 from replay.simulation.pools import REPLICATES, Played, PoolEnds, Pools
@@ -67,8 +67,9 @@ class Contest(Brief):
             chosen: that choosing helped rests on it. `pool` is `random` less `single`, and
             `allocation` the policy less `random`.
         regrets: policy, oracle, value, low, high, n, coverage.
-        identical: Whether the rounds pull every arm to the end of its log, so that all policies
-            end alike by construction; then `effects` and `regrets` are empty.
+        identical: Whether all policies do alike by construction, since there is one pull, or the
+            rounds pull every arm to the end of its log; then `effects` and `regrets` are empty, and
+            the first of `notes` says why.
         notes: Warnings of policies, and how to read the numbers.
     """
 
@@ -237,8 +238,8 @@ def compete(
         notes.append(note)
     if not ok:
         notes.append(f"pulls without a mean: {NOTHING}. {FAILURES}")
-    if identical := used_up(lengths[arms_drawn], rounds):
-        notes.insert(0, IDENTICAL)
+    if identical := rounds == 1 or used_up(lengths[arms_drawn], rounds):
+        notes.insert(0, ONE_PULL if rounds == 1 else IDENTICAL)
     if usual > -math.inf:
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
     effects, regrets = ([], []) if identical else _compared(pools, everyone)

@@ -21,7 +21,7 @@ from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning, bounds_of
-from replay.simulation.arms import IDENTICAL, pool_of
+from replay.simulation.arms import IDENTICAL, ONE_PULL, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, final_fitness, label_of, simulate
@@ -46,11 +46,15 @@ ENOUGH, MOST = 20, 2000
 """Worlds that do as well after which no more are drawn, and the most there are."""
 
 
+TIES_KEY = 9  # sets the order of equal arms apart from all other draws
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Played:
     """Results of a policy on the pools; intervals are over runs.
 
-    Arms rank within their replicate by what each would reach alone, 0 the best.
+    Arms rank within their replicate by what each would reach alone, 0 the best; equal ones in an
+    order that is drawn, since some policies prefer the first arm of a pool.
 
     Attributes:
         replay: Its replay.
@@ -88,7 +92,8 @@ class Played:
         depth = np.minimum(self.lengths, self.replay.pulls.shape[1])
         best = np.fmax.accumulate(self.fitness, axis=1)[np.arange(len(self.fitness)), depth]
         reach, arms = np.where(np.isnan(best), -np.inf, best), self.replay.arms
-        order = np.argsort(-reach[arms], axis=1, kind="stable")
+        drawn = np.random.default_rng(TIES_KEY).random(arms.shape)
+        order = np.lexsort((drawn, -reach[arms]), axis=1)
         table = np.empty((len(arms), len(reach)), dtype=np.int64)
         np.put_along_axis(table, arms, np.argsort(order, axis=1, kind="stable"), axis=1)
         place = np.take_along_axis(table, np.maximum(self.replay.pulls, 0), axis=1)
@@ -343,7 +348,13 @@ class Pools:
     def effect(
         self, a: str | PolicyClass, b: str | PolicyClass, *, level: float = 0.95
     ) -> Interval:
-        """Returns the final fitness of policy a minus b, with its interval over runs."""
+        """Returns the final fitness of policy a minus b, with its interval over runs.
+
+        Raises:
+            ValueError: There is one pull, or nothing was ever ok on some pool.
+        """
+        if self.rounds == 1:
+            raise ValueError(ONE_PULL)
         for each in (a, b):
             self.ends(each)  # refuses pools on which nothing was ever ok
         one, other = self.ended(a), self.ended(b)

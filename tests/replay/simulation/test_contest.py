@@ -126,6 +126,23 @@ def test_policies_that_use_up_every_arm_are_identical_by_construction_and_have_n
     assert not any("closed" in note for note in compete(runs(4), [], **SMALL).notes)
 
 
+def test_with_one_pull_there_is_nothing_to_choose_and_no_effect():
+    found = compete(runs(4), {"ucb1": "ucb1"}, rounds=1, arms=2, **SMALL)
+    assert found.identical
+    assert found.effects.empty
+    assert found.notes[0].startswith("nothing to choose: with one pull")
+    with pytest.raises(ValueError, match=r"nothing to choose: with one pull.*at least 2 rounds"):
+        judge(runs(4, rounds=1), "ucb1", "single", arms=2)
+    assert not compete(runs(4), {"ucb1": "ucb1"}, rounds=2, arms=2, **SMALL).identical
+
+
+def test_a_single_run_pulls_each_of_equal_arms_as_often():
+    equal = as_frame(np.tile([0.0, 0.5, 0.6], (6, 1)), children=2, seeds=range(6))
+    found = compete(equal, [], arms=3, replicates=3000)
+    shares = found.pulls.set_index("policy").loc["single", "value"]
+    np.testing.assert_allclose(shares, 1 / 3, atol=0.04)
+
+
 def test_a_fifth_of_the_runs_are_arms_by_default():
     assert compete(runs(5, n=16), [], **SMALL).arms == 3
     assert compete(runs(5, n=3), [], **SMALL).arms == 2
