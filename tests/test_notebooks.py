@@ -84,6 +84,18 @@ def test_what_is_printed_is_kept(path: Path) -> None:
         assert cell.outputs or not prints(cell), cell.source
 
 
+def test_of_a_run_that_is_followed_the_last_frame_is_kept() -> None:
+    followed = [
+        output.data["text/plain"]
+        for path in NOTEBOOKS
+        for cell in code_cells(path)
+        if "replay.follow(" in cell.source
+        for output in cell.outputs
+    ]
+    assert followed
+    assert all(words.startswith("Completed after ") for words in followed)
+
+
 @every
 def test_prose_about_a_table_stands_beside_it(path: Path) -> None:
     cells = read(path).cells

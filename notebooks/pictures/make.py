@@ -33,6 +33,19 @@ OPENING = json.loads((HERE / "opening.json").read_text())
 
 FILMED = HERE.parents[1] / "logs/corpus/islands/circle_packing-offline-N4-s40.jsonl.gz"
 
+OVER = """
+import time
+from replay.explorers.live_view import LiveView
+
+def under_way(view):
+    with view._lock:  # in which it stores its last frame
+        return not view._is_over()
+
+while any(isinstance(each, LiveView) and under_way(each) for each in [*Out.values()]):
+    time.sleep(0.5)
+"""
+"""Waits until the runs that cells follow have ended, and their last frames are stored."""
+
 MOST_LINES = 40  # of printed text
 STILL = re.compile(r'data-replay-still="[^"]*"><img [^>]*src="data:image/png;base64,([^"]+)"')
 TABLE = re.compile(r'<table border="1" class="dataframe">.*</table>', re.DOTALL)
@@ -44,7 +57,9 @@ def main() -> None:
         path = HERE.parent / f"{name}.ipynb"
         notebook = nbformat.read(path, as_version=4)
         resources = {"metadata": {"path": str(HERE.parent)}}
+        notebook.cells.append(nbformat.v4.new_code_cell(OVER))
         NotebookClient(notebook, timeout=600, resources=resources).execute()
+        notebook.cells.pop()
         path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
     for name, wanted in OPENING.items():
         picture = HERE / "opening" / f"{name}.png"
