@@ -114,19 +114,6 @@ def test_over_tasks_the_leader_and_what_is_open_are_named() -> None:
     assert replay.compare(clear, by="search").verdicts["runs_needed"].tolist() == [0]
 
 
-def test_over_tasks_the_mean_may_be_decided_against_the_highest_interquartile_mean() -> None:
-    rng = np.random.default_rng(0)
-    steady = np.sort(0.5 + 0.1 * rng.normal(size=40))
-    uneven = steady + np.repeat([-0.5, 0.005, 0.0], [10, 20, 10])
-    parts = []
-    for name, ends in {"uneven": uneven, "steady": steady}.items():
-        made = as_frame(np.repeat(ends[:, None], 5, axis=1), children=1, seeds=range(40))
-        parts.append(made.assign(search=name, task="t", run=name + made["run"].astype(str)))
-    found = replay.compare(pd.concat(parts, ignore_index=True), by="search")
-    assert [*found.table["configuration"]] == ["uneven", "steady"]
-    assert replay.advise(found).startswith("Use steady. Compared were 80 runs on 1 task. steady is")
-
-
 def test_a_grid_says_whether_to_leave_the_usual_split() -> None:
     rng, parts = np.random.default_rng(0), []
     for size in (1, 2, 4, 8, 16):
