@@ -47,7 +47,9 @@ def test_it_does_not_matter_which_of_a_pair_is_written_first(row):
 def test_what_beats_or_equals_all_others_is_used_and_the_nearest_of_them_would_change_it():
     alike = CLEAR | {"verdict": "within margin", "effect": 0.1, "low": -0.1, "high": 0.3}
     said = advise_over_tasks(
-        compared(["x", "y", "z"], ("x", "y", CLEAR), ("x", "z", alike), ("y", "z", OPEN), margin=0.4)
+        compared(
+            ["x", "y", "z"], ("x", "y", CLEAR), ("x", "z", alike), ("y", "z", OPEN), margin=0.4
+        )
     )
     assert said == (
         "Use x. Compared were 30 runs on 2 tasks. x is better than y. Within the margin of it: z. "
@@ -64,7 +66,9 @@ def test_where_each_is_worse_than_another_nothing_is_decided():
 
 def test_what_is_open_is_named_with_the_lead_and_how_many_runs_would_show_it():
     said = advise_over_tasks(compared(["x", "y"], ("x", "y", OPEN)))
-    assert said.startswith("No decision between x, which has the highest interquartile mean, and y.")
+    assert said.startswith(
+        "No decision between x, which has the highest interquartile mean, and y."
+    )
     assert "Its lead over y is 0.8 [-0.2, 1.4] standard deviations" in said
     assert "its interval includes 0. " in said
     assert "40 more runs" in said
@@ -88,7 +92,9 @@ def test_of_further_open_pairs_the_one_that_fewer_runs_settle_is_told_too(needed
 
 def test_a_pair_that_was_not_compared_is_open_without_a_number():
     said = advise_over_tasks(compared(["x", "y", "z"], ("x", "y", CLEAR), ("y", "z", OPEN)))
-    assert said.startswith("No decision between x, which has the highest interquartile mean, and z.")
+    assert said.startswith(
+        "No decision between x, which has the highest interquartile mean, and z."
+    )
     assert "Its lead" not in said
 
 
