@@ -3,7 +3,6 @@ import dataclasses
 import io
 import json
 import math
-from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -348,20 +347,6 @@ def test_children_that_a_fork_inherited_are_counted_once(tmp_path):
     cells = cells_of(sections(group))
     assert cells["3", "children"].value == 3
     assert cells["3", "ok"].value == pytest.approx((own["status"] == "ok").mean())
-
-
-def test_the_gain_of_a_model_is_above_the_best_so_far_and_not_above_the_parent(tmp_path):
-    """In searches other than greedy a child may rewrite what is not the best."""
-    group = only_group(pool(tmp_path))
-    children = group.tables.children
-    models = np.where(children["index"] == 0, "one", "other")
-    children = children.assign(asked_model=models, parent_fitness=-100.0)
-    tables = group.tables._replace(children=children)
-    cells = cells_of(sections(replace(group, tables=tables)))
-    gains = (children["fitness"] - children["best_fitness"]).clip(lower=0)
-    for name in ("one", "other"):
-        expected = gains[models == name].sum()
-        assert cells["3", f"{name}: gain"].value == pytest.approx(expected)
 
 
 def test_no_interval_of_a_mean_of_scores_exceeds_one():
