@@ -147,6 +147,21 @@ def test_on_paper_a_long_table_is_whole_and_the_page_is_read_in_dark_ink(page: A
     page.reload()
 
 
+def test_tables_of_several_models_and_searches_are_no_wider_than_paper(
+    page: Any, tmp_path: Path
+) -> None:
+    before = page.url
+    corpus = Path(__file__).parents[2] / "logs" / "corpus"
+    logs = [next(corpus.glob(f"{each}/**/*.jsonl*")) for each in ("islands", "local-tsp", "pilots")]
+    page.goto(replay.site(logs, tmp_path / "page").as_uri())
+    page.emulate_media(media="print")
+    lab.resize(page, 672)  # seven inches, as a letter has within margins
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(media="screen")
+    lab.resize(page, 1200)
+    page.goto(before)
+
+
 @pytest.mark.parametrize("width", [900, 1400])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -> None:
