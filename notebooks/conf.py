@@ -27,6 +27,8 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ex
 exclude_patterns = ["pictures", "**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = project
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 nb_execution_mode = "off"  # the notebooks are stored as they were executed
