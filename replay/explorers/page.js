@@ -11,6 +11,8 @@ if (!window.replayPage) {
   // shown, where runs of a task differ; the whole name is its tooltip.
   // Without a kernel the view says so in words: no sign of it on every widget around it.
   // Buttons and sliders look as those of the view that the browser draws (`view.js`).
+  // Sliders stay in sight as long as a part of their explorer does: what would scroll around them
+  // scrolls nothing, as explorers are as wide as the page, and of their group no box is left.
   const look = document.createElement("style");
   look.textContent = `
     :is(.replay-explorer, .replay-chosen) .jupyter-button {
@@ -35,6 +37,14 @@ if (!window.replayPage) {
       background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' \
 viewBox='0 0 18 18'%3E%3Cpath fill='%23bbb' d='M4 6.5h10L9 12z'/%3E%3C/svg%3E"); }
     .replay-refused :is(input, select) { border-color: #d55e00 !important; }
+    :is(.widget-box, .jp-OutputArea, .jp-OutputArea-child, .jp-OutputArea-output,
+      .jupyter-widgets.jupyter-widget-tab > .widget-tab-contents):has(.replay-explorer),
+    .replay-explorer, .replay-explorer .widget-gridbox { overflow: visible; }
+    .replay-settings { display: contents; }
+    .replay-sliders { position: sticky; top: 0; z-index: 3; padding: 1px 0;
+      background: var(--jp-layout-color0, Canvas); }
+    .widget-tab-contents .replay-sliders { background: var(--jp-layout-color1, Canvas); }
+    .replay-explorer :is(button, select, summary, svg, .panels) { scroll-margin-top: 90px; }
     .replay-explorer .noUi-handle { background: #0072b2; border-color: #0072b2; }
     .replay-picker .widget-select select { border-radius: 8px; padding: 4px; height: auto; }
     .replay-picker .widget-select option { padding: 5px 10px; border-radius: 5px; }

@@ -25,8 +25,19 @@ const STYLE = `
   margin: 2px 0 8px;
 }
 .replay-view .controls label {
-  flex: 1 1 230px;
+  flex: 1 1 200px;
   max-width: 100%;
+}
+.replay-view .controls.sliders {
+  position: sticky; /* in sight beside what they move, wherever that is */
+  top: 0;
+  z-index: 3;
+  margin: 0;
+  padding: 3px 0;
+  background: var(--ground, var(--jp-layout-color0, Canvas));
+}
+.replay-view :is(button, summary, svg, .panels) {
+  scroll-margin-top: 90px; /* what is reached by keys does not lie under them */
 }
 .replay-view .controls label.list {
   flex-basis: auto; /* the longest choice is shown whole */
@@ -150,6 +161,9 @@ const STYLE = `
   overflow-wrap: anywhere;
 }
 @media print {
+  .replay-view .controls.sliders {
+    position: static;
+  }
   .replay-view button i {
     print-color-adjust: exact; /* colours of grounds are left out else */
   }
@@ -453,7 +467,8 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
     pending = 0;
   const root = html("div", { class: "replay-view" }, el);
   html("style", {}, root, LOOK + STYLE);
-  const controls = html("div", { class: "controls" }, root);
+  const sliders = html("div", { class: "controls sliders" }, root),
+    lists = html("div", { class: "controls" }, root);
   const chips = html("div", { class: "chips picks" }, root);
   const stage = html("div", { style: "margin-top: 8px" }, root);
   const listed = html("div", { class: "runs" }, root);
@@ -495,7 +510,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   // Controls: sliders over what can be chosen, a number, and lists.
   const inputs = {};
   function slider(name, label, title) {
-    const line = html("label", { title }, controls);
+    const line = html("label", { title }, sliders);
     html("span", {}, line, label);
     inputs[name] = html(
       "input",
@@ -506,7 +521,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
     inputs[name].oninput = () => move(name, data.options[name][+inputs[name].value]);
   }
   function list(name, label, title) {
-    const line = html("label", { title, class: "list" }, controls);
+    const line = html("label", { title, class: "list" }, lists);
     html("span", {}, line, label);
     inputs[name] = html("select", { "aria-label": label }, line);
     inputs[name].line = line;
@@ -515,7 +530,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   slider("generations", "generations T", "Depth; keeps the budget C");
   slider("children", "children N", "Breadth; keeps the budget C");
   slider("calls", "calls C", "The budget; keeps N");
-  const line = html("label", { title: "The fitness to reach" }, controls);
+  const line = html("label", { title: "The fitness to reach" }, sliders);
   html("span", {}, line, "τ");
   inputs.slide = html(
     "input",
@@ -567,6 +582,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
     const [ink, ground] = INKS[data.theme] || ["", ""];
     root.style.color = ink;
     root.style.background = ground;
+    root.style.setProperty("--ground", ground);
   }
 
   function move(name, value) {

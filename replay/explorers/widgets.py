@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
     from traitlets.utils.bunch import Bunch
 
-TRACK = 270.0
+TRACK = 220.0
 """Pixels of a column of controls at least."""
 
 
@@ -191,16 +191,26 @@ def _labels(widget: Widget) -> list[str]:
 
 
 def arranged(controls: Mapping[str, Widget], folded: Sequence[str]) -> Widget:
-    """Arranges the controls of an explorer; some are hidden until they are requested."""
+    """Arranges the controls of an explorer; some are hidden until they are requested.
+
+    Sliders come last, in a grid of their own that stays in sight (`page.js`) beside what they move.
+    """
     import ipywidgets
 
+    kinds = ipywidgets.SelectionSlider, ipywidgets.IntSlider, ipywidgets.FloatSlider
     seen = [control for name, control in controls.items() if name not in folded]
     wide = [control for control in seen if isinstance(control, ipywidgets.Box)]
-    parts = [grid([control for control in seen if control not in wide]), *wide]
+    sliders = [control for control in seen if isinstance(control, kinds)]
+    parts = [grid([control for control in seen if control not in (*wide, *sliders)]), *wide]
     if folded:
         hidden = grid([controls[name] for name in folded])
         parts.append(ipywidgets.Accordion([hidden], titles=("Parameters",)))
-    return ipywidgets.VBox(parts, layout={"width": "100%"})
+    if sliders:
+        parts.append(grid(sliders))
+        parts[-1].add_class("replay-sliders")
+    made = ipywidgets.VBox(parts, layout={"width": "100%"})
+    made.add_class("replay-settings")
+    return made
 
 
 def row(widgets: Sequence[Widget]) -> Widget:

@@ -75,6 +75,55 @@ def test_in_notebook_7(notebooks, screenshots):
         assert lab.tracebacks(log) == []
 
 
+LOG = """
+import evo, numpy as np, replay
+log = evo.run("mmd", generations=4, children=3, log=None, progress=False, workers=1)
+"""
+TOGETHER = """([explorer, picture]) => {
+  const shown = [...explorer.querySelectorAll('input[type=range], .widget-hslider')]
+    .filter((each) => each.offsetParent && !each.closest('.jupyter-widget-Collapse'));
+  picture.scrollIntoView({block: 'end'});
+  const page = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+  const {top, bottom} = picture.getBoundingClientRect();
+  return shown.length > 0 && bottom < page.bottom + 1 && shown.every((slider) => {
+    const box = slider.getBoundingClientRect();
+    const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return slider.contains(hit) && box.top > page.top - 1 && box.bottom < top + 1;
+  });
+}"""
+"""Whether all sliders of an explorer are seen above one of its pictures, once this is seen."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "explorers.explore_budget(frame, child_table=children)",
+        "explorers.explore_allocation(frame)",
+        "explorers.explore_selection(np.random.default_rng(1).random((3, 12)))",
+        "replay.browse(log)",
+        "replay.explore(frame, child_table=children)",
+    ],
+)
+def test_on_a_small_screen_sliders_and_what_they_move_are_seen_together(
+    notebooks, screenshots, call
+):
+    url, folder, _ = notebooks
+    name = f"small-{call.partition('(')[0]}.ipynb"
+    cell = f"{LOG}made = {call}\nmade"
+    lab.write_notebook(folder / name, (DATA, cell))
+    with lab.jupyterlab(width=900, height=700) as (page, _):
+        lab.open_notebook(page, url, name)
+        lab.shown(page)
+        lab.rest(page)
+        explorer = page.locator(".replay-explorer:not(:has(.replay-explorer))").first
+        pictures = explorer.locator(".replay-view .one > svg").locator("visible=true")
+        assert pictures.count()
+        for picture in pictures.element_handles():
+            seen = page.evaluate(TOGETHER, [explorer.element_handle(), picture])
+            page.screenshot(path=screenshots / f"{name.removesuffix('.ipynb')}.png")
+            assert seen, picture.evaluate("(each) => each.parentElement.innerText")
+
+
 FOLLOWS = """(dark) => {
   const [view, room] = ['.replay-view', '.replay-explorer'].map(e => document.querySelector(e));
   const bright = getComputedStyle(view).color.match(/[0-9]+/)[0] > 128;

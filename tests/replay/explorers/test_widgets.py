@@ -286,7 +286,7 @@ def track(widgets):
 
 def test_controls_stand_in_columns_that_hold_the_longest_choice():
     few, many = (choice("Log", [text, "b"], tip="Which") for text in ("a", "x" * 60))
-    assert track([few]) == track([]) == 270
+    assert track([few]) == track([]) == 220
     assert track([few, many]) > 6 * 60
     assert track([choice("Log", [("x" * 60, 1)], tip="Which")]) == track([many])
-    assert track([several("Log", ["x" * 60], 3, tip="Which")]) == 270  # a line each
+    assert track([several("Log", ["x" * 60], 3, tip="Which")]) == 220  # a line each
