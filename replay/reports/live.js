@@ -17,25 +17,27 @@ let drawn = "", // what the figures were drawn of, and when
   passed = "",
   reread = 0,
   notice = { over: () => true, until: 0 };
-const GONE = "The server is gone: `replay view` was stopped. What is shown is what it said last.",
+const READING = "Reading the logs …", // as the page begins
+  GONE = "The server is gone: `replay view` was stopped. What is shown is what it said last.",
   gone = make("p", { role: "status", class: "muted" }); // above the page of a run
 $("#lost").after(gone);
 
 async function look() {
   try {
     const answer = await fetch("state");
-    const { runs, studies, gates, rest, wait } = await answer.json();
+    const { runs, studies, gates, rest, wait, unread } = await answer.json();
     gone.textContent = "";
     const before = lines.size;
     runs.forEach(follow);
     if (lines.size > before && find.value) find.oninput({ target: find });
     if (lines.size > before && !shown) route(); // a link may name a run that has just appeared
     for (const run of runs) reopen(run, wait);
-    if (notice.over(runs) && Date.now() >= notice.until) tell("");
+    if (notice.over(runs) && Date.now() >= notice.until) tell(unread ? READING : "");
     if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);
-    sum(runs);
+    sum(runs, unread);
     if (gates !== passed) $("#gates").innerHTML = passed = gates;
-    draw(runs, studies, rest);
+    if (!unread) draw(runs, studies, rest);
+    if (unread) return setTimeout(look);
   } catch {
     tell(GONE, () => true);
     gone.textContent = $("#all").hidden ? GONE : ""; // the table has its own notice
@@ -134,11 +136,11 @@ function button(run, wish) {
   return made;
 }
 
-function sum(runs) {
+function sum(runs, unread) {
   const total = (name) => runs.reduce((all, run) => all + (run[name] || 0), 0),
     children = total("children");
   const facts = [
-    ["runs", runs.length],
+    ["runs", unread ? `${runs.length} of ${runs.length + unread}` : runs.length],
     ["running", runs.filter((run) => run.state === "running").length],
     ["calls", total("calls")],
     ["children ok", children ? `${Math.round((100 * total("ok")) / children)} %` : "none"],

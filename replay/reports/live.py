@@ -10,16 +10,19 @@ machine alone, and what changes anything (pause, stop, go on) needs the token of
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -64,6 +67,12 @@ LIVE = Path(__file__).with_name("live.js")
 HTML = "text/html; charset=utf-8"
 NAMED = ("task", "model", "search")
 
+PART = 0.5
+"""Seconds after which a look at the runs answers with those that it has read so far."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 @dataclass
 class Folder:
@@ -72,12 +81,14 @@ class Folder:
     Attributes:
         path: The folder, a log, or the log of a gate.
         beside: Gates, and what other tools write.
-        runs: In order of their first appearance.
+        runs: In order of their first appearance, in which they are read.
     """
 
     path: Path
     beside: Beside = field(init=False)
     runs: list[Run] = field(default_factory=list)
+    _read: int = 0  # how many of them were read
+    _lines: dict[int, tuple[object, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _parts: tuple[object, str] = (None, "")
     _drawn: Drawn = field(default_factory=dict)
@@ -89,32 +100,50 @@ class Folder:
         self.beside = Beside(self.path)
 
     def look(self) -> list[dict[str, Any]]:
-        """What the page shows of every run now."""
+        """What the page shows now of every run that was read; many are read in several looks."""
         with self._lock:
-            known = {run.path: run for run in self.runs}
-            for path in find_own(self.path):
+            if not self.unread:
+                self._find()
+                for run in self.runs[: self._read]:
+                    run.refresh()
+            until = time.monotonic() + PART
+            while self.unread:
+                self.runs[self._read].refresh()
+                self._read += 1
+                if time.monotonic() >= until:
+                    break
+            return [self._line(run) for run in self.runs[: self._read]]
+
+    @property
+    def unread(self) -> int:
+        """How many runs were found and not read yet."""
+        return len(self.runs) - self._read
+
+    def _find(self) -> None:
+        """Adds the runs that have appeared."""
+        known = {run.path: run for run in self.runs}
+        for path in find_own(self.path):
+            if path not in known:
+                self.runs.append(Run(path, len(self.runs)))
+        self.beside.look()
+        for followed in self.beside.tools:
+            for path in followed.logs:
+                run = known.get(path) or ToolRun(path, len(self.runs), followed=followed)
                 if path not in known:
-                    self.runs.append(Run(path, len(self.runs)))
-            self.beside.look()
-            for followed in self.beside.tools:
-                for path in followed.logs:
-                    run = known.get(path) or ToolRun(path, len(self.runs), followed=followed)
-                    if path not in known:
-                        self.runs.append(run)
-                    assert isinstance(run, ToolRun)
-                    run.running = self.beside.is_running(followed)
-            for run in self.runs:
-                run.refresh()
-            return [self._line(run) for run in self.runs]
+                    self.runs.append(run)
+                assert isinstance(run, ToolRun)
+                run.running = self.beside.is_running(followed)
 
     def state(self) -> dict[str, Any]:
-        """The lines of all runs, and what changes when an allocation or a sweep goes on.
+        """The lines of runs, and what changes when an allocation or a sweep goes on.
 
-        `rest` is the seconds for which figures should wait, as drawing takes a share of the time,
-        and `wait` those for the page of a run that is open, as reading it does.
+        `unread` is the number of runs without a line yet, `rest` is the seconds for which figures
+        should wait, as drawing takes a share of the time, and `wait` those for the page of a run
+        that is open, as reading it does.
         """
         marks = "".join(f" {size}" for _, _, size in study_stamp(self.path))
-        shown = {"runs": self.look(), "gates": self.beside.html(), "studies": marks}
+        shown: dict[str, Any] = {"runs": self.look(), "unread": self.unread}
+        shown |= {"gates": self.beside.html(), "studies": marks}
         rest, wait = (max(0.0, at - time.monotonic()) for at in (self._again, self._reread))
         return {**shown, "rest": rest, "wait": wait}
 
@@ -129,7 +158,10 @@ class Folder:
                 self.look()
             if not number.isdecimal() or int(number) >= len(self.runs):
                 raise LookupError(f"there is no run {number[:20]!r}")
-            return self.runs[int(number)]
+            run = self.runs[int(number)]
+            if run.number >= self._read:  # not in the list yet
+                run.refresh()
+            return run
 
     def name(self, run: Run) -> str:
         """The name of a run: its place below the folder."""
@@ -148,8 +180,16 @@ class Folder:
         return str(path).removesuffix(".gz").removesuffix(".jsonl")
 
     def _line(self, run: Run) -> dict[str, Any]:
+        """What the page shows of a run, made again only where something has changed."""
         state = run.state
-        log, words = run.log, run.words(state)
+        words, alone = run.words(state), not run.study
+        of = run.stamp, state, words, bool(run.said), alone, self.name(run)
+        if self._lines.get(run.number, ((), {}))[0] != of:
+            self._lines[run.number] = of, self._make_line(run, state, words)
+        return self._lines[run.number][1]
+
+    def _make_line(self, run: Run, state: str, words: str) -> dict[str, Any]:
+        log = run.log
         line = {"number": run.number, "state": state, "words": words, "stamp": 0, "done": 0.0}
         line |= {"tool": isinstance(run, ToolRun), "failed": bool(run.said), "alone": True}
         if log is None:
@@ -295,7 +335,7 @@ class LivePage(HttpServer):
 
     async def respond(self, request: HttpRequest) -> Response:
         """Answers a request of the page."""
-        return await self.in_thread(self._answer, request)
+        return await _aside(self._answer, request)
 
     def _answer(self, request: HttpRequest) -> Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
@@ -359,6 +399,21 @@ class LivePage(HttpServer):
             *(each.read_text(encoding="utf-8") for each in (SCRIPT, LIVE)),
         )
         return page(title, body, script="\n".join(files), connect=True)
+
+
+async def _aside(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Returns what a function returns on a thread that the end of the page does not wait for."""
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(work(*arguments, **named))
+        except BaseException as error:  # who asked has it
+            found.set_exception(error)
+
+    found.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="replay-view", daemon=True).start()
+    return await asyncio.wrap_future(found)
 
 
 def _refusal(status: int, words: str) -> Response:

@@ -1,9 +1,11 @@
 """The page that lives: what it says of runs, as their logs grow, and who may change anything."""
 
+import contextlib
 import fcntl
 import gzip
 import json
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -18,7 +20,7 @@ import replay
 from evo.logs.journal import LogError
 from evo.logs.records import Header, Model
 from evo.logs.stopping import stop_file
-from replay.reports.live import LivePage
+from replay.reports.live import Folder, LivePage
 from replay.reports.studies import studies
 
 OTHER = Model(name="other", active_parameters=10)
@@ -48,7 +50,9 @@ def ask(view, path, *, body=None, headers=None):
 
 
 def runs_of(view):
-    return json.loads(ask(view, "state")[1])["runs"]
+    while (state := json.loads(ask(view, "state")[1]))["unread"]:
+        pass
+    return state["runs"]
 
 
 def wish(view, run, what, token=None):
@@ -119,6 +123,47 @@ def test_a_run_is_followed_and_new_ones_appear(view, folder):
     path.write_bytes(whole)
     assert runs_of(view)[-1]["state"] == "completed"
     assert [run["number"] for run in runs_of(view)] == [0, 1, 2]
+
+
+def test_many_runs_appear_part_by_part_in_order(folder, monkeypatch):
+    for seed in range(3, 8):
+        write_sample(folder / f"{seed}.jsonl", seed=seed)
+    with LivePage(folder) as view:
+        whole = runs_of(view)
+    monkeypatch.setattr("replay.reports.live.PART", 0.0)
+    with LivePage(folder) as view:
+        for count in range(1, 8):
+            state = json.loads(ask(view, "state")[1])
+            assert (len(state["runs"]), state["unread"]) == (count, 7 - count)
+            assert state["runs"] == whole[:count]
+            assert ask(view, "runs/6.js")[0] == 200  # a link to one that has no line yet
+        write_sample(folder / "z.jsonl", seed=9)
+        assert len(runs_of(view)) == 8
+
+
+def test_the_end_of_the_page_waits_for_no_drawing(folder, monkeypatch):
+    begun, let_go, drawn = threading.Event(), threading.Event(), []
+
+    def draw(self, logs):
+        begun.set()
+        let_go.wait(20)
+        drawn.append(logs)
+        return ""
+
+    monkeypatch.setattr(Folder, "_draw", draw)
+    with LivePage(folder) as view:
+        runs_of(view)
+        asking = threading.Thread(target=_left_alone, args=(view,))
+        asking.start()
+        assert begun.wait(20)
+    assert not drawn
+    let_go.set()
+    asking.join()
+
+
+def _left_alone(view):
+    with contextlib.suppress(OSError):  # the page ends before it answers
+        ask(view, "parts")
 
 
 def test_figures_take_a_share_of_the_time_and_are_drawn_of_what_has_changed(
