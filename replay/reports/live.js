@@ -32,7 +32,7 @@ async function look() {
     if (lines.size > before && find.value) find.oninput({ target: find });
     if (lines.size > before && !shown) route(); // a link may name a run that has just appeared
     for (const run of runs) reopen(run, wait);
-    if (notice.over(runs) && Date.now() >= notice.until) tell(unread ? READING : "");
+    if (notice.over(runs) && Date.now() >= notice.until) tell(unread ? READING : "", () => true);
     if (!runs.length) tell("There is no log here yet: runs appear as they begin.", found);
     sum(runs, unread);
     if (gates !== passed) $("#gates").innerHTML = passed = gates;

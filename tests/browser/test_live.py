@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -276,7 +277,7 @@ def test_the_table_of_runs_is_no_wider_than_the_paper(page: Any, view: LivePage)
     page.locator("#runs tbody tr", has_text="2168f0f8531d").wait_for()
     page.locator("#drawn figure").first.wait_for()
     page.emulate_media(media="print", color_scheme="light")
-    lab.resize(page, 672)  # seven inches, as a letter has within margins
+    lab.resize(page, 718)  # A4 within a browser's usual margins
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.emulate_media(media="screen")
 
@@ -322,3 +323,32 @@ def test_the_focus_stays_in_a_row_whose_buttons_are_others_now(
         row.get_by_role("button", name="go on").focus()
         page.keyboard.press("Enter")
         lab.expect(row.get_by_role("button", name="pause")).to_be_focused()
+
+
+def test_rows_of_many_runs_appear_while_others_are_read(
+    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(12):
+        write_sample(tmp_path / f"{seed:02d}.jsonl", generations=1, children=2, seed=seed)
+    read, gate = Run.refresh, threading.Semaphore(0)
+
+    def when_let(run: Run) -> None:
+        assert run.log is not None or gate.acquire(timeout=60)
+        read(run)
+
+    monkeypatch.setattr(Run, "refresh", when_let)
+    monkeypatch.setattr("replay.reports.live.PART", 0.0)
+    with LivePage(tmp_path) as view, lab.browser(width=1000, height=900) as (page, errors):
+        page.goto(view.link)
+        rows, news, sums = (page.locator(each) for each in ("#runs tbody tr", "#news", "#sums"))
+        lab.expect(news).to_have_text("Reading the logs …")
+        gate.release(5)
+        lab.expect(rows).to_have_count(5)
+        lab.expect(sums).to_contain_text("5 of 12")
+        lab.expect(news).to_have_text("Reading the logs …")
+        assert page.locator("#age").text_content() == ""  # figures wait for all of them
+        gate.release(7)
+        lab.expect(rows).to_have_count(12)
+        lab.expect(sums).to_contain_text("12runs")
+        lab.expect(news).to_be_empty()
+        assert errors == []
