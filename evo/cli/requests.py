@@ -44,13 +44,19 @@ def stop(paths: Paths = None, *, control: str | None = None) -> int:
     return _ask(paths, "stop", control)
 
 
-def go_on(paths: Paths = None, *, control: str) -> int:
+def go_on(paths: Paths = None, *, control: str | None = None) -> int:
     """Lets sessions go on that were paused through a Redis server.
 
     Args:
         paths: Logs or folders (default: all sessions).
-        control: The Redis server that the sessions listen to, such as redis://host.
+        control: The Redis server that the sessions listen to, such as redis://host; needed.
     """
+    if control is None:
+        logs = " ".join(quote(str(path)) for path in paths or ()) or "PATH"
+        raise ValueError(
+            "expected --control redis://host, the server that paused sessions listen to, got none; "
+            f"a session that was paused without one has ended, and `evo resume {logs}` goes on"
+        )
     return _ask(paths, "go on", control)
 
 

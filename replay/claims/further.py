@@ -29,6 +29,7 @@ def further_runs(
     cost: str = "",
     band: tuple[float, float] = (math.nan, math.nan),
     sequential: bool = False,
+    among: int = 1,
 ) -> str:
     """Says how many more runs would decide what is open, as a clause without its full stop.
 
@@ -41,6 +42,7 @@ def further_runs(
         cost: What they cost, in words.
         band: Range of the power with them over what the runs so far leave open, see `power_band`.
         sequential: Whether evidence is followed run by run, which has no power at a fixed number.
+        among: Comparisons that share the error, at whose level `more` was found.
 
     Example:
         >>> from replay.claims.further import further_runs
@@ -58,6 +60,7 @@ def further_runs(
     if not more > 0:  # the spread is not known, or a correction alone held a verdict back
         return "more runs may decide it"
     what = "that it lies within the margin" if within else "it"
+    what += f" among {among} comparisons" if among > 1 else ""
     if more > TIMES * had and not sequential:
         return (
             f"if the true difference is as small as the one that was seen, only more than {TIMES} "

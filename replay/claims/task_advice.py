@@ -86,7 +86,9 @@ def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
     if not math.isnan(row["p"]):
         text += f" ({in_family(row['p'], row['p_holm'], found.family)})"
     within = nearer_none(row["effect"], found.margin)
-    more = further_runs(row["runs_needed"], had=row["runs"], within=within, of=" of the two")
+    more = further_runs(
+        row["runs_needed"], had=row["runs"], within=within, of=" of the two", among=found.family
+    )
     return f"{text}: {OPEN[row['why']]}. {sentence(more)}"
 
 

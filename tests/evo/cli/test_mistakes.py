@@ -27,7 +27,6 @@ from replay.cli.entry import main as replay_main
         ),
         (["allocate", "mmd", "--x", "3"], "expected --policy, got the unknown option --x"),
         (["allocate", "--policy", "ucb1"], "expected TASK, got none"),
-        (["go-on", "a.jsonl"], "expected --control and its value, got none"),
         (
             ["allocate", "mmd", "ucb1", "--policy", "ucb1"],
             "expected no further words, got 'ucb1'; leave them out or name their options",

@@ -75,7 +75,7 @@ def test_what_cannot_be_asked_is_one_line(
         (["pause"], "expected what is to pause"),
         (["pause", str(tmp_path)], "not the folder of a study"),
         (["stop", str(tmp_path / "none.jsonl")], "none.jsonl: no such log"),
-        (["go-on"], "--control"),
+        (["go-on", "a.jsonl"], "without one has ended, and `evo resume a.jsonl` goes on"),
     ):
         assert call(*arguments) == 2
         assert words in one_line(capsys)

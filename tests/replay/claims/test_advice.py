@@ -244,3 +244,4 @@ def test_an_open_comparison_names_the_lead_over_the_next_best() -> None:
     _leader, runner, *_ = found.table["configuration"]
     said = replay.advise(found)
     assert f"Its lead over {runner} is" in said or f"{runner} is ahead of it" in said
+    assert "show it among 3 comparisons" in said
