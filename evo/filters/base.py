@@ -113,8 +113,9 @@ def _asked(of: Filter, method: str, *given: object) -> object:
     except Exception as error:
         raise ValueError(
             f"filter {of.name!r}: expected `{method}` to return a reason or None, and it raised "
-            f"{type(error).__name__}: {error}; correct it, then evo.FILTERS[{of.name!r}] = ... and "
-            "evo.resume(LOG) go on with the run, evo.run on another log begins anew"
+            f"{type(error).__name__}: {error}; correct it, then `evo resume LOG --filter "
+            f"FILE.py:CLASS`, or evo.FILTERS[{of.name!r}] = ... and evo.resume(LOG), go on with "
+            "the run; a run with another log begins anew"
         ) from error
 
 

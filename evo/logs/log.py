@@ -391,7 +391,6 @@ class Log:
 def summarise(log: Log) -> str:
     """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
     header = log.header
-    model = header.model_name + ("" if header.model.is_llm else " (not an LLM)")
     seed = "unknown" if header.seed < 0 else header.seed  # of an import
     best = log.trajectory[-1]
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
@@ -409,7 +408,7 @@ def summarise(log: Log) -> str:
             f"{stats['check_detectable']:.3f} would be found four times in five)"
         )
     return plain_text(
-        f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
+        f"{header.task.name}, {header.model_name}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:z.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
         f"{asked}{tokens_in(log.calls)}, {seconds}{checked}"

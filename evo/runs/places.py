@@ -7,6 +7,7 @@ extends or returns what is there if the configuration is the same; another one i
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -60,10 +61,11 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
             changes = zip(known.header.filters, header.filters, strict=False)
             kept = "; ".join(f"evo.FILTERS[{b.name!r}] = ..." for a, b in changes if a != b)
             known_by = f", once they are registered ({kept})," if changed == "filters" else ""
+            option = f"--{changed.removesuffix('s')} FILE.py:CLASS"
             raise LogError(
                 f"{path}: exists already, and the code of its {changed} has changed since; "
-                f"{call}{known_by} goes on with the code as it is now, another path begins a new "
-                "run"
+                f"`evo resume {shlex.quote(str(path))} {option}` or {call}{known_by} goes on with "
+                "the code as it is now, another path begins a new run"
             )
         edited = ""
         if differences(known.header, header) == ["model"] and header.model.function is not None:

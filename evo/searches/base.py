@@ -154,8 +154,9 @@ class SearchError(ValueError):
     def __init__(
         self,
         what: str,
-        advice: str = "correct its code, then evo.resume(LOG, search=...) goes on with the run; "
-        "evo.run on another log begins anew, with other fields, too",
+        advice: str = "correct its code, then `evo resume LOG --search FILE.py:CLASS` or "
+        "evo.resume(LOG, search=...) goes on with the run; a run with another log begins anew, "
+        "with other fields, too",
     ) -> None:
         super().__init__(f"{what}; {advice}")
         self.what = what

@@ -114,7 +114,8 @@ def new_runs(power: float) -> str:
     text = "What would change that: new runs without this difference."
     if math.isnan(power):
         return text
-    return f"{text} As many of them would show it again with probability {power:.2f}."
+    likely = f"probability {power:.2f}" if power < 0.995 else "a probability of more than 0.99"
+    return f"{text} As many of them would show it again with {likely}."
 
 
 def sentence(clause: str) -> str:

@@ -23,6 +23,7 @@ from replay.logs.frames import (
 from replay.logs.versions import scoring_of, what_differs
 from replay.statistics.intervals import NOTHING, FloatArray
 
+MOST_NAMED = 8  # values of a column, in a message
 SEVERAL_TASKS = (
     "select one with frame[frame.task == ...], or compare over all of them with "
     "replay.compare(frame, by=...)"
@@ -175,9 +176,11 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
         )
     part = frame
     for column, value in wanted.items():
+        known = part[column].dropna().unique()
         part = part[part[column] == value]
-    if part.empty:
-        raise ValueError(f"no run has {dict(side)!r}")
+        if part.empty:
+            others = ", ".join(sorted(map(str, known))[:MOST_NAMED])
+            raise ValueError(f"no run has {column} = {value}; there are runs of {others or 'none'}")
     for column in FAMILY:
         if column in part and varies(part, column).any():
             found = sorted(map(str, part[column].unique()))

@@ -213,13 +213,12 @@ class RunData:
     def label(self) -> str:
         """Task, model and seed."""
         header = self.log.header
-        model = header.model_name + ("" if header.model.is_llm else " (not an LLM)")
         seed = f", seed {header.seed}" if header.seed >= 0 else ""
         if header.search is not None and header.search.name != "greedy":
             seed = f", {header.search.name}{seed}"
         if header.fork is not None:
             seed += f", fork at generation {header.fork.at}"
-        return f"{header.task.name} by {model}{seed}"
+        return f"{header.task.name} by {header.model_name}{seed}"
 
 
 def _message(evaluation: Evaluation) -> str:

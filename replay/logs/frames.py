@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -261,6 +262,9 @@ def one_of(column: str, frame: pd.DataFrame, *, groups: bool = True) -> str:
         plain = (value.item() if isinstance(value, np.generic) else value for value in values[:2])
         one, other = ({column: value} for value in plain)
         advice += f", or compare groups of runs: replay.judge(frame, {one!r}, {other!r})"
+        if column != "settings":
+            named = (f"{column}={shlex.quote(str(value))}" for value in values[:2])
+            advice += f" or `replay judge {' '.join(named)} LOGS`"
     kind = "configuration (column settings, '' being all by default)"
     return f"one {kind if column == 'settings' else column}, got {', '.join(found)}; {advice}"
 

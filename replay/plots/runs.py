@@ -390,7 +390,7 @@ def _named(keys: Sequence[str], values: tuple[object, ...]) -> str:
 
 def _value(column: str, value: object) -> str:
     if column == "model" and is_stand_in(value):
-        return f"{value} model (not an LLM)"
+        return f"{value} model"
     return f"N = {value}" if column == "children" else str(value)
 
 

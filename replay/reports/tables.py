@@ -159,7 +159,7 @@ def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
 
 
 def title(task: str, model: str, setting: str = "", *, is_llm: bool) -> str:
-    """Names a group of runs; no figure of the offline model goes without saying what it is."""
+    """Names a group of runs; the heading of the offline model says what it is."""
     named = model if model == "model" else f"model {model}"  # as a function of that name
     known = f"{task}, {named}{'' if is_llm else ' (not an LLM)'}"
     return f"{known}: {setting}" if setting else known

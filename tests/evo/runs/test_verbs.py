@@ -34,7 +34,7 @@ def test_run_logs_everything(short: evo.Log) -> None:
     assert (np.diff(short.trajectory) >= 0).all()
     assert not evo.verify(short.path).faults
     assert evo.evaluate("mmd", short.best.program).fitness == short.best.evaluation.fitness
-    assert "not an LLM" in repr(short)
+    assert "offline, seed" in repr(short)
     assert "<svg" in short._repr_html_()
 
 

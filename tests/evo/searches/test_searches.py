@@ -366,6 +366,6 @@ def test_an_allocation_whose_search_fails_before_calls_goes_on_with_a_corrected_
 
 def test_a_search_that_fails_after_calls_keeps_its_log(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    with pytest.raises(ValueError, match="run on another log begins anew, with other fields"):
+    with pytest.raises(ValueError, match="run with another log begins anew, with other fields"):
         evo.run("mmd", search=Raising(), generations=2, children=2, log=path, progress=False)
     assert len(evo.read_log(path).calls) == 2

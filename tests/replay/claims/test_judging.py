@@ -376,10 +376,11 @@ def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     [
         ("ucb1", NEW, "two policies or two"),
         (("ucb1", {"c": 1}), "random", r"functools\.partial\(POLICIES\[name\]"),
-        ({"model": "x"}, OLD, "no run has"),
+        ({"model": "x"}, OLD, "no run has model = x; there are runs of"),
+        ({"model": "new", "children": 3}, OLD, "no run has children = 3; there are runs of"),
         ({"colour": 1}, OLD, "expected columns"),
         ({"children": 8}, OLD, "runs of one model"),
-        ("ucb1", "random", "runs of one model"),
+        ("ucb1", "random", "runs of one model.* or `replay judge model=new model=old LOGS`"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(a, b, message):

@@ -211,9 +211,7 @@ def test_a_label_names_what_tells_a_run_from_others(data_of):
         assert data_of(child, header=header).label == label
     model = msgspec.structs.replace(plain.model, is_llm=False)
     header = msgspec.structs.replace(plain, model=model)
-    assert data_of(child, header=header).label == (
-        "min_max_distance by sample (not an LLM), seed 3"
-    )
+    assert data_of(child, header=header).label == ("min_max_distance by sample, seed 3")
 
 
 def test_the_next_failure_or_improvement_lies_strictly_on_the_side_that_is_asked_for(data_of):

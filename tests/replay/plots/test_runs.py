@@ -185,13 +185,13 @@ def test_a_group_without_any_fitness_is_named(tmp_path):
     plots.save(ax, tmp_path / "failed.png")
 
 
-def test_groups_are_whatever_differs_and_the_offline_model_is_no_llm():
+def test_groups_are_whatever_differs_and_the_offline_model_is_named():
     said = words(plots.trajectories(pd.concat([made_runs(3), made_runs(5, children=4)])))
     assert "N = 16 (n = 3)" in said
     assert "N = 4 (n = 5)" in said
     assert "no interval" in words(plots.trajectories(made_runs(1, 0)))
-    assert "not an LLM" in words(plots.trajectories(made_runs()))
-    assert "not an LLM" not in words(plots.trajectories(made_runs(model="qwen3-8b")))
+    assert "offline model" in words(plots.trajectories(made_runs()))
+    assert "qwen3-8b model" not in words(plots.trajectories(made_runs(model="qwen3-8b")))
 
 
 def test_the_median_is_dashed_where_some_runs_have_no_value():
