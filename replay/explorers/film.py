@@ -31,7 +31,8 @@ from replay.importers.anything import find_whole
 from replay.logs.lineage import Place, compare_programs, program_of
 from replay.plots import construction, style
 from replay.plots.limits import with_room
-from replay.plots.strokes import ink_of
+from replay.plots.marks import Line, Points
+from replay.plots.panel import Axis, Panel
 from replay.plots.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
@@ -132,14 +133,15 @@ class Film:
             step: Its number, from 0; negative ones count from the best.
             theme: See `replay.plots.style`.
         """
+        from replay.plots.pen import draw_panel
         from replay.plots.plain import PlainFigure
 
         number = range(len(self.steps))[step]
         figure = PlainFigure(figsize=(9.0, 4.2), dpi=100)
         left = style.prepare(figure.add_axes((0.03, 0.05, 0.42, 0.78)), theme)
-        right = style.prepare(figure.add_axes((0.55, 0.14, 0.42, 0.69)), theme)
+        right = figure.add_axes((0.55, 0.14, 0.42, 0.69))
         self._draw_program(left, self.steps[number], theme)
-        self._draw_fitness(right, number, theme)
+        draw_panel(self._fitness_panel(number).settled(), right, theme)
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -235,27 +237,31 @@ class Film:
             text = f"{left} further lines" if left > 1 else "1 further line"
             ax.text(0, LINES + 0.6, text, fontsize=8, color=THEMES[theme].text, va="center")
 
-    def _draw_fitness(self, ax: Axes, number: int, theme: Theme) -> None:
+    def _fitness_panel(self, number: int) -> Panel:
         """Every fitness and the best so far, faint; the lineage up to here."""
-        data, ink = self._data, THEMES[theme]
+        data = self._data
         low, high = style.usual_range(data.fitness)
-        ax.set(xlim=(-0.7, int(data.generation[-1]) + 0.7), ylim=with_room(low, high))
-        style.whole_numbers(ax)
         task = data.log.header.task.name
-        y = style.fitness_name([task]).removeprefix("best ")
-        style.label_axes(ax, theme, x="generation", y=y)
         shown = np.maximum(data.fitness, low)
-        ax.plot(data.generation, shown, ls="", marker="o", ms=3, color=ink.faint, mew=0, zorder=1)
-        at = np.arange(len(data.trajectory))
-        ax.step(at, data.trajectory, where="post", color=ink.faint, lw=1.0, zorder=1)
         places = [each.view.place for each in self.steps[: number + 1]]
         x = [place[0] for place in places]
-        line = [shown[data.number(place)] for place in places]
-        ax.plot(x, line, color=ink_of(PALETTE[0], theme), lw=2, marker="D", ms=5, zorder=2)
-        mark = ink_of(PALETTE[1], theme)
-        ax.plot(x[-1:], line[-1:], ls="", marker="o", ms=13, mfc="none", mec=mark, mew=2.2)
-        title = f"Fitness, step {number + 1} of {len(self.steps)}"
-        style.draw_heading(ax, theme, title, self.steps[number].words)
+        line = [float(shown[data.number(place)]) for place in places]
+        so_far = np.arange(len(data.trajectory))
+        return Panel(
+            title=f"Fitness, step {number + 1} of {len(self.steps)}",
+            about=self.steps[number].words,
+            x=Axis(label="generation", domain=(-0.7, int(data.generation[-1]) + 0.7), whole=True),
+            y=Axis(
+                label=style.fitness_name([task]).removeprefix("best "), domain=with_room(low, high)
+            ),
+            marks=[
+                Points(x=data.generation, y=shown, color="faint", size=2.0),
+                Line(x=so_far, y=data.trajectory, color="faint", width=1.4, step=True),
+                Line(x=x, y=line, color=PALETTE[0], width=2.8),
+                Points(x=x, y=line, color=PALETTE[0], shape="diamond", size=6.0),
+                Points(x=x[-1:], y=line[-1:], color=PALETTE[1], shape="ring", size=9.0),
+            ],
+        )
 
 
 def _line_of(data: RunData) -> list[Place]:

@@ -360,13 +360,6 @@ def label_ends(
     ]  # fmt: skip
 
 
-def whole_numbers(ax: Axes) -> None:
-    """Put the ticks of the horizontal axis at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-
-
 def ranged(value: float, low: float, high: float) -> str:
     """A value with its interval, where there is one, in four digits."""
     known = math.isfinite(low) or math.isfinite(high)

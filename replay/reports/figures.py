@@ -170,7 +170,9 @@ def _axes(
             first, count = names.index(name), names.count(name)
             part = figure.add_subfigure(grid[row, first : first + count])
             part.set_facecolor("none")
-            axes[name] = part.subplots()
+            # A line of text needs no layout, whose paddings are higher than its row.
+            line = name.endswith(" heading")
+            axes[name] = part.add_axes((0.009, 0, 0.98, 1)) if line else part.subplots()
     return axes
 
 

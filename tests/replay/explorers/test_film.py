@@ -50,7 +50,7 @@ def test_a_step_shows_its_construction_and_without_one_its_changes(made):
     left, right = kept.figure().axes
     circles = sum(len(each.get_paths()) for each in left.collections) + len(left.patches)
     assert circles >= 26
-    assert right.lines[-1].get_xydata().tolist() == [[6.0, pytest.approx(0.847682, abs=1e-6)]]
+    assert right.lines[-1].get_xydata()[-1].tolist() == [6.0, pytest.approx(0.847682, abs=1e-6)]
     left, _ = made.figure(-1).axes
     shown = [each.get_text() for each in left.texts]
     assert shown == made.steps[-1].changes

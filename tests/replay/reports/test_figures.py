@@ -6,6 +6,7 @@ import pytest
 from samples import sample_child, sample_header, sample_lines, write_sample
 from test_tables import write_lines
 
+import replay
 from evo.logs.records import Evaluation, Generation
 from replay.cli.entry import main
 from replay.logs.tables import load_tables
@@ -36,6 +37,14 @@ def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
     titles = [title for ax in figure.axes if (title := ax.get_title(loc="left"))]
     assert len(titles) == 4 + len(FIGURES)
     assert "Pulls per arm" in titles
+
+
+def test_a_page_whose_headings_are_wrapped_has_room_for_each_picture(tmp_path):
+    """A layout that collapses is a warning, and so an error here."""
+    group = only_group(pool(tmp_path))
+    made = compete(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
+    page = draw_page([GroupPanel(group, None, [("heading", made)])])
+    assert replay.plots.save(page, tmp_path / "page.png").stat().st_size > 10_000
 
 
 def log_of(folder, *, program="", value=None):
