@@ -6,6 +6,7 @@ missing, never zero.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -35,6 +36,11 @@ from replay.logs.rows import (
 )
 from replay.progress import shown
 from replay.warmup import prepare_pictures, uncollected
+
+UNNAMED = "unknown"
+"""The task of runs whose tool does not say it."""
+ROUNDED = 1e-3
+"""Fitness of equal programs may differ by so much, since tools round it."""
 
 Logs = Source | Log | Iterable[Source | Log]
 """Logs, folders, glob patterns, allocation folders, or Log values."""
@@ -96,6 +102,7 @@ def load(
         f"generations {timeouts}", sources,
         lambda calls: [generation_rows(calls, calls.spent(timeouts))], strict, progress, cache,
     )  # fmt: skip
+    _say_what_was_pooled(frame)
     return frame
 
 
@@ -255,7 +262,9 @@ def load_tables(
         spent = calls.spent(timeouts)
         return [rows(calls, spent) for rows in (run_row, generation_rows, child_rows)]
 
-    return Tables(*_kept(f"tables {timeouts}", sources, make, strict, progress, cache))
+    tables = Tables(*_kept(f"tables {timeouts}", sources, make, strict, progress, cache))
+    _say_what_was_pooled(tables.generations)
+    return tables
 
 
 def _kept(
@@ -339,6 +348,23 @@ def _collect(
 def _say_what_was_left(skipped: Sequence[tuple[str, str]], logs: int) -> None:
     if skipped:
         warn(f"{len(skipped)} of {logs} logs were left out: {in_words(skipped)}")
+
+
+def _say_what_was_pooled(generations: pd.DataFrame) -> None:
+    """Warns where runs whose task nobody named begin unlike, and so are hardly of one task."""
+    first = generations[(generations["generation"] == 0) & (generations["task"] == UNNAMED)]
+    first = first.dropna(subset=["best_fitness"]).sort_values("best_fitness", kind="stable")
+    if len(first) < 2:
+        return
+    least, most = first.iloc[0], first.iloc[-1]
+    low, high = least["best_fitness"], most["best_fitness"]
+    if not math.isclose(low, high, rel_tol=ROUNDED, abs_tol=ROUNDED):
+        warn(
+            f"{len(first)} runs do not say what task they are of and count as runs of one, but "
+            f"they begin with a fitness from {low:.4g} ({least['run']}) to {high:.4g} "
+            f"({most['run']}); if they are of several tasks, take those of each alone, or name "
+            "the tasks in the column 'task' of the frame"
+        )
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from replay.importers.following import places
 from replay.logs.frames import ReplayWarning
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
+OF_TWO_TASKS = pytest.mark.filterwarnings("ignore:.*do not say what task they are of")
 
 
 def write_gepa(folder):
@@ -208,6 +209,7 @@ def runs_by_tool(frame):
     return dict(zip(frame["tool"], frame["run"], strict=True))
 
 
+@OF_TWO_TASKS
 @pytest.mark.filterwarnings("ignore:.*which lack")
 def test_a_folder_that_two_tools_share_holds_the_runs_of_both(flat):
     tables = load_tables(flat, progress=False)
@@ -217,6 +219,7 @@ def test_a_folder_that_two_tools_share_holds_the_runs_of_both(flat):
     assert {each.stem for each in whole.iterdir()} == {"gepa", "openevolve"}
 
 
+@OF_TWO_TASKS
 def test_a_run_in_a_folder_of_another_run_is_one_of_its_own(tmp_path):
     shutil.copytree(SAMPLES / "gepa-1", tmp_path / "outer")
     shutil.copytree(SAMPLES / "openevolve-1", tmp_path / "outer" / "inner")
@@ -243,6 +246,7 @@ def test_the_folders_of_a_run_are_no_runs_of_their_own(name):
     assert len(importers.read(SAMPLES / name)) == 1
 
 
+@OF_TWO_TASKS
 @pytest.mark.filterwarnings("ignore:.*which lack")
 def test_what_is_damaged_of_another_tool_is_an_error_or_left_out(flat):
     cut = flat.with_name("cut")

@@ -302,3 +302,25 @@ def test_the_limit_of_replies_in_a_models_extra_body_is_the_worst_case(tmp_path,
     lines = [msgspec.structs.replace(header, model=model), *others]
     path = write_lines(tmp_path / "a.jsonl", lines)
     assert replay.children(path)["tokens"].item() == 700
+
+
+def table_of(path, initials, task=""):
+    rows = [
+        f"r{k},{task},{t},{first + 0.1 * t}" for k, first in enumerate(initials) for t in (0, 1)
+    ]
+    path.write_text("\n".join(["run,task,generation,fitness", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:.*which lack")
+def test_runs_of_unnamed_tasks_that_begin_unlike_are_warned_of(tmp_path):
+    unlike = table_of(tmp_path / "unlike.csv", [0.1, 0.5])
+    for read in (replay.load, load_tables):
+        with pytest.warns(UserWarning, match=r"^2 runs do not say .* from 0.1 \(.*r0\) to 0.5"):
+            read(unlike)
+
+
+@pytest.mark.parametrize(("initials", "task"), [([0.1, 0.1004], ""), ([0.1, 0.5], "named")])
+def test_runs_that_begin_alike_or_name_their_task_are_not(tmp_path, initials, task, recwarn):
+    replay.load(table_of(tmp_path / "table.csv", initials, task))
+    assert not [each for each in recwarn if "do not say" in str(each.message)]
