@@ -8,7 +8,7 @@ from benchmarks.power_bands import as_frame as groups
 from synthetic_runs import tasks
 
 import replay
-from replay.claims.further import further_runs, further_tasks, sentence
+from replay.claims.further import further_runs, further_tasks, new_runs, sentence
 
 A, B = {"model": "a"}, {"model": "b"}
 
@@ -76,3 +76,9 @@ def test_two_tasks_say_nothing_of_further_ones():
         tasks(1.0, count=2), A | {"search": "a"}, B | {"search": "b"}
     ).paragraph
     assert "Fewer than three tasks say nothing of further ones." in paragraph
+
+
+def test_no_power_is_stated_as_certain():
+    assert "with probability 0.80." in new_runs(0.8)
+    assert "1.00" not in new_runs(0.9999)
+    assert "probability" not in new_runs(math.nan)
