@@ -5,7 +5,11 @@ from __future__ import annotations
 from evo.logs.records import Child, Header
 
 ENOUGH = 8
-"""Children with a fitness from which on a warning says that all of them differ too little."""
+"""Children with a fitness from which on a warning says that all of them differ too little.
+
+More than half of them are better: one of many that are as good as an initial 0 may be a rounding
+error, and whether it is among the first depends on which program is evaluated soonest.
+"""
 
 SMALL = 1000
 """A fitness below so many times `min_improvement` can hardly improve by more than that."""
@@ -51,7 +55,7 @@ class Standstill:
         self.over = abs(gain) > self._least
         self._count += 1
         self._better += gain > ROUNDING * abs(self._initial)
-        if self.over or self._count < ENOUGH or not self._better:
+        if self.over or self._count < ENOUGH or 2 * self._better <= self._count:
             return ""
         self.over = True
         return (

@@ -27,7 +27,8 @@ def small(scale: float, first: float) -> Any:
 def run(task: Any, tmp_path: Path, **settings: Any) -> evo.Log:
     reply.count = 1  # type: ignore[attr-defined]
     how = {"generations": 5, "children": 4, "max_concurrent": 1, "progress": False}
-    made: evo.Log = evo.run(task, model=reply, log=tmp_path / "a.jsonl", **how | settings)
+    how |= {"model": reply, **settings}
+    made: evo.Log = evo.run(task, log=tmp_path / "a.jsonl", **how)
     return made
 
 
@@ -54,3 +55,15 @@ def test_a_fitness_of_another_size_and_children_that_are_worse_are_not(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(small(scale, first), tmp_path)
+
+
+def test_one_that_is_better_by_a_rounding_error_among_many_alike_is_not(tmp_path: Path) -> None:
+    """Which of them is evaluated first is chance, and so would be the warning."""
+
+    def rarely(messages: object) -> str:
+        reply.count += 1  # type: ignore[attr-defined]
+        return f"```python\ndef answer():\n    return {int(reply.count % 4 == 0)}\n```"  # type: ignore[attr-defined]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(small(1e-17, 0), tmp_path, model=rarely)
