@@ -90,7 +90,7 @@ def _missing_instance_calls(log: Log) -> Iterator[str]:
 
 
 def _missing_embeddings(log: Log) -> Iterator[str]:
-    """Yields the programs that were compared by their embeddings, of which the log holds none."""
+    """Names programs that a filter compared by their embeddings, where the log lacks these."""
     headers = [log.header, *(each.header for each in log.header.segments)]
     asked = any(each.name == COMPARING for header in headers for each in header.filters)
     if log.header.compact or not asked:

@@ -7,8 +7,8 @@ from evo.logs.records import Child, Header
 ENOUGH = 8
 """Children with a fitness from which on a warning says that all of them differ too little.
 
-More than half of them are better: one of many that are as good as an initial 0 may be a rounding
-error, and whether it is among the first depends on which program is evaluated soonest.
+The warning also needs more than half of them to be better. Where the initial fitness is 0, a
+single better child may be a rounding error, and whether it comes early is chance.
 """
 
 SMALL = 1000

@@ -45,8 +45,8 @@ T = TypeVar("T")
 ENOUGH, MOST = 20, 2000
 """Worlds that do as well after which no more are drawn, and the most there are."""
 
-
-TIES_KEY = 9  # sets the order of equal arms apart from all other draws
+TIES_KEY = 9
+"""Seed of the order of equal arms, apart from all other draws."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
