@@ -353,6 +353,7 @@ def evaluate(
     from evo.runs.signatures import options_in
     from evo.tasks.several import program_text
     from evo.tasks.task import load_task
+    from evo.tasks.their_config import untaken
 
     loaded = load_task(task)
     text = loaded.initial_program
@@ -375,6 +376,8 @@ def evaluate(
         print(found.error)
     if found.notes:
         print(found.notes)
+    if words := untaken(loaded.record.files):
+        print(words)
     if noise := noise_words(header, settings, text, found):
         print(noise)
     for message in messages:

@@ -182,6 +182,7 @@ class TaskRecord(Record, frozen=True, kw_only=True, dict=True, gc=True):
     stages: tuple[StageRecord, ...] = ()
     program_files: tuple[str, ...] = ()  # names and patterns, where a program is several files
     language: str = ""  # of the program, where it is not Python
+    fitness_key: str = ""
 
     def given(self, program: str) -> str | dict[str, str]:
         """Returns what an evaluator of texts is given: a text, or of several files all by name."""

@@ -24,8 +24,8 @@ from evo.runs.state import State, program_digest
 from evo.sandbox import EVALUATOR_FAILED
 from evo.sandbox.compiled import MISSING
 from evo.tasks.folder import TaskError
-from evo.tasks.stages import untaken
 from evo.tasks.task import EvaluatorFailed
+from evo.tasks.their_config import untaken
 from evo.warning import warn
 
 DrawFunction = Callable[..., Evaluation]

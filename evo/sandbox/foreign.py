@@ -280,14 +280,14 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
     main = getattr(module, "main", None)
     if callable(evaluate):
         if not writes_results(list(inspect.signature(evaluate).parameters)):
-            return _read_metrics(_finished(evaluate(program_path)))
+            return _read_metrics(_finished(evaluate(program_path)), task.fitness_key)
         returned = _finished(evaluate(program_path, results))
         if not os.path.exists(results):
-            return _read_metrics(returned)
+            return _read_metrics(returned, task.fitness_key)
         metrics = _read_json(results)
         if "benchmark_ratio" in metrics:  # the fitness of CodeEvolve's own problems
             metrics.setdefault("combined_score", metrics["benchmark_ratio"])
-        return _read_metrics(metrics)
+        return _read_metrics(metrics, task.fitness_key)
     if callable(main) and writes_results(list(inspect.signature(main).parameters)):
         os.mkdir(results)
         _finished(main(program_path, results))
@@ -303,7 +303,8 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
             return msgspec.structs.replace(failed(words, "invalid"), notes=notes)
         metrics = _read_json(place)
         public = metrics.get("public")
-        return _read_metrics(metrics | (public if isinstance(public, dict) else {}))
+        public = public if isinstance(public, dict) else {}
+        return _read_metrics(metrics | public, task.fitness_key)
     return failed(
         f"{EVALUATOR_FAILED}: {task.evaluator_file!r} defines no function evaluate(program_path), "
         "evaluate(program_path, results_path) or main(program_path, results_dir)"
@@ -327,15 +328,16 @@ def _read_json(path: str) -> dict[str, object]:
     return content
 
 
-def _read_metrics(result: object) -> Evaluation:
+def _read_metrics(result: object, key: str = "") -> Evaluation:
     """What an evaluator returned, as metrics with their `combined_score`, or as a failure.
 
     An `error` text and a true `timeout` are the convention's signs of failure, whatever score
     comes with them. Without `combined_score` it is the mean of the finite numbers. A bare number
     is the score itself, and a pair is a score and notes, as evaluators of values return them.
+    With a `key` the metric of that name is the fitness.
     """
     if isinstance(result, tuple) and len(result) == 2:
-        judged = _read_metrics(result[0])
+        judged = _read_metrics(result[0], key)
         return msgspec.structs.replace(judged, notes=judged.notes or notes_text(result[1]))
     if isinstance(result, Real | np.bool):
         return _numbers_of(lambda _: result, None)
@@ -346,10 +348,11 @@ def _read_metrics(result: object) -> Evaluation:
             f"{type(result).__name__!r}"
         )
         return failed(f"{EVALUATOR_FAILED}: evaluate(program_path) {words}")
-    return msgspec.structs.replace(_judged(result, metrics), notes=_notes_in(result, metrics))
+    judged = _judged(result, metrics, key)
+    return msgspec.structs.replace(judged, notes=_notes_in(result, metrics))
 
 
-def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
+def _judged(result: object, metrics: Mapping[str, object], key: str) -> Evaluation:
     reason = ""
     if (error := metrics.get("error")) and not _is_number(error):
         artifacts = getattr(result, "artifacts", None)
@@ -362,6 +365,11 @@ def _judged(result: object, metrics: Mapping[str, object]) -> Evaluation:
     if reason:
         return failed(reason)
     numbers = {printable(str(n)): as_float(v) for n, v in metrics.items() if _is_number(v)}
+    if key:
+        if key in numbers:
+            return Evaluation(status="ok", fitness=numbers[key], metrics=numbers)
+        expected = f"expected a number in the metric {key!r}, which is the fitness"
+        return failed(f"{expected}; the metrics are {list(metrics)!r}", "invalid")
     if "combined_score" in numbers:
         return Evaluation(status="ok", fitness=numbers.pop("combined_score"), metrics=numbers)
     if "combined_score" in metrics:

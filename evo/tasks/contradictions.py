@@ -38,6 +38,8 @@ def check_record(record: TaskRecord, where: str) -> None:
         "expected a key `entry` that names the function of the program to call, for instance "
         "entry = ['solve']; the evaluator's score(value) is given what it returns",
     )
+    by_path = "fitness_key: this is for an evaluator that is given a path, evaluate(program_path)"
+    refuse(record.fitness_key and not shared, by_path)
     scored = record.critic or record.rubric
     refuse(scored and not critic, 'critic, rubric: these need score = "critic"')
     refuse(

@@ -30,12 +30,11 @@ from evo.logs.records import Bar, Evolves, Isolation, Limits
 from evo.logs.types import JsonObject
 from evo.parsing import parsed
 from evo.plugins import meant
+from evo.tasks.their_config import INPUT, config_name, their_config
 from evo.warning import warn
 
 Picture = Literal["", "circles", "points", "triangle"]
-_SECTIONS = ("prompt", "evaluator")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
-_LONG = 1e18  # seconds: no time limit at all
 NOTES_FILE = "evaluator_notes.py"
 """File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
 to tell the model of a value. It is no part of the hash, and other wordings go without it."""
@@ -106,6 +105,8 @@ class TaskConfig(
             files of the folder of known kinds.
         harness: File that is run after the program and may define the entry (with instances).
         scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
+        fitness_key: The metric that is the fitness, where an evaluator that is given the program's
+            path does not call it `combined_score`.
         private: Metrics that no prompt, policy or search may see.
         scores: `unit` if scores on instances lie between 0 and 1 and one that is missing counts as
             0; `any` if they are any numbers.
@@ -140,6 +141,7 @@ class TaskConfig(
     files: tuple[str, ...] | None = None
     harness: str | None = None
     scale: Literal["unit"] | None = None
+    fitness_key: str = ""
     private: tuple[str, ...] = ()
     scores: Literal["unit", "any"] = "unit"
     missing: float | None = None
@@ -156,7 +158,7 @@ class TaskConfig(
 
 
 def read_config(folder: Path) -> TaskConfig:
-    """Reads task.toml; another tool's config.yaml fills in a statement and a time limit."""
+    """Reads task.toml; another tool's config.yaml fills in what that does not state."""
     path = folder / "task.toml"
     raw = _parse(folder, path, "TOML", tomllib.loads)
     limits = spelled(raw["limits"]) if isinstance(raw.get("limits"), dict) else {}
@@ -178,31 +180,58 @@ def read_config(folder: Path) -> TaskConfig:
             f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
         )
         raise TaskError(f"{path}: {error} {choices}; {_TASK_TOML}") from None
-    statement, seconds = _foreign(config_in(folder))
-    if seconds is not None and "seconds" not in limits:
-        config = replace(config, limits=replace(config.limits, seconds=seconds))
-    return replace(config, statement=config.statement or statement)
+    theirs = their_config(config_in(folder))
+    if theirs.seconds is not None and "seconds" not in limits:
+        config = replace(config, limits=replace(config.limits, seconds=theirs.seconds))
+    return replace(
+        config,
+        statement=config.statement or theirs.statement,
+        fitness_key=config.fitness_key or theirs.fitness_key,
+        language=config.language or theirs.language,
+        program=config.program if config.program is not None else theirs.program,
+        evaluator=config.evaluator or theirs.evaluator,
+    )
+
+
+def folder_of_files(folder: Path) -> Path:
+    """Returns where a task's files are: in CodeEvolve's layout `input`, beside its config.yaml."""
+    within, above = folder / INPUT, folder.resolve().parent
+    if folder.resolve().name == INPUT and not config_file(folder) and (path := config_file(above)):
+        warn(f"{folder}: {path.name} beside it is not read; {above} takes both for a task")
+    if (folder / "task.toml").exists() or not within.is_dir():
+        return folder
+    theirs = their_config(config_in(folder))
+    alone = theirs.of_codeevolve and not (folder / (theirs.evaluator or "evaluate.py")).exists()
+    return within if alone else folder
+
+
+def config_file(folder: Path) -> Path | None:
+    """Returns the config.yaml of another tool in a folder; None if there is none."""
+    name = config_name(path.name for path in folder.glob("config*.y*ml") if path.is_file())
+    return None if name is None else folder / name
+
+
+def config_beside(outer: Path, folder: Path) -> dict[str, str]:
+    """The config.yaml of another tool that lies beside a task's files, by name, unless with a key.
+
+    Args:
+        outer: The folder that was given.
+        folder: That of the files.
+    """
+    path = None if outer == folder else config_file(outer)
+    if path is None or holds_key(text := path.read_text(encoding="utf-8"), settings=True):
+        return {}
+    return {path.name: text}
 
 
 def config_in(folder: Path) -> JsonObject:
-    """Returns the OpenEvolve config.yaml of a folder; empty if there is none."""
-    paths = sorted(folder.glob("config*.y*ml"), key=lambda path: (path.stem != "config", path.name))
-    path = next((path for path in paths if path.is_file()), None)
+    """Returns what another tool's config.yaml in a folder states; empty if there is none."""
+    path = config_file(folder)
     if path is None:
         return {}
     import yaml
 
     return _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
-
-
-def _foreign(raw: JsonObject) -> tuple[str | None, float | None]:
-    """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
-    prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
-    candidates = [prompt.get("system_message"), raw.get("system_message")]
-    statement = next((text for text in candidates if isinstance(text, str) and text), None)
-    seconds = judge.get("timeout")
-    known = isinstance(seconds, int | float) and seconds is not True and 0 < seconds < _LONG
-    return statement, float(seconds) if known else None
 
 
 def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:

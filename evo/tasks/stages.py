@@ -158,35 +158,3 @@ def stage_task(task: TaskRecord, place: int) -> TaskRecord:
     alone, functions = (task.stages[place],), task.functions
     found = msgspec.structs.replace(task, stages=alone, hash=f"{task.hash} stage {place + 1}")
     return found.evaluated_by(functions[place]) if functions else found
-
-
-def untaken(files: Mapping[str, str]) -> str:
-    """Returns what a run takes of an OpenEvolve config.yaml and what it leaves; empty: nothing."""
-    text = next((files[name] for name in files if name in ("config.yaml", "config.yml")), "")
-    if not text:
-        return ""
-    import yaml
-
-    try:
-        config = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):  # which is said where the folder is read
-        return ""
-    stated = [
-        f"{name}.{key}" if isinstance(value, dict) else str(name)
-        for name, value in (config.items() if isinstance(config, dict) else ())
-        for key in (value if isinstance(value, dict) else [""])
-    ]
-    taken = [each for each in stated if each in _TAKEN]
-    left = [each for each in stated if each not in _TAKEN]
-    if not left:
-        return ""
-    return f"of its config.yaml are taken: {', '.join(taken) or 'nothing'}; not: {', '.join(left)}"
-
-
-_TAKEN = (
-    "system_message",
-    "prompt.system_message",
-    "evaluator.timeout",
-    "evaluator.cascade_evaluation",
-    "evaluator.cascade_thresholds",
-)

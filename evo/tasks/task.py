@@ -26,8 +26,10 @@ from evo.tasks.folder import (
     NOTES_FILE,
     TaskConfig,
     TaskError,
+    config_beside,
     config_in,
     evolves_by,
+    folder_of_files,
     inside,
     isolation_of,
     read_config,
@@ -44,7 +46,10 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
-_KEPT = ("picture", "language", "private", "scores", "missing", "score", "critic", "rubric")
+_KEPT = (
+    *("picture", "language", "private", "scores", "missing", "score", "critic", "rubric"),
+    "fitness_key",
+)
 """What a record states as task.toml does."""
 _STATEMENTS = {
     evolves: f"Improve the {what} so that its evaluator gives it a higher score."
@@ -220,10 +225,12 @@ def load_task(
     if not isinstance(task, str | os.PathLike) or "\n" in os.fspath(task):
         given = "a text of several lines" if isinstance(task, str) else repr(task)
         raise TaskError(f"task: expected a name, a folder or a Task, got {given}; {_MADE_OF}")
-    folder, config, wording = _find_config(task)
+    outer, config, wording = _find_config(task)
+    folder = folder_of_files(outer)
     paths = _find_files(folder, config, program, evaluator)
     evolving = several_files(folder, config.program, paths.values(), program)
     files, encoded, omitted = read_folder(folder, {**paths, **evolving}.values(), config.files)
+    files |= config_beside(outer, folder)
     names = {key: relative(folder, path) for key, path in paths.items()}
     if evolving:
         files, names["program"] = packed(files, evolving), PROGRAM_FILES
@@ -245,7 +252,7 @@ def load_task(
     if noted and wording:
         del files[NOTES_FILE]
     record = TaskRecord(
-        name=config.name or folder.resolve().name,
+        name=config.name or outer.resolve().name,
         hash="",
         files=files,
         encoded=encoded,

@@ -6,7 +6,6 @@ import pytest
 from cascades import CASCADES, NUMBERS, program
 
 import evo
-from evo.tasks.stages import untaken
 
 PROGRAM = "def pair():\n    return [0.6, 0.9]\n"
 
@@ -150,19 +149,6 @@ def test_a_task_shows_its_stages() -> None:
     assert "cheap (at least 0.5), thorough" in staged()._repr_html_()
     relative = staged(thresholds=["parent"])._repr_html_()
     assert "cheap (better than its parent), thorough" in relative
-
-
-def test_what_of_a_configuration_is_not_taken_is_said() -> None:
-    config = (
-        "max_iterations: 7\nprompt:\n  system_message: s\n  num_top_programs: 2\n"
-        "evaluator:\n  timeout: 3\n"
-    )
-    assert untaken({"config.yaml": config}) == (
-        "of its config.yaml are taken: prompt.system_message, evaluator.timeout; not: "
-        "max_iterations, prompt.num_top_programs"
-    )
-    assert untaken({"config.yaml": "evaluator:\n  timeout: 3\n"}) == ""
-    assert untaken({}) == ""
 
 
 def test_a_text_that_a_model_is_asked_under_has_batches_and_no_stages() -> None:
