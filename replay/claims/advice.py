@@ -28,9 +28,9 @@ from replay.claims.verdict import Verdict
 from replay.planning.choices import NO_MARGIN, BudgetPlan
 from replay.planning.depth import FEWEST, DepthBreadth
 from replay.simulation.contest import Contest
-from replay.simulation.sizes import needed_runs
+from replay.simulation.sizes import lack_of_runs, needed_runs
 from replay.simulation.widths import SURE, deciding_limits
-from replay.statistics.intervals import Interval, student, too_few
+from replay.statistics.intervals import EQUAL, Interval, student, too_few
 from replay.statistics.numbers import amount, number, with_limits
 from replay.statistics.resampling import holm
 
@@ -247,10 +247,16 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
             more = max(more, SURE - n)  # few runs hold it back, as `judge` says
         cases.append(_Case(
             a=row["policy"], b="one run", word=word, effect=row["value"],
-            limits=(low, high), n=f"n = {n} runs", note=too_few(n, needed_runs(contest.arms)),
+            limits=(low, high), n=f"n = {n} runs", note=_without_interval(contest),
             more=more, had=n, p=own, shared=p, many=word != decide(*decides),
         ))  # fmt: skip
     return cases
+
+
+def _without_interval(contest: Contest) -> str:
+    """Why an effect of a contest has no interval, where it has none."""
+    few = contest.runs < needed_runs(contest.arms)
+    return lack_of_runs(contest.runs, contest.arms) if few else EQUAL
 
 
 def _policies(ledger: pd.DataFrame) -> Iterator[str]:

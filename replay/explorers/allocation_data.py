@@ -140,6 +140,20 @@ class AllocationView:
         """What the intervals are called."""
         return self.played["random"].curve.label
 
+    def _of_intervals(self) -> list[str]:
+        """What stands in brackets, and why some numbers have none."""
+        curve = self.played["random"].curve
+        if np.isnan(curve.low).all():
+            return [f"No interval: {curve.note}."]
+        text = [f"In brackets: {self.interval} over runs."]
+        lacking: dict[str, list[str]] = {}
+        for name, each in self.effects.items():
+            lacking.setdefault(each.note, []).append(name)
+        lacking.pop("", None)
+        for why, names in lacking.items():
+            text.append(f"No interval of the gain of {', '.join(names)}: {why}.")
+        return text
+
     @property
     def words(self) -> str:
         """Threshold times and effects in sentences."""
@@ -161,10 +175,7 @@ class AllocationView:
         if math.isfinite(low):
             known = f" {brackets(max(low, 0), min(high, 100), '{:.0f}'.format)}"
         text.append(f"{self.shown} gives its best arm {best:.0f} %{known} of the pulls.")
-        note = next((each.note for each in self.effects.values()), "")
-        text.append(
-            f"In brackets: {self.interval} over runs." if not note else f"No interval: {note}."
-        )
+        text += self._of_intervals()
         text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
         if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
             text.append("Pulls at which some pool has nothing ok have no mean.")

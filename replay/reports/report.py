@@ -20,13 +20,14 @@ from replay.logs.tables import Tables
 from replay.reports.asked import sections_of
 from replay.reports.configurations import configuration_labels
 from replay.reports.counting import begun, by_root, noise_note, unended_note
+from replay.reports.limits import notes_on_limits
 from replay.reports.models import cells_of_models, notes_on_models
 from replay.reports.stages import STAGES, cells_of_stages
 from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.reports.timeouts import timeouts_of_tables
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.shortfall import note_on_times
-from replay.simulation.sizes import POOL_RULE, more_runs, needed_runs
+from replay.simulation.sizes import lack_of_runs, needed_runs
 from replay.statistics.intervals import interval, rare_jumps
 
 if TYPE_CHECKING:
@@ -198,8 +199,11 @@ def by_size(
 def fitness_section(group: Group, tau: float | None) -> Section:
     """Initial and final fitness, and when `tau` was reached."""
     sizes = [len(begun(part.tables)[0]) for _, part in group.sizes()]
-    notes = [*_notes(group), *note_on_times(sizes if tau is not None else [])]
-    return by_size(group, "Fitness", lambda part: _fitness(part, tau), notes)
+    made = by_size(group, "Fitness", lambda part: _fitness(part, tau), _notes(group))
+    beyond = notes_on_limits(made.cells, group.tables.generations)
+    return replace(
+        made, notes=(*made.notes, *note_on_times(sizes if tau is not None else []), *beyond)
+    )
 
 
 def status_section(group: Group, tau: float | None) -> Section:
@@ -281,16 +285,16 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
     after = f"after {contest.rounds} pulls ({contest.setting})"
     effects = _quantity(contest.effects, contest.effects["effect"] + " effect", "effect")
     finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
-    notes = [EFFECTS, *_null(contest)]
+    beyond = notes_on_limits(finals, group.tables.generations)
+    notes = [EFFECTS, *_null(contest), *beyond]
     if effects["low"].isna().any():
-        needed = needed_runs(contest.arms)
-        few = contest.runs < needed
-        lack = f"; {POOL_RULE}; {more_runs(contest.runs, needed)}" if few else ""
+        few = contest.runs < needed_runs(contest.arms)
+        lack = f"; {lack_of_runs(contest.runs, contest.arms)}" if few else ""
         notes.append(f"{UNDETERMINED}{lack}")
     if effects["low"].notna().any():
         notes.append(rare_jumps(contest.runs))
     if contest.identical:
-        made = [(f"Policies {after}", finals, contest.notes)]
+        made = [(f"Policies {after}", finals, (*contest.notes, *beyond))]
     else:
         regrets = _quantity(contest.regrets, contest.regrets["oracle"])
         made = [

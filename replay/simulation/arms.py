@@ -52,6 +52,12 @@ ONE_PULL = (
 )
 """Stands in their place where they could only be the noise of the draws."""
 
+ONE_ARM = (
+    "nothing to choose: with one arm every policy gives it all pulls, as one run gets them; give "
+    "at least 2 arms"
+)
+"""Stands in their place where a pool holds one run."""
+
 Hindsight = Callable[[Logged, Ints, int, Mapping[str, float]], Ints]
 """The pulls of a baseline that knows the logs beforehand, (replicates, rounds).
 
@@ -266,6 +272,17 @@ def warn_of_ends(logged: Logged, rows: Ints, rounds: int, cap: int | None = None
             f"choose; with at most {shortest} rounds no log ends too early"
         )
     warn(message, ReplayWarning)
+
+
+def nothing_to_choose(arms: int, rounds: int) -> str:
+    """Why all policies do alike on pools of so many arms, whatever the runs; empty: they need not.
+
+    Example:
+        >>> from replay.simulation.arms import nothing_to_choose
+        >>> nothing_to_choose(2, 8)
+        ''
+    """
+    return ONE_ARM if arms == 1 else ONE_PULL if rounds == 1 else ""
 
 
 def used_up(lengths: Ints, rounds: int) -> bool:

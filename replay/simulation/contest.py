@@ -16,14 +16,14 @@ import pandas as pd
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy, learns
 from replay.logs.frames import FAILURES, Brief, bounds_of
 from replay.logs.given import check_loaded
-from replay.simulation.arms import IDENTICAL, ONE_PULL, pool_of, used_up
+from replay.simulation.arms import IDENTICAL, nothing_to_choose, pool_of, used_up
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import ThresholdTime, pool_times
 from replay.simulation.pools import REPLICATES, Played, PoolEnds, Pools
 from replay.simulation.simulate import Policies, Replay, labelled
 from replay.simulation.sizes import default_arms
 from replay.statistics.intervals import NOTHING, Interval
-from replay.statistics.numbers import floored, four_digits, unit_of, with_limits
+from replay.statistics.numbers import amount, floored, four_digits, unit_of, with_limits
 
 BASELINES = ("single", "random")
 """Always there: a policy is compared with `single`, one run that gets the whole budget.
@@ -67,9 +67,9 @@ class Contest(Brief):
             chosen: that choosing helped rests on it. `pool` is `random` less `single`, and
             `allocation` the policy less `random`.
         regrets: policy, oracle, value, low, high, n, coverage.
-        identical: Whether all policies do alike by construction, since there is one pull, or the
-            rounds pull every arm to the end of its log; then `effects` and `regrets` are empty, and
-            the first of `notes` says why.
+        identical: Whether all policies do alike by construction, since there is one arm or one
+            pull, or the rounds pull every arm to the end of its log; then `effects` and `regrets`
+            are empty, and the first of `notes` says why.
         notes: Warnings of policies, and how to read the numbers.
     """
 
@@ -107,7 +107,7 @@ class Contest(Brief):
     def setting(self) -> str:
         """On what it rests, in a few words."""
         return (
-            f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
+            f"N = {self.children}, K = {amount(self.arms, 'arm')} of n = {self.runs} runs, "
             f"reward {self.reward}, {self.replicates:,} replicates"
         )
 
@@ -238,8 +238,9 @@ def compete(
         notes.append(note)
     if not ok:
         notes.append(f"pulls without a mean: {NOTHING}. {FAILURES}")
-    if identical := rounds == 1 or used_up(lengths[arms_drawn], rounds):
-        notes.insert(0, ONE_PULL if rounds == 1 else IDENTICAL)
+    alike = nothing_to_choose(arms, rounds)
+    if identical := bool(alike) or used_up(lengths[arms_drawn], rounds):
+        notes.insert(0, alike or IDENTICAL)
     if usual > -math.inf:
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
     effects, regrets = ([], []) if identical else _compared(pools, everyone)

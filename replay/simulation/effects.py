@@ -22,7 +22,7 @@ from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, 
 from replay.logs.given import check_loaded, check_result
 from replay.simulation.shortfall import held_by
 from replay.simulation.simulate import Replay
-from replay.simulation.sizes import pool_kind
+from replay.simulation.sizes import lack_of_runs, needed_runs, pool_kind
 from replay.simulation.together import Scaled, effects_together
 from replay.simulation.widths import widths
 from replay.statistics.intervals import (
@@ -114,7 +114,8 @@ def pool_interval(
 
     Returns:
         The interval; `n` counts runs. There is none below five runs, where each replicate drew all
-        runs, and where arms were drawn with replacement.
+        runs, and where arms were drawn with replacement; of an effect, none below twice as many
+        runs as arms, for which no width was measured.
 
     Example:
         >>> arms = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]])
@@ -141,6 +142,8 @@ def pool_interval(
         note = f"every replicate drew all {n} runs: nothing shows what other runs would have done"
     elif (ordered[:, 1:] == ordered[:, :-1]).any():
         note = "arms were drawn with replacement; draw them without it (replace=False)"
+    elif kind == "effect" and n < needed_runs(K):
+        note = lack_of_runs(n, K)
     else:
         below, above = pool_errors(jackknife(columns, index.reshape(chosen.shape), n), kind)
         factor, flat = student(level, n - 1), below + above <= 1e-12 * (1 + np.abs(mean))

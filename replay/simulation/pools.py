@@ -21,11 +21,11 @@ from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from evo.warning import warn
 from replay.logs.frames import ReplayWarning, bounds_of
-from replay.simulation.arms import IDENTICAL, ONE_PULL, pool_of
+from replay.simulation.arms import IDENTICAL, nothing_to_choose, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.simulate import Replay, final_fitness, label_of, simulate
-from replay.simulation.sizes import POOL_RULE, default_arms, more_runs, needed_runs
+from replay.simulation.sizes import default_arms, lack_of_runs, needed_runs
 from replay.statistics.intervals import (
     NOTHING,
     UNBOUNDED,
@@ -243,9 +243,8 @@ class Pools:
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
         rounds = int(lengths.min()) if rounds is None else rounds
-        if (n := len(fitness)) < (needed := needed_runs(K)):
-            lack = more_runs(n, needed)
-            raise ValueError(f"{POOL_RULE}; for pools of {K} arms {lack}")
+        if (n := len(fitness)) < needed_runs(K):
+            raise ValueError(lack_of_runs(n, K))
         if rounds < 1:
             raise ValueError(f"expected runs of a generation or more, got rounds={rounds}")
         self._set(fitness, lengths, K, rounds, reward, replicates, seed, known, bounds_of(frame))
@@ -351,10 +350,10 @@ class Pools:
         """Returns the final fitness of policy a minus b, with its interval over runs.
 
         Raises:
-            ValueError: There is one pull, or nothing was ever ok on some pool.
+            ValueError: There is one pull or one arm, or nothing was ever ok on some pool.
         """
-        if self.rounds == 1:
-            raise ValueError(ONE_PULL)
+        if reason := nothing_to_choose(self.K, self.rounds):
+            raise ValueError(reason)
         for each in (a, b):
             self.ends(each)  # refuses pools on which nothing was ever ok
         one, other = self.ended(a), self.ended(b)

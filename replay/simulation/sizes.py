@@ -40,6 +40,11 @@ def pool_kind(kind: str, n: int, K: int) -> str:
     return f"{kind} above n/{USUAL}" if n >= FEWEST * K else f"{kind} above n/{FEWEST}"
 
 
+def lack_of_runs(runs: int, arms: int) -> str:
+    """Says that pools of so many arms need more runs than there are."""
+    return f"{POOL_RULE}; for K = {arms} {more_runs(runs, needed_runs(arms))}"
+
+
 def more_runs(runs: int, needed: int) -> str:
     """Says how many runs there are, and how many more are needed."""
     lack = needed - runs

@@ -235,6 +235,18 @@ def test_a_contest_needs_as_many_more_runs_as_judge_says(seed: int) -> None:
     assert "alone it would be decided" not in both
 
 
+def test_a_contest_says_why_an_effect_has_no_interval() -> None:
+    fitness = np.random.default_rng(0).random((5, 9)).cumsum(axis=1)
+    fitness -= fitness[:, :1]
+    few = replay.compete(as_frame(fitness, children=1, seeds=range(5)), ["ucb1"], arms=3)
+    assert "no interval: policies need at least five runs" in replay.advise(few)
+    assert "for K = 3 there are 5: 1 more is needed" in replay.advise(few)
+    equal = as_frame(np.tile(fitness[0], (5, 1)), children=1, seeds=range(5))
+    said = replay.advise(replay.compete(equal, ["ucb1"], arms=2))
+    assert "all values are equal" in said
+    assert "too small" not in said
+
+
 def test_an_open_comparison_names_the_lead_over_the_next_best() -> None:
     rng, parts = np.random.default_rng(0), []
     for name, mean in {"first": 0.6, "second": 0.6, "third": 0.55}.items():

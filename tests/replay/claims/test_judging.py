@@ -463,7 +463,7 @@ def test_differences_are_those_of_pairs_first():
 
 def test_pools_may_hold_half_of_the_runs_and_no_more():
     assert replay.judge(arms(6, 4), "ucb1", "random", arms=3).n == 6
-    with pytest.raises(ValueError, match="twice as many as arms; for pools of 3 arms there"):
+    with pytest.raises(ValueError, match="twice as many as arms; for K = 3 there"):
         replay.judge(arms(5, 4), "ucb1", "random", arms=3)
 
 

@@ -136,6 +136,28 @@ def test_with_one_pull_there_is_nothing_to_choose_and_no_effect():
     assert not compete(runs(4), {"ucb1": "ucb1"}, rounds=2, arms=2, **SMALL).identical
 
 
+def test_with_one_arm_there_is_nothing_to_choose_and_no_effect():
+    found = compete(runs(4), {"ucb1": "ucb1"}, rounds=6, arms=1, **SMALL)
+    assert "K = 1 arm of n = 10 runs" in found.setting
+    assert found.identical
+    assert found.effects.empty
+    assert found.notes[0].startswith("nothing to choose: with one arm")
+    assert found.finals["value"].nunique() == 1
+    with pytest.raises(ValueError, match=r"nothing to choose: with one arm.*at least 2 arms"):
+        judge(runs(4), "ucb1", "single", arms=1)
+
+
+@pytest.mark.parametrize("K", [3, 4])
+def test_effects_have_intervals_from_as_many_runs_on_as_a_verdict_asks_for(K):
+    enough, fewer = (compete(runs(5, n=n), ["ucb1"], arms=K, **SMALL) for n in (2 * K, 2 * K - 1))
+    for table in (enough.effects, enough.regrets):
+        assert table["low"].notna().all()
+    for table in (fewer.effects, fewer.regrets):
+        assert table["low"].isna().all()
+    with pytest.raises(ValueError, match=f"for K = {K} there are {2 * K - 1}: 1 more is needed"):
+        judge(runs(5, n=2 * K - 1), "ucb1", "single", arms=K)
+
+
 def test_a_single_run_pulls_each_of_equal_arms_as_often():
     equal = as_frame(np.tile([0.0, 0.5, 0.6], (6, 1)), children=2, seeds=range(6))
     found = compete(equal, [], arms=3, replicates=3000)

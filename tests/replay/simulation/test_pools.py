@@ -103,7 +103,7 @@ def test_a_single_run_is_on_average_the_runs_that_were_logged():
 def test_pools_are_drawn_from_twice_as_many_runs_at_least():
     best = paths("ceilings", np.random.default_rng(3), 8, 4)
     assert Pools(as_frame(best, children=1, seeds=range(8)), arms=4).K == 4
-    with pytest.raises(ValueError, match="for pools of 4 arms"):
+    with pytest.raises(ValueError, match="for K = 4"):
         Pools(as_frame(best[:7], children=1, seeds=range(7)), arms=4)
 
 
