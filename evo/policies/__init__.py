@@ -68,7 +68,10 @@ POLICIES: Registry[PolicyClass] = Registry(
 )
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 
-SETS = "functools.partial(POLICIES[name], ...) sets the parameters of a policy"
+SETS = (
+    "functools.partial(POLICIES[name], ...) sets the parameters of a policy, as does `--set "
+    "ucb1.c=0.1` of `replay report --policies ucb1`"
+)
 """How parameters are given, at the end of messages."""
 
 ALIASES = {"ucb": "ucb1"}

@@ -171,7 +171,8 @@ def is_policy(side: Side) -> TypeGuard[str | PolicyClass]:
 def not_sides(a: Side, b: Side) -> ValueError:
     """Returns the error of two sides that cannot be compared with each other."""
     return ValueError(
-        "expected two policies or two {column: value}, a policy being a name or a class, got "
+        "expected two policies or two {column: value} (COLUMN=VALUE on the command line), a policy "
+        "being a name or a class, got "
         f"{a!r} and {b!r}; {SETS}"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from replay.logs.frames import (
     ReplayWarning,
     begun_runs,
     fitness_matrix,
+    originals,
     repeats_note,
     run_lengths,
     split_repeats,
@@ -25,8 +27,8 @@ from replay.statistics.intervals import NOTHING, FloatArray
 
 MOST_NAMED = 8  # values of a column, in a message
 SEVERAL_TASKS = (
-    "select one with frame[frame.task == ...], or compare over all of them with "
-    "replay.compare(frame, by=...)"
+    "select one with frame[frame.task == ...] or `--where task=NAME`, or compare over all of them "
+    "with replay.compare(frame, by=...)"
 )
 """What to do with several tasks."""
 
@@ -160,7 +162,8 @@ def _warn_of_others(left: pd.DataFrame, right: pd.DataFrame, *, named: set[str])
         if one != other and pd.notna(one) and pd.notna(other):
             warn(
                 f"the sides also differ in {column}, {one!r} and {other!r}, so that the difference "
-                f"may be due to it; name it in both sides, such as {{{column!r}: {one!r}}}",
+                f"may be due to it; name it in both sides, such as {{{column!r}: {one!r}}}, on the "
+                f"command line {shlex.quote(f'{column}={one}')}",
                 ReplayWarning,
             )  # fmt: skip
 
@@ -189,10 +192,11 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
             if column == "task_version":
                 words = f"{what_differs(part)} (in {dict(side)!r})"
             elif column == "settings":
-                words += f"; name it in the side as well, such as {{'settings': {found[0]!r}}}"
+                words += f"; name it in the side as well, such as {{'settings': {found[0]!r}}}, or "
+                words += "choose runs with `--where settings=VALUE`"
             raise ValueError(f"expected runs of {words}")
     part, repeats = split_repeats(part)
-    part = begun_runs(part)
+    part = begun_runs(originals(part))
     return part, None if depth is None else int(depth), repeats
 
 

@@ -260,7 +260,8 @@ def _warn_of_settings(frame: pd.DataFrame, column: str) -> None:
     if mixed:
         warn(
             f"runs of {column} {', '.join(mixed)} differ in their settings and are taken together; "
-            "the column settings says how, and frame[frame.settings == ...] selects some",
+            "the column settings says how, and frame[frame.settings == ...] or `--where "
+            "settings=VALUE` selects some",
             ReplayWarning,
         )  # fmt: skip
 

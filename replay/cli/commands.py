@@ -1,41 +1,36 @@
-"""What the commands of `replay` do."""
+"""What the commands of `replay` do; `judge`, `plan` and `bench` have modules of their own."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import sys
 import threading
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from evo.cli.options import Costs, Count, Flag, Number, Port, Seed
+from evo.cli.options import Count, Flag, Number, Port, Seed
 from evo.cli.tables import table
-from evo.logs.journal import file_name
 from evo.logs.types import JsonObject, writable
 from evo.warning import warn
-from replay.cli.options import PICTURES, Calls, Columns, Form, Logs, Output, Settings, Theme
+from replay.cli.options import (
+    Columns,
+    Form,
+    Logs,
+    Output,
+    Settings,
+    Theme,
+    Where,
+    picture,
+)
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from replay.reports.report import Group
     from replay.reports.tables import Section
     from replay.simulation.contest import Contest
-
-
-def _picture(path: Path) -> Path:
-    """Returns the path of a figure to write, before any work is done for it."""
-    if path.suffix.lower() not in PICTURES:
-        raise ValueError(
-            f"--output: expected a file name that ends in {', '.join(PICTURES)}, got {str(path)!r}"
-        )
-    return writable(path)
 
 
 def report(
@@ -45,6 +40,8 @@ def report(
     protocol: str | None = None,
     tau: Number = None,
     theme: Theme = "light",
+    where: Where = None,
+    task: str | None = None,
     skip_damaged: Flag = False,
     form: Annotated[Form, Parameter(name="--format")] = "text",
     json: Flag = False,
@@ -68,6 +65,8 @@ def report(
         protocol: Judge the claims of this protocol: a file, or the name of a shipped one.
         tau: Show the time to reach this fitness.
         theme: Of the figures.
+        where: Report these runs alone, such as model=NAME or N=4; it may be given several times.
+        task: The task of runs of other tools that do not say it themselves.
         skip_damaged: Leave out logs that cannot be read, and say so.
         form: How the tables are written to standard output.
         json: The same as --format json.
@@ -85,6 +84,7 @@ def report(
     """
     from evo.cli.own import known_name
     from replay.importers.anything import load_tables
+    from replay.logs.selected import chosen_tables
     from replay.plots.output import save
     from replay.reports.comparison import comparison_with_sections
     from replay.reports.decision import decision_section
@@ -107,11 +107,13 @@ def report(
     if protocol is not None:
         if policies or tau is not None:
             raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
+        if where or task:
+            raise ValueError("--protocol names its runs itself: no --where, no --task")
         return _findings(protocol, logs or [None], output, chosen)
     if not logs:
         raise ValueError("expected LOGS, or --protocol FILE")
-    output = _picture(output or Path("report.png"))
-    tables = load_tables(*logs, strict=not skip_damaged)
+    output = picture(output or Path("report.png"))
+    tables = chosen_tables(load_tables(*logs, strict=not skip_damaged, task=task), where)
     found: list[Section] = []
     panels = []
     for group in groups(tables):
@@ -183,6 +185,8 @@ def make_site(
     *,
     output: Annotated[Path, Output],
     title: str | None = None,
+    where: Where = None,
+    task: str | None = None,
     skip_damaged: Flag = False,
 ) -> int:
     """Writes logged runs as one static page that opens from the disk.
@@ -191,111 +195,18 @@ def make_site(
         logs: Logs, folders or glob patterns.
         output: Folder of the page: index.html and runs/.
         title: Of the page; by default the tasks.
+        where: Show these runs alone, such as model=NAME or N=4; it may be given several times.
+        task: The task of runs of other tools that do not say it themselves.
         skip_damaged: Leave out logs that cannot be read, and say so.
     """
     from replay.reports.site import site
 
-    print(f"page: {site(logs, output, title=title, strict=not skip_damaged)}")
+    made = site(logs, output, title=title, strict=not skip_damaged, where=where, task=task)
+    print(f"page: {made}")
     return 0
 
 
-def plan(
-    logs: Logs,
-    *,
-    budget: Calls,
-    tau: Number = None,
-    best: Number = None,
-    cost: Costs = None,
-    earlier: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
-    seed: Seed = 0,
-    skip_damaged: Flag = False,
-    output: Annotated[Path, Output] = Path("plan.png"),
-    theme: Theme = "light",
-) -> int:
-    """Recommends from a pilot how to spend the next budget, for each configuration in the logs.
-
-    Args:
-        logs: Logs, folders or glob patterns.
-        budget: What may be spent, such as calls=512; with --cost, in its unit.
-        tau: A fitness that one would like to reach.
-        best: The best known fitness of the task, on the scale of the runs (default: 1, if they come
-            close to it); where none is known, the highest here plus what the runs span.
-        cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
-        earlier: Logs of at least three other tasks, which say what to expect of this one.
-        seed: Of all draws.
-        skip_damaged: Leave out logs that cannot be read, and say so.
-        output: The figure: .png, .svg or .pdf.
-        theme: Of the figure.
-    """
-    from replay.importers.anything import load_tables
-    from replay.planning.planner import plan as make
-    from replay.plots import planner_card
-    from replay.plots.output import save
-    from replay.reports.report import OFFLINE_NOTE, groups
-
-    output = _picture(output)
-    parts = groups(load_tables(*logs, strict=not skip_damaged))
-    unplanned, paths = [], set[Path]()
-    for group in parts:
-        of_model = ", ".join(filter(None, (group.model, group.setting)))
-        name = f"{group.task}, {of_model}"
-        try:
-            made = make(
-                group.tables.generations, budget=budget, children=group.tables.children,
-                costs=cost, tau=tau, best=best, seed=seed or 0, earlier=earlier,
-            )  # fmt: skip
-        except ValueError as error:
-            unplanned.append((name, error))
-            continue
-        made = replace(made, model=of_model)  # which heads the plan and its figure
-        print(made)
-        if not group.is_llm:
-            print(f"  {OFFLINE_NOTE}")
-        print(_options(made.options, departs=made.departs))
-        path = _beside(output, name, paths) if len(parts) > 1 else output
-        paths.add(path)
-        print(f"figure: {save(planner_card(made, theme=theme)[0], path)}\n")
-    if len(unplanned) == len(parts):
-        where, why = unplanned[0]
-        raise ValueError(f"{where}: {why}") from why
-    for where, why in unplanned:
-        warn(f"{where}: no plan is made: {why}")
-    for of in dict.fromkeys((group.task, group.model, group.of) for group in parts if group.of):
-        warn("{}, {}: of {} configurations those that reached most are planned".format(*of))
-    return 0
-
-
-def _beside(output: Path, name: str, taken: Collection[Path]) -> Path:
-    """Returns the path of one of several figures, which no other has."""
-    stem = f"{output.stem}-{file_name(name.replace(', ', '-'))}"
-    stems = (stem, *(f"{stem}-{count}" for count in range(2, 2 + len(taken))))
-    return next(path for path in map(output.with_stem, stems) if path not in taken)
-
-
-def _options(options: pd.DataFrame, *, departs: bool) -> str:
-    """The recommended way to spend a budget, or the default, marked, and others with their leads.
-
-    Args:
-        options: Of a plan.
-        departs: Whether it recommends anything.
-    """
-    from replay.planning.choices import NO_MARGIN
-    from replay.statistics.numbers import brackets
-
-    rows = []
-    top = options.head(10)
-    ends = [brackets(*each, "{:z.4f}".format) for each in zip(top["low"], top["high"], strict=True)]
-    for row, limits in zip(top.itertuples(), ends, strict=True):
-        likely = limits if row.inside else "not forecast"
-        spent = (row.generations, row.children, row.arms, row.policy)
-        mark = "" if row.Index else "recommended" if departs else "default"
-        asks = NO_MARGIN if row.margin == math.inf else f"needs {row.margin:.3f}"
-        needs = "" if row.margin == 0 else f"{row.ahead:+.3f} ({asks})"
-        rows.append((*spent, needs, likely, mark))
-    return table(rows, ("rounds", "N", "K", "policy", "lead", "95% of searches", ""))
-
-
-def view(folder: Path, *, port: Port = 0) -> int:
+def view(folder: Path, *, port: Port = 0, where: Where = None) -> int:
     """Serves the page of a folder of runs to this machine, and follows runs that are being written.
 
     Its link holds a token, which its buttons need: pause, stop and go on. Runs that other tools
@@ -304,12 +215,13 @@ def view(folder: Path, *, port: Port = 0) -> int:
     Args:
         folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
+        where: Show these runs alone, such as model=NAME or N=4; it may be given several times.
     """
     sys.stderr.write(f"Opening {folder} ...\n" * folder.exists())  # what follows takes seconds
     from replay.reports.beside import not_followed
     from replay.reports.live import LivePage
 
-    with contextlib.suppress(KeyboardInterrupt), LivePage(folder, port) as served:
+    with contextlib.suppress(KeyboardInterrupt), LivePage(folder, port, where) as served:
         print(served.link, flush=True)
         if words := not_followed(folder):
             warn(words)
@@ -335,7 +247,8 @@ def import_runs(
         paths: Files or folders, as the tool wrote them, or folders of many runs.
         output: Folder of the new logs.
         full: Keep prompts, replies and programs, as far as the tool did.
-        task: What they were run on, a task's name or folder, for rescore and fork.
+        task: What they were run on: a task's name or folder, for rescore and fork; any other name
+            is what tables call the task of runs whose tool does not say it.
         columns: What a table calls our columns, such as run=trial,order=step,fitness=score; several
             columns that name the run are given one after another, run=config,run=island.
     """
@@ -351,6 +264,9 @@ def import_runs(
             f"several runs are called {twice[0]!r}: give the one folder that holds them all, so "
             "that each is called after its place there"
         )
+    if task is not None and not full and not _is_task(task):
+        found, name, task = [run.of_task(task) for run in found], task, None
+        print(f"{name!r} is no task that is known here: logs bear the name, none can be rescored")
     there = sum(path.exists() for path in log_paths(found, output))
     rows = []
     for run, target in zip(found, keep(found, output, full=full, task=task), strict=True):
@@ -367,6 +283,20 @@ def import_runs(
     elif task is None:
         print("without the task: `--task FOLDER` makes logs that can be rescored and forked")
     return 0
+
+
+def _is_task(name: str) -> bool:
+    """Whether there is a task of this name; a path is one, and an error later if it holds none."""
+    from evo.tasks.folder import TaskError
+    from evo.tasks.task import load_task
+
+    if Path(name).exists() or "/" in name:
+        return True
+    try:
+        load_task(name)
+    except TaskError:
+        return False
+    return True
 
 
 def export_runs(

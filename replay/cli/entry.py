@@ -14,7 +14,7 @@ COMMANDS = {
         "site": "replay.cli.commands:make_site",
         "view": "replay.cli.commands:view",
         "judge": "replay.cli.judge:judge",
-        "plan": "replay.cli.commands:plan",
+        "plan": "replay.cli.plan:plan",
         "bench": "replay.cli.bench:bench",
     },
     "Exchange": {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from evo.cli.options import Count, Flag, Number, Seed
+from replay.cli.options import ALIASES, Where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +27,14 @@ def judge(
     arms: Count = None,
     sequential: Flag = False,
     seed: Seed | None = None,
+    where: Where = None,
+    task: str | None = None,
     skip_damaged: Flag = False,
 ) -> int:
     """Judges one question: is A better than B? Its p belongs to this question alone.
 
     Args:
-        a: One side: values of columns such as search=greedy,children=4; a policy, or FILE.py:CLASS,
+        a: One side: values of columns such as search=greedy,N=4; a policy, or FILE.py:CLASS,
             one of your own; or, without LOGS, the logs of one side: a file, a folder or a pattern.
         b: The other side, likewise.
         logs: Logs, folders or glob patterns in which the sides are.
@@ -39,19 +43,22 @@ def judge(
         arms: K of policies; by default a fifth of the runs, at least 2.
         sequential: Follow the evidence run by run: valid however often it is asked.
         seed: Of all draws; 0 by default.
+        where: Judge these runs alone, such as search=greedy or N=4; it may be given several times.
+        task: The task of runs of other tools that do not say it themselves.
         skip_damaged: Leave out logs that cannot be read, and say so.
     """
     from replay.claims.judging import judge as judged
     from replay.importers.anything import load
+    from replay.logs.selected import chosen
 
     one: str | Fields
     other: str | Fields
     if logs:
         _check_sides(a, b, logs)
-        frame = load(*logs, strict=not skip_damaged)
+        frame = chosen(load(*logs, strict=not skip_damaged, task=task), where)
         one, other = (_side(text, frame) for text in (a, b))
     else:
-        frame = _of_logs(a, b, strict=not skip_damaged)
+        frame = _of_logs(a, b, strict=not skip_damaged, task=task, where=where)
         one, other = {"logs": a}, {"logs": b}
     found = judged(
         frame, one, other, margin, calls=calls, arms=arms, sequential=sequential, seed=seed or 0
@@ -72,6 +79,10 @@ def _check_sides(a: str, b: str, logs: list[str]) -> None:
         )
 
 
+_PARTS = re.compile(r",(?=\w+=)")
+"""What stands between two values; one of settings may hold commas."""
+
+
 def _side(text: str, frame: pd.DataFrame) -> str | Fields:
     """A policy, or the values of columns, of the type that the column has."""
     from evo.cli.own import known_name
@@ -79,8 +90,9 @@ def _side(text: str, frame: pd.DataFrame) -> str | Fields:
     if "=" not in text:
         return known_name("policy", text, "judge ")
     side: dict[str, object] = {}
-    for part in text.split(","):
+    for part in _PARTS.split(text):
         column, equals, value = part.partition("=")
+        column = ALIASES.get(column, column)
         if not equals:
             raise ValueError(f"expected COLUMN=VALUE[,COLUMN=VALUE...], got {text!r}")
         side[column] = value
@@ -93,12 +105,13 @@ def _side(text: str, frame: pd.DataFrame) -> str | Fields:
     return side
 
 
-def _of_logs(a: str, b: str, *, strict: bool) -> pd.DataFrame:
+def _of_logs(a: str, b: str, *, strict: bool, task: str | None, where: Where) -> pd.DataFrame:
     """The runs of two sets of logs, told apart by a column of their names."""
     import pandas as pd
 
     from evo.policies import POLICIES
     from replay.importers.anything import load
+    from replay.logs.selected import chosen
 
     if all(text in POLICIES or ".py:" in text for text in (a, b)):
         raise ValueError(
@@ -110,7 +123,9 @@ def _of_logs(a: str, b: str, *, strict: bool) -> pd.DataFrame:
             "expected two different sets of logs, or LOGS after the two sides, such as "
             f"`replay judge search=greedy search=population logs/local`, got {a!r} and {b!r}"
         )
-    parts = [load(text, strict=strict).assign(logs=text) for text in (a, b)]
+    parts = [
+        chosen(load(text, strict=strict, task=task), where).assign(logs=text) for text in (a, b)
+    ]
     if shared := {*parts[0]["source"]} & {*parts[1]["source"]}:
         raise ValueError(f"expected different runs on the two sides, got {min(shared)} on both")
     for number, part in enumerate(parts):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from evo.cli.options import finite, many, one
+from evo.logs.types import writable
+
+ALIASES = {"N": "children"}
+"""Columns by what else they are called on the command line."""
 
 if TYPE_CHECKING:
     Settings = dict[str, dict[str, list[float]]] | None
     Columns = dict[str, list[str]] | None
+    Where = dict[str, list[str]] | None
     Calls = float
 else:
 
@@ -55,8 +61,22 @@ else:
             found.setdefault(ours.strip(), []).append(theirs.strip())
         return found
 
+    def _where(texts: Sequence[str]) -> dict[str, list[str]]:
+        """Parses COLUMN=VALUE, whose value may hold anything."""
+        found: dict[str, list[str]] = {}
+        for text in texts:
+            column, equals, value = text.partition("=")
+            if not (column.strip() and equals):
+                raise ValueError(
+                    f"expected COLUMN=VALUE such as model=qwen3-8b or children=4, got {text!r}"
+                )
+            name = ALIASES.get(column.strip(), column.strip())
+            found.setdefault(name, []).append(value.strip())
+        return found
+
     Columns = many(_columns, "--columns", metavar="OURS=THEIRS,...")
     Calls = one(_calls, metavar="calls=NUMBER")
+    Where = many(_where, "--where", metavar="COLUMN=VALUE")
     Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
 
 Output = Parameter(name=("-o", "--output"))
@@ -64,3 +84,12 @@ PICTURES = (".png", ".svg", ".pdf")
 Theme = Literal["light", "dark", "neutral"]
 Form = Literal["text", "json", "csv", "markdown", "latex"]
 Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
+
+
+def picture(path: Path) -> Path:
+    """Returns the path of a figure to write, before any work is done for it."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(
+            f"--output: expected a file name that ends in {', '.join(PICTURES)}, got {str(path)!r}"
+        )
+    return writable(path)

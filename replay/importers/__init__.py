@@ -362,6 +362,7 @@ def load(
     format: str | None = None,  # noqa: A002
     *,
     columns: Columns | None = None,
+    task: str | None = None,
 ) -> pd.DataFrame:
     """Reads logs of this package or another tool's runs as rows of `replay.load`.
 
@@ -369,6 +370,7 @@ def load(
         path: File or folder, as the tool wrote it.
         format: Name in `IMPORTERS`, or `evo`; None: another tool's if it is recognised, else ours.
         columns: What tables call our columns, as for `read`.
+        task: The task of runs that do not say it themselves (default: unknown).
 
     Raises:
         LogError: There is nothing to read, or it is damaged.
@@ -384,9 +386,9 @@ def load(
     if name == OWN and columns is None:
         if words := table_words(path):
             raise LogFormatError(f"{path}: {words}")
-        return tables.load(path, progress=False)
+        return tables.load(path, progress=False, task=task)
     runs = read(path, format, columns=columns)
-    return tables.load(keep_for_now(runs, path, [name]).logs, progress=False)
+    return tables.load(keep_for_now(runs, path, [name]).logs, progress=False, task=task)
 
 
 def kinds(path: str | os.PathLike[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -34,6 +34,7 @@ from evo.logs.records import (
 from evo.plugins import MistakenType
 from replay.importers.reading import EmptyRunError, LogFormatError
 from replay.logs.decode import out_of_reach
+from replay.logs.rows import UNNAMED
 
 UNKNOWN_SEED = -1
 """Stands for a seed that the source does not hold; real seeds are at least 0."""
@@ -106,6 +107,13 @@ class Imported:
             return self.program is not None
         at = (generation - 1) * self.header.children + index
         return self.children[at].program is not None
+
+    def of_task(self, name: str) -> Imported:
+        """This run with the name of its task, unless the source says another one."""
+        if self.header.task.name != UNNAMED:
+            return self
+        record = msgspec.structs.replace(self.header.task, name=name)
+        return replace(self, header=msgspec.structs.replace(self.header, task=record))
 
     def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:
         """The run as the lines of a log; a compact one has no replies, prompts and programs.
@@ -199,7 +207,7 @@ def assemble(
     initial: Child | None,
     lost: Sequence[str],
     model: Model,
-    task: str = "unknown",
+    task: str = UNNAMED,
     n: int = 1,
     seed: int = UNKNOWN_SEED,
     sampling: Mapping[str, float | None] | None = None,

@@ -13,7 +13,7 @@ import pandas as pd
 from evo.models.offline import OFFLINE_MODELS
 from evo.policies.rewards import UNIT_SCALE
 from evo.warning import warn
-from replay.logs.columns import FAMILY, NESTED, varies
+from replay.logs.columns import FAMILY, NESTED, in_order, varies
 from replay.logs.given import check_loaded
 from replay.logs.versions import told_apart, what_differs
 
@@ -228,7 +228,8 @@ def _without(frame: pd.DataFrame, left: pd.Series[bool], what: str, select: str)
         return frame
     many = f"{frame.loc[left, 'run'].nunique()} of {frame['run'].nunique()} runs"
     warn(
-        f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone",
+        f"{many} {what}, and are left out; frame[frame.{select}], or their logs given alone, "
+        "analyses them",
         ReplayWarning,
     )
     return frame[~left]
@@ -256,15 +257,15 @@ def one_of(column: str, frame: pd.DataFrame, *, groups: bool = True) -> str:
     values = [value for value in frame[column].unique() if pd.notna(value)]
     if column == "task_version":
         return what_differs(frame)
-    found = sorted(repr(each) if column == "settings" else str(each) for each in values)
-    advice = f"select one with frame[frame.{column} == ...]"
+    shown = repr if column == "settings" else str
+    found = [shown(each) for each in in_order(sorted(values))]
+    advice = f"select one with frame[frame.{column} == ...] or `--where {column}=VALUE`"
     if groups and column != "task":
         plain = (value.item() if isinstance(value, np.generic) else value for value in values[:2])
         one, other = ({column: value} for value in plain)
         advice += f", or compare groups of runs: replay.judge(frame, {one!r}, {other!r})"
-        if column != "settings":
-            named = (f"{column}={shlex.quote(str(value))}" for value in values[:2])
-            advice += f" or `replay judge {' '.join(named)} LOGS`"
+        named = (shlex.quote(f"{column}={value}") for value in values[:2])
+        advice += f" or `replay judge {' '.join(named)} LOGS`"
     kind = "configuration (column settings, '' being all by default)"
     return f"one {kind if column == 'settings' else column}, got {', '.join(found)}; {advice}"
 
@@ -367,8 +368,8 @@ def require_greedy(frame: pd.DataFrame, what: str) -> None:
         raise ValueError(
             f"{what} needs runs of this project's search {GREEDY!r}, in which every child rewrites "
             f"the best program so far; these are of {of}. Runs of any "
-            "search or tool can be asked with replay.diagnose, replay.judge and "
-            "`replay report --policies`"
+            "search or tool can be asked with `replay judge` and `replay report --policies`, or "
+            "replay.judge and replay.diagnose"
         )
 
 

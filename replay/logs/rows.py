@@ -32,15 +32,10 @@ def identity(calls: Calls) -> Rows:
     """The columns of every row that describe its run."""
     run, header, fork = calls.run, calls.run.header, calls.run.header.fork
     of = calls.rescores
+    made = made_with(header, of.header if of and header.source == RESCORED else None)
     return {
         "run": run.name,
-        "task": header.task.name,
-        "task_version": version_of(header.task),
-        "model": header.model_name,
-        "seed": header.seed,
-        "children": header.children,
-        "search": search_of(of.header if of and header.source == RESCORED else header),
-        "settings": settings_text(header),
+        **made,
         "unit_scale": has_unit_scale(header.task),
         "header": run.key,
         "forked_from": fork.through[:12] if fork else "",
@@ -51,6 +46,22 @@ def identity(calls: Calls) -> Rows:
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
 
+
+def made_with(header: Header, original: Header | None = None) -> Rows:
+    """The columns that say what a run was made with; `original` is of the run that it rescores."""
+    return {
+        "task": header.task.name,
+        "task_version": version_of(header.task),
+        "model": header.model_name,
+        "seed": header.seed,
+        "children": header.children,
+        "search": search_of(original or header),
+        "settings": settings_text(header),
+    }
+
+
+UNNAMED = "unknown"
+"""The task of runs whose tool does not say it."""
 
 RESCORED = "evo rescore"
 """How the source of a log begins that evaluates the programs of another one again."""

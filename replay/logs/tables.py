@@ -26,6 +26,7 @@ from replay.logs.others import Source, how_to_go_on, in_words, lasting_name, wit
 from replay.logs.repeats import Lines, lines_of, repeats_of
 from replay.logs.rows import (
     RESCORED,
+    UNNAMED,
     Rows,
     attempt_rows,
     child_rows,
@@ -37,8 +38,6 @@ from replay.logs.rows import (
 from replay.progress import shown
 from replay.warmup import prepare_pictures, uncollected
 
-UNNAMED = "unknown"
-"""The task of runs whose tool does not say it."""
 ROUNDED = 1e-3
 """Fitness of equal programs may differ by so much, since tools round it."""
 
@@ -52,6 +51,7 @@ def load(
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
     cache: bool | None = None,
+    task: str | None = None,
 ) -> pd.DataFrame:
     """Reads logs into one row per run and complete generation, generation 0 included.
 
@@ -65,6 +65,7 @@ def load(
         progress: Show a progress bar; None: on a screen, where reading takes more than a moment.
         cache: Whether the table is kept in the user's cache folder and taken from there the next
             time, if no log has changed; None: where reading takes more than a second.
+        task: The task of runs of other tools that do not say it themselves (default: unknown).
 
     Returns:
         Columns run, task, task_version (two hashes: of what scores programs, and, after a point, of
@@ -98,10 +99,12 @@ def load(
         >>> len(replay.load(path, progress=False))  # generation 0 and two more
         3
     """
+    check_task(task)
     [frame] = _kept(
         f"generations {timeouts}", sources,
         lambda calls: [generation_rows(calls, calls.spent(timeouts))], strict, progress, cache,
     )  # fmt: skip
+    frame = _of_task(frame, task)
     _say_what_was_pooled(frame)
     return frame
 
@@ -112,6 +115,7 @@ def children(
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
     cache: bool | None = None,
+    task: str | None = None,
 ) -> pd.DataFrame:
     """Reads logs into one row per child, those of a generation under way included.
 
@@ -141,11 +145,12 @@ def children(
         >>> replay.children(path)["generation"].tolist()
         [1, 2]
     """
+    check_task(task)
     [frame] = _kept(
         f"children {timeouts}", sources,
         lambda calls: [child_rows(calls, calls.spent(timeouts))], strict, progress, cache,
     )  # fmt: skip
-    return frame
+    return _of_task(frame, task)
 
 
 def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) -> pd.DataFrame:
@@ -235,6 +240,7 @@ def load_tables(
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
     cache: bool | None = None,
+    task: str | None = None,
 ) -> Tables:
     """Reads logs once and returns all tables that a report needs.
 
@@ -245,6 +251,7 @@ def load_tables(
         timeouts: How calls without usage are counted: "worst_case", "bounded" or "exclude".
         progress: Whether to show a progress bar (default: if reading takes long).
         cache: Whether to keep the tables in the user's cache folder (default: if reading is slow).
+        task: The task of runs of other tools that do not say it themselves (default: unknown).
 
     Returns:
         The tables `runs`, `generations` and `children`.
@@ -262,9 +269,26 @@ def load_tables(
         spent = calls.spent(timeouts)
         return [rows(calls, spent) for rows in (run_row, generation_rows, child_rows)]
 
-    tables = Tables(*_kept(f"tables {timeouts}", sources, make, strict, progress, cache))
+    check_task(task)
+    read = _kept(f"tables {timeouts}", sources, make, strict, progress, cache)
+    tables = Tables(*(_of_task(table, task) for table in read))
     _say_what_was_pooled(tables.generations)
     return tables
+
+
+def check_task(task: object) -> None:
+    """Raises ValueError for what cannot be the name of a task."""
+    if task is not None and not (isinstance(task, str) and task.strip()):
+        raise ValueError(f"task: expected the name of the runs' task, got {task!r:.80}")
+
+
+def _of_task(table: pd.DataFrame, task: str | None) -> pd.DataFrame:
+    """A table in which runs that do not say their task are of the one that is given."""
+    if task is None:
+        return table
+    named = table.assign(task=table["task"].replace(UNNAMED, task))
+    named.attrs = table.attrs
+    return named
 
 
 def _kept(
@@ -362,8 +386,8 @@ def _say_what_was_pooled(generations: pd.DataFrame) -> None:
         warn(
             f"{len(first)} runs do not say what task they are of and count as runs of one, but "
             f"they begin with a fitness from {low:.4g} ({least['run']}) to {high:.4g} "
-            f"({most['run']}); if they are of several tasks, take those of each alone, or name "
-            "the tasks in the column 'task' of the frame"
+            f"({most['run']}); if they are of one, name it (task=, `--task NAME`); if of several, "
+            "load those of each with the name of theirs"
         )
 
 

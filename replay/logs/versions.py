@@ -165,11 +165,12 @@ def what_differs(frame: pd.DataFrame) -> str:
     changed = dict.fromkeys(parts)
     what = " and ".join(changed) or "its evaluator, its instances, its statement or its program"
     scores = len({scoring_of(each) for each in first["task_version"]}) > 1
+    last = first["task_version"].iloc[-1]
     why = "so that their fitness has no common scale" if scores else "so that they are not alike"
     return (
         f"one version of a task, got {found} of {first['task'].iloc[0]}: {what} changed between "
-        f"them, {why}; select one with frame[frame.task_version == "
-        f"{first['task_version'].iloc[-1]!r}], and repeat the others with the task as it is now"
+        f"them, {why}; select one with frame[frame.task_version == {last!r}] or `--where "
+        f"task_version={last}`, and repeat the others with the task as it is now"
     )
 
 

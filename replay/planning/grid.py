@@ -198,7 +198,8 @@ def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> GridSweep:
         names = [(sweep.task, sweep.model) for sweep in found]
         raise ValueError(
             f"expected runs of one task and one model, by one search, got {names!r}; select some "
-            "with frame[(frame.task == ...) & (frame.model == ...) & (frame.search == ...)]"
+            "with frame[(frame.task == ...) & (frame.model == ...) & (frame.search == ...)], or "
+            "`--where task=NAME --where model=NAME --where search=NAME`"
         )
     return found[0]
 

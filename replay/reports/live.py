@@ -38,7 +38,8 @@ from replay.explorers.run_data import RunData, look_at, own_goal
 from replay.explorers.scripts import script
 from replay.importers.following import SHARE
 from replay.logs.decode import find_own
-from replay.logs.rows import search_of
+from replay.logs.rows import made_with, search_of
+from replay.logs.selected import Where, check_where, has_value, in_words
 from replay.logs.tables import load_tables
 from replay.markup import page
 from replay.plots.scripts import CHARTS
@@ -80,11 +81,13 @@ class Folder:
 
     Attributes:
         path: The folder, a log, or the log of a gate.
+        where: Values by column; runs that have others are not shown.
         beside: Gates, and what other tools write.
         runs: In order of their first appearance, in which they are read.
     """
 
     path: Path
+    where: Where = field(default_factory=dict)
     beside: Beside = field(init=False)
     runs: list[Run] = field(default_factory=list)
     _read: int = 0  # how many of them were read
@@ -112,7 +115,16 @@ class Folder:
                 self._read += 1
                 if time.monotonic() >= until:
                     break
-            return [self._line(run) for run in self.runs[: self._read]]
+            return [self._line(run) for run in self.runs[: self._read] if self.shows(run)]
+
+    def shows(self, run: Run) -> bool:
+        """Whether a run is one of those that are asked for; one that cannot be read is."""
+        if not self.where or run.log is None:
+            return True
+        header = run.log.header
+        columns = {**made_with(header), "run": self.name(run)}
+        columns |= {"protocol": header.protocol, "condition": header.condition}
+        return all(has_value(columns.get(name), texts) for name, texts in self.where.items())
 
     @property
     def unread(self) -> int:
@@ -259,7 +271,8 @@ class Folder:
         with self._drawing:
             began = time.thread_time()
             with self._lock:
-                readable = [run for run in self.runs if run.log is not None and run.log.outcomes]
+                read = [run for run in self.runs if run.log is not None and run.log.outcomes]
+                readable = [run for run in read if self.shows(run)]
                 lines = [(run.number, run.stamp) for run in readable]
             stamp = lines, study_stamp(self.path)
             if self._parts[0] != stamp:
@@ -309,8 +322,10 @@ class LivePage(HttpServer):
     Args:
         folder: A folder of logs, a log, or the log of a gate.
         port: TCP port; 0: a free one.
+        where: Values by column; only runs that have them are shown (default: all).
 
     Raises:
+        ValueError: `where` names a column by which runs cannot be chosen.
         LogError: There is no such folder, or the file is no log.
         OSError: On entering: it cannot listen there.
 
@@ -319,13 +334,16 @@ class LivePage(HttpServer):
         token: What a request that changes something must state.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], port: int = 0) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], port: int = 0, where: Where | None = None
+    ) -> None:
         super().__init__("127.0.0.1", port)
+        check_where(where or {})
         path = as_path("folder", folder)
         if not path.exists():
             raise LogError(f"{path}: no such folder or log")
         require_followed(path)
-        self.folder = Folder(path)
+        self.folder = Folder(path, where or {})
         self.token = secrets.token_urlsafe(16)
 
     @property
@@ -377,7 +395,8 @@ class LivePage(HttpServer):
         return Response(200, msgspec.json.encode({"said": said}))
 
     def _page(self) -> str:
-        title = f"Runs of {self.folder.path.resolve().name}"
+        where = in_words(self.folder.where)
+        title = f"Runs of {self.folder.path.resolve().name}{f', {where}' if where else ''}"
         table = html_table(run_heads(NAMED, live=True), [])
         body = site_body(
             title,

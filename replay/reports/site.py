@@ -35,6 +35,7 @@ from replay.importers.anything import load_tables, whole
 from replay.logs.columns import FAMILY, varies
 from replay.logs.lineage import Place, program_of
 from replay.logs.others import Source
+from replay.logs.selected import Where, chosen_tables
 from replay.logs.tables import Tables
 from replay.markup import clean, difference, middle_cut, page, program
 from replay.plots.comparison import comparison
@@ -75,6 +76,8 @@ def site(
     *,
     title: str | None = None,
     strict: bool = True,
+    where: Where | None = None,
+    task: str | None = None,
 ) -> Path:
     """Writes logged runs as a static page, as for the supplement of a paper.
 
@@ -84,6 +87,8 @@ def site(
             are written over.
         title: Of the page; None: the tasks.
         strict: Raise at a log that cannot be read; otherwise leave it out and warn.
+        where: Values by column, such as {"model": ["NAME"]}: only runs that have them are shown.
+        task: The task of runs of other tools that do not say it themselves (default: unknown).
 
     Returns:
         The page: `folder/index.html`.
@@ -96,7 +101,7 @@ def site(
         'index.html'
     """
     folder = as_path("folder", folder)
-    tables = load_tables(logs, strict=strict)
+    tables = chosen_tables(load_tables(logs, strict=strict, task=task), where)
     parts = groups(tables)
     title = title or f"Runs of {', '.join(dict.fromkeys(part.task for part in parts))}"
     try:

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from synthetic_runs import as_frame
 
+import evo
 import replay
 from evo.policies import EpsilonGreedy
 from replay.claims.decision import power_band, still_needed
@@ -533,3 +534,17 @@ def test_policies_are_judged_from_five_runs_on(runs, lack):
     with pytest.raises(ValueError, match=lack):
         replay.power(arms(runs), "ucb1", "single", runs=[6], studies=2)
     assert np.isfinite(replay.judge(arms(5), "ucb1", "single").interval.low)
+
+
+def test_a_rescored_log_beside_its_original_is_no_further_run(tmp_path):
+    for search in ("greedy", "islands"):
+        for seed in range(3):
+            path = tmp_path / f"{search}-{seed}.jsonl"
+            evo.run("mmd", search=search, seed=seed, generations=1, children=1, log=path,
+                    progress=False)  # fmt: skip
+    before = replay.load(tmp_path)
+    evo.rescore(tmp_path / "greedy-0.jsonl", log=tmp_path / "again.jsonl")
+    sides = ({"search": "greedy"}, {"search": "islands"})
+    with pytest.warns(ReplayWarning, match="1 of 4 runs are rescored logs"):
+        found = replay.judge(replay.load(tmp_path), *sides)
+    assert found == replay.judge(before, *sides)

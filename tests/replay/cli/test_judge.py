@@ -41,7 +41,9 @@ def test_values_of_columns_policies_and_sets_of_logs_are_sides(logs, capsys):
         (["children=2", "children=4"], "or LOGS after the two sides"),
         (["N2/*", "N2"], "on both"),
         (["children=two", "children=4", "N2", "N4"], "children: expected a number, got 'two'"),
-        (["children=2,x", "children=4", "N2", "N4"], "expected COLUMN=VALUE"),
+        (["children=2,x", "children=4", "N2", "N4"], "children: expected a number, got '2,x'"),
+        (["=2", "children=4", "N2", "N4"], "expected columns among"),
+        (["ucb1", "children=4", "N2", "N4"], "COLUMN=VALUE on the command line"),
         (["nowhere", "N2"], "nowhere: no such file or folder"),
         (
             ["N2", "N4", "N2", "N4"],

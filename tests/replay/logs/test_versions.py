@@ -169,7 +169,8 @@ def test_two_versions_are_named_with_their_runs_and_the_way_out(versions, why):
         text
     )
     assert "its evaluator, its instances, its statement or its program changed" in text
-    assert f", {why}; select one with frame[frame.task_version == '{versions[-1]}'], " in text
+    assert f", {why}; select one with frame[frame.task_version == '{versions[-1]}'] or" in text
+    assert f"or `--where task_version={versions[-1]}`, and repeat the others" in text
 
 
 def test_what_changed_is_read_from_the_logs(tmp_path):
