@@ -10,7 +10,7 @@ from evo.logs.journal import LogError
 from evo.plugins import MistakenType
 from evo.warning import warn
 from replay.importers.foreign import Imported
-from replay.importers.reading import LogFormatError
+from replay.importers.reading import EmptyRunError, LogFormatError
 
 
 def tolerant(name: str, recognise: Callable[[Path], bool]) -> Callable[[Path], bool]:
@@ -38,7 +38,7 @@ def runs_of(name: str, place: Path, read: Callable[[Path], object]) -> list[Impo
 
     Raises:
         TypeError: It returned something else than runs.
-        ValueError: It failed, or gave several runs one name.
+        ValueError: It failed, found no runs, or gave several runs one name.
     """
     try:
         found = read(place)
@@ -54,6 +54,8 @@ def runs_of(name: str, place: Path, read: Callable[[Path], object]) -> list[Impo
             f"importer {name!r}: expected a list of runs, each of which "
             f"replay.importers.assemble returned, got {found!r:.80}"
         )
+    if not runs:
+        raise EmptyRunError(f"{place}: the importer {name!r} found no runs there")
     names = Counter(run.name for run in runs)
     if several := [each for each, count in names.items() if count > 1]:
         raise LogFormatError(
