@@ -49,6 +49,16 @@ def at_least(name: str, value: object, low: int, *, most: int = MOST_INT) -> int
     return number
 
 
+def switch(name: str, value: object) -> bool:
+    """Returns True or False, NumPy's included, as a bool; None is False, a text is an error."""
+    if value not in (True, False, None):
+        words = "the text " if isinstance(value, str) else ""
+        raise MistakenType(
+            f"{name}: expected True or False (true or false in a command), got {words}{value!r:.60}"
+        )
+    return bool(value)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Base of all records: immutable, compared by value, defaults left out of the log."""
 

@@ -72,15 +72,16 @@ def completed(kind: type[Options], options: Options) -> Options:
 
     Raises:
         ValueError: A whole number is out of its range.
+        TypeError: A switch is neither True nor False, such as the text "False".
     """
-    from evo.logs.inputs import at_least
+    from evo.logs.inputs import at_least, switch
 
     values: dict[str, object] = {}
     for name, _, option in entries(kind):
         value = options.get(name, option.default)
         if option.least is not None:
             value = at_least(name, value, option.least)
-        values[name] = bool(value) if isinstance(option.default, bool) else value
+        values[name] = switch(name, value) if isinstance(option.default, bool) else value
     return cast(Options, values)
 
 

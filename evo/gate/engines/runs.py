@@ -10,6 +10,7 @@ import msgspec
 
 from evo.gate.engines.job import Engine
 from evo.gate.engines.registry import EngineError, check_installed, find_engine
+from evo.logs.inputs import switch
 from evo.logs.records import Header, Sampling
 from evo.logs.types import Fields, as_path
 from evo.models.client import find_endpoint
@@ -69,7 +70,7 @@ def engine_run(task: Task, fields: Fields, common: Fields, *, pulls: int) -> Eng
     own = dict(fields)
     engine = find_engine(own.pop("engine"))
     python, patience = own.pop("python", sys.executable), own.pop("patience", PATIENCE)
-    full_rewrites = bool(own.pop("full_rewrites", False))
+    full_rewrites = switch("full_rewrites", own.pop("full_rewrites", False))
     if strange := own.keys() - set(HEEDED):
         raise ValueError(
             f"arm of engine {engine.name}: {sorted(strange)[0]!r} means nothing for an engine, "

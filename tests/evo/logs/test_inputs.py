@@ -19,6 +19,7 @@ from evo.logs.inputs import (
     limits_of,
     one_of,
     spelled,
+    switch,
 )
 
 
@@ -225,3 +226,19 @@ def test_an_option_of_two_names_has_one_value():
         ValueError, match=r"a, b: two names of one option.*a=1 and b=2; give a alone"
     ):
         one_of("a", 1, "b", 2)
+
+
+@pytest.mark.parametrize("yes", [True, 1, np.True_])
+@pytest.mark.parametrize("no", [False, 0, np.False_, None])
+def test_a_switch_is_a_bool_whatever_says_so(yes, no):
+    assert switch("feedback", yes) is True
+    assert switch("feedback", no) is False
+
+
+@pytest.mark.parametrize("given", ["False", "true", "", 2, 0.5, [], {}])
+def test_what_is_no_switch_is_not_taken_for_one(given):
+    with pytest.raises(TypeError, match=r"feedback: expected True or False .*, got "):
+        switch("feedback", given)
+    if isinstance(given, str):
+        with pytest.raises(TypeError, match="got the text '"):
+            switch("feedback", given)

@@ -77,6 +77,16 @@ def test_defaults_fill_what_is_not_given_and_numbers_become_plain() -> None:
         completed(Base, {"size": 0})
 
 
+def test_a_switch_is_true_or_false_and_no_text_that_says_so() -> None:
+    for given, found in ((True, True), (np.False_, False), (0, False), (None, False)):
+        assert completed(Whole, {"quick": given})["quick"] is found  # type: ignore[typeddict-item]
+    for text in ("False", "no", ""):
+        with pytest.raises(
+            TypeError, match=f"quick: expected True or False .*, got the text '{text}'"
+        ):
+            completed(Whole, {"quick": text})  # type: ignore[typeddict-item]
+
+
 @pytest.mark.parametrize(
     "options",
     [
