@@ -136,7 +136,15 @@ def write_files(folder: Path, program: str) -> list[Path]:
 
 
 def write_folder(folder: Path, record: TaskRecord) -> None:
-    """Writes the files of a task into a folder, those of its program among them."""
+    """Writes the files of a task into a folder, those of its program among them.
+
+    Raises:
+        TaskError: A name leads out of the folder, as only a forged log's does; nothing is written.
+    """
+    for name in (*record.files, *record.encoded):
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise TaskError(f"{record.name}: expected files below the task's folder, got {name!r}")
     files = dict(record.files)
     if record.program_files:
         write_files(folder, files.pop(record.program_file))
