@@ -1,21 +1,26 @@
 """Kills at random moments: nothing logged is asked again, nothing is lost."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 import msgspec
 import pytest
-from killing import kill_after, seen_by, serve_as_model
+from evo_runs import write_task
+from faulty_server import Fault, FaultyServer
+from killing import kill_after, seen_by, serve_as_model, start, until_free
 
 import evo
 from evo.cli.entry import main
 from evo.gate.server import OfflineServer
+from evo.runs.ask import child_seed
 from evo.runs.dataset import instance_seed
 from evo.sandbox import evaluator
 
@@ -110,6 +115,73 @@ def test_kills_lose_nothing_and_repeat_nothing(
         assert len(outcomes(folder)) == len(outcomes(tmp_path / "whole"))
     else:
         assert outcomes(folder) == outcomes(tmp_path / "whole")
+
+
+MARGIN = 2.0
+"""Seconds in which a reply is in the log after it was sent, on a machine that is busy."""
+
+SLOW = """
+import time
+
+def score(value):
+    time.sleep(0.4)
+    return {"fitness": value}
+"""
+PROGRAM = "def value():\n    a = 1.5\n    b = 2.5\n    return a * b - a\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--asynchronous", "--search", "population"]])
+def test_a_kill_loses_no_reply_that_waits_for_its_evaluation(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws, path = random.Random(len(options)), tmp_path / "logs" / "a.jsonl"
+    task = write_task(tmp_path / "slow", PROGRAM, SLOW, 'entry = ["value"]\n')
+    command = ["run", str(task), "-T", "3", "-N", "12", "--log", str(path), "-q", "--resume"]
+    command += ["--model", "served", "--workers", "1", *options]
+    requests, began = tmp_path / "requests.jsonl", time.monotonic()
+    faults: dict[Fault, float] = {"server_error": 0.2, "drop": 0.1, "rate_limit": 0.1}
+    with FaultyServer(faults, request_log=requests) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        kept = set[int]()
+        for _ in range(4 * TIMES):
+            with tempfile.NamedTemporaryFile("r") as output:
+                process = start(command, output.name)
+                before = len(answered(requests))
+                while process.is_alive() and len(answered(requests)) == before:
+                    time.sleep(0.01)
+                process.join(MARGIN + 2 * draws.random())
+                killed = time.monotonic() - began
+                process.kill()
+                process.join()
+                assert process.exitcode in (0, -9), output.read()
+            until_free(path.parent)
+            again = kept & {seed for seed, _ in answered(requests)[before:]}
+            assert not again, "a reply that was kept was paid for again"
+            kept = seeds_of(evo.read_log(path))
+            arrived = {seed for seed, at in answered(requests) if at < killed - MARGIN}
+            assert arrived <= kept, "a reply that had arrived is lost"
+        before = len(answered(requests))
+        assert main(command) == 0
+    assert not kept & {seed for seed, _ in answered(requests)[before:]}
+    log = evo.read_log(path)
+    assert len(log.children) == 36
+    assert {seed for seed, _ in answered(requests)} >= seeds_of(log)
+    assert evo.rerun(path).same
+
+
+def answered(requests: Path) -> list[tuple[int, float]]:
+    """Seeds of the requests that got a reply, and when, in seconds since the server began."""
+    text = requests.read_text() if requests.exists() else ""
+    lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return [(line["seed"], line["answered"]) for line in lines if line["status"] == 200]
+
+
+def seeds_of(log: evo.Log) -> set[int]:
+    """Seeds of the calls of which the log holds a reply."""
+    header = log.header
+    places = {child.reply_key(header.children)[:2] for child in log.children}
+    places |= {key[:2] for key, line in log.replies.items() if line.reply is not None}
+    return {child_seed(header.seed, header.children, *place) for place in places}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
