@@ -235,8 +235,8 @@ def policies_on_tasks(
     """Two policies over tasks, before the verdict; `cost` is that of a run, where it matters."""
     each, scales = [*pools.pools.values()], pools.scales(b)
     parts = [
-        Scaled(own.effect(a, b, level=level), float(scale), own.K)
-        for own, scale in zip(each, scales, strict=True)
+        Scaled(own.effect(a, b, level=level), float(scale), own.K, task)
+        for (task, own), scale in zip(pools.pools.items(), scales, strict=True)
     ]
     name = f"{label_of(a)} less {label_of(b)}"
     found = effects_together(parts, level=level, name=name)

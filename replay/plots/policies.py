@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -123,11 +123,7 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
         return Chart(message="No threshold to show.")
     few = times["tau"].nunique() == 1
     what = f"Pulls until {100 * times['share'].iloc[0]:.3g} % of the samples reach it"
-    never = "; ".join(
-        f"only {100 * row['share_reached']:.3g} % of {row['policy']} reach "
-        + ("it" if few else f"{row['tau']:g}")
-        for row in times[np.isinf(times["time"])].to_dict("records")
-    )
+    never = "; ".join(_short_of(times[np.isinf(times["time"])], few))
     about = f"{intervals(times, what)}; {counted(times['n'])}"
     about += f". Fitness {times['tau'].iloc[0]:g}" if few else ""
     return estimates(
@@ -136,6 +132,16 @@ def threshold_times(times: pd.DataFrame, *, of: str = "") -> Chart:
         about=about + (f"; {never}" if never else ""),
         x="pulls", rows="policy", groups=None if few else "of",
     )  # fmt: skip
+
+
+def _short_of(times: pd.DataFrame, few: bool) -> Iterator[str]:
+    """How many replicates of policies reach a fitness that too few reach, equal shares together."""
+    shares = times["share_reached"].map(lambda share: f"only {100 * share:.3g} % of")
+    reached = "it" if few else times["tau"].map("{:g}".format)
+    for (share, fitness), part in times.assign(share=shares, fitness=reached).groupby(
+        ["share", "fitness"], sort=False
+    ):
+        yield f"{share} {', '.join(part['policy'])} reach {fitness}"
 
 
 def pool_vs_allocation(effects: pd.DataFrame, *, of: str = "") -> Chart:

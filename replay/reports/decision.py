@@ -12,20 +12,21 @@ import pandas as pd
 
 from evo.logs.log import read_log
 from evo.logs.records import Header
+from evo.searches import SEARCHES
 from evo.tasks.folder import TaskError
 from evo.tasks.task import load_task, names_of_shipped_tasks
 from replay.claims.advice import advise
 from replay.claims.task_advice import ALONE
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
-from replay.logs.frames import models_apart, originals, tasks_apart
+from replay.logs.frames import GREEDY, models_apart, originals, tasks_apart
 from replay.logs.others import from_here, origin_of
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
 from replay.reports.tables import Section, stack
 from replay.simulation.contest import Contest
 from replay.statistics.groups import LEAST_PAIRS
-from replay.statistics.numbers import number
+from replay.statistics.numbers import amount, number
 
 TITLE = "Decision"
 SEEDS = LEAST_PAIRS
@@ -56,7 +57,7 @@ def decision_section(
         ),
         *(
             (
-                f"Does a policy over {contest.arms} runs beat one run on "
+                f"Does a policy over {amount(contest.arms, 'run')} beat one run on "
                 f"{where.removesuffix(f': {contest.setting}')}?",
                 advise(contest),
             )
@@ -157,18 +158,21 @@ def _how(run: pd.Series[Any]) -> str:
     names, several = [model.name for model in models], "s" * (len(models) > 1)
     default = names == ["offline"]
     asked = "" if default else f" --model{several} {join(names)}"
+    own, other = GREEDY, "population"
+    if run["search"] != GREEDY and run["search"] in SEARCHES:
+        own, other = str(run["search"]), GREEDY
+        asked += f" --search {own}"
+    beside = f"the same with `--search {other}`"
     options = f"-T {depth} -N {size} --seeds 0:{SEEDS}{asked}"
     folder = ""
     if all(model.way == "endpoint" for model in models):
         if _is_known(header):
-            return f"`evo run {quote(header.task.name)} {options}` and {BESIDE}"
-        folder = f"`evo run FOLDER {options}` with the task's folder, and {BESIDE}, or of "
+            return f"`evo run {quote(header.task.name)} {options}` and {beside}"
+        folder = f"`evo run FOLDER {options}` with the task's folder, and {beside}, or of "
     given = "" if default else f", model{several}=MODEL{several.upper()}"
+    given += "" if own == GREEDY else f', search="{own}"'
     call = f"evo.run_many(task, generations={depth}, children={size}, seeds=range({SEEDS}){given})"
-    return f'{folder}a task of functions `{call}` and the same with `search="population"`'
-
-
-BESIDE = "the same with `--search population`"
+    return f'{folder}a task of functions `{call}` and the same with `search="{other}"`'
 
 
 def _is_known(header: Header) -> bool:

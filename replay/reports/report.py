@@ -28,7 +28,7 @@ from replay.reports.timeouts import timeouts_of_tables
 from replay.simulation.effects import time_to_threshold
 from replay.simulation.shortfall import note_on_times
 from replay.simulation.sizes import lack_of_runs, needed_runs
-from replay.statistics.intervals import interval, rare_jumps
+from replay.statistics.intervals import interval, name_of, rare_jumps
 
 if TYPE_CHECKING:
     from replay.simulation.contest import Contest
@@ -292,7 +292,8 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
         lack = f"; {lack_of_runs(contest.runs, contest.arms)}" if few else ""
         notes.append(f"{UNDETERMINED}{lack}")
     if effects["low"].notna().any():
-        notes.append(rare_jumps(contest.runs))
+        held = name_of(effects["coverage"], LEVEL, contest.effects["least"].min())
+        notes += [f"effects: {held}", rare_jumps(contest.runs)]
     if contest.identical:
         made = [(f"Policies {after}", finals, (*contest.notes, *beyond))]
     else:

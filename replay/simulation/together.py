@@ -19,11 +19,12 @@ from replay.statistics.intervals import FloatArray, Interval, student
 
 
 class Scaled(NamedTuple):
-    """The effect on one task: its interval in fitness, the unit, and K of its pools."""
+    """The effect on one task: its interval in fitness, the unit, K of its pools, and its name."""
 
     found: Interval
     scale: float
     arms: int
+    task: str = ""
 
 
 class EffectTogether(NamedTuple):
@@ -56,7 +57,11 @@ def effects_together(parts: Sequence[Scaled], *, level: float, name: str) -> Eff
     for number, part in enumerate(parts, 1):
         if math.isnan(part.found.low) or not part.scale > 0:
             why = part.found.note or "what the baseline reaches does not differ between replicates"
-            raise ValueError(f"expected tasks whose effect has an interval, number {number}: {why}")
+            which = part.task or f"number {number}"
+            raise ValueError(
+                f"expected tasks whose effect has an interval, {which} has none: {why}; leave out "
+                "its runs"
+            )
     known = [(part.found, widths(part.found.n, part.arms)) for part in parts]
     values = np.array([part.found.value / part.scale for part in parts])
     errors = np.array([

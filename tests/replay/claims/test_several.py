@@ -140,6 +140,14 @@ def test_effects_of_lists_are_of_several_tasks():
         replay.policy_effect(replays["single"][0], replays["ucb1"])
 
 
+def test_a_task_whose_runs_are_all_alike_is_named():
+    frame = arms()
+    alike = frame["task"] == "t1"
+    frame.loc[alike, "best_fitness"] = 0.5
+    with pytest.raises(ValueError, match=r"interval, t1 has none: .*; leave out its runs"):
+        replay.judge(frame, "ucb1", "single")
+
+
 def test_power_over_tasks_grows_with_the_runs_and_is_that_of_studies():
     frame = sides([0.5] * 6, runs=8, seed=2)
     found = replay.power(frame, A, B, runs=[3, 12], studies=40)

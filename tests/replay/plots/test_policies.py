@@ -80,10 +80,13 @@ def test_an_unreached_threshold_says_how_many_do():
     assert "; only 62 % of single reach 0.9" in said
     assert "Fitness 0.8" in words(plots.threshold_times(made_times().query("tau == 0.8")))
     never = made_times().assign(time=np.inf, low=np.inf, high=np.inf)
-    assert words(plots.threshold_times(never)).count("only 62 %") == len(never)
-    one = words(plots.threshold_times(never.query("tau == 0.8")))
-    assert "Fitness 0.8; only 62 % of " in one
-    assert one.count(" reach it") == len(never.query("tau == 0.8")) + 1
+    names = ", ".join(never["policy"].unique())
+    for tau in never["tau"].unique():
+        assert f"only 62 % of {names} reach {tau:g}" in words(plots.threshold_times(never))
+    one = never.query("tau == 0.8")
+    assert f"Fitness 0.8; only 62 % of {names} reach it" in words(plots.threshold_times(one))
+    apart = one.assign(share_reached=[0.1 * k for k in range(len(one))])
+    assert words(plots.threshold_times(apart)).count(" reach it") == len(one) + 1
 
 
 @pytest.mark.parametrize("limits", [np.nan, np.inf])

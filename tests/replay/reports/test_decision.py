@@ -93,6 +93,9 @@ def test_the_runs_that_are_recommended_can_be_made_from_where_the_report_is(tmp_
     assert f"`evo run min_max_distance {command[:-1]} --model offline-2`" in of_model
     of_several = said("mmd", tmp_path / "d", models=["offline", "offline-2"])
     assert f"{command[:-1]} --models offline offline-2`" in of_several
+    of_islands = said("mmd", tmp_path / "f", search="islands")
+    assert f"{command[:-1]} --search islands` and the same with `--search greedy`" in of_islands
+    assert "and the same with `--search population`" in of_model
     mine = evo.Model("mine", call=lambda messages: "```python\nx = 1\n```")
     of_function = said("mmd", tmp_path / "e", model=mine)
     assert "evo run " not in of_function

@@ -261,11 +261,15 @@ def test_every_interval_carries_its_level_in_every_format(tmp_path):
             assert not len(own) or name_of(own["coverage"], 0.95) in text
 
 
-def test_effects_say_that_their_interval_covers_no_rare_jumps(tmp_path):
+def test_effects_say_what_their_interval_covers_in_any_world_and_that_it_covers_no_rare_jumps(
+    tmp_path,
+):
     group = only_group(pool(tmp_path, runs=9, generations=6))
     made = compete(group.tables.generations, ["ucb1"], replicates=100, arms=2, rounds=3)
     first = policy_sections(group, made)[0]
     assert any(note.startswith("What fewer than one run in 3 does") for note in first.notes)
+    judged = replay.judge(group.tables.generations, "ucb1", "single", arms=2, rounds=3)
+    assert f"effects: {judged.interval.label}" in first.notes
 
 
 # Policies
