@@ -446,6 +446,32 @@ def test_the_grid_of_ones_own_logs_leaves_the_real_model_beside_it(
 
 
 @every
+def test_a_parameter_changes_something(path: Path) -> None:
+    cells = code_cells(path)
+    [parameters] = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
+    names = ast.walk(ast.parse(parameters.source))
+    stated = {node.id for node in names if isinstance(node, ast.Name) and node.id.isupper()}
+    used = "\n".join(re.sub(r"(?m)^([A-Z_]+(, )?)+ = ", "", cell.source) for cell in cells)
+    assert {name for name in stated if not re.search(rf"\b{name}\b", used)} == set()
+
+
+@pytest.mark.parametrize(("asked", "given"), [(32, 32), (512, 64)])
+def test_all_that_is_compared_side_by_side_has_equal_calls(
+    asked: int, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the parameter is: the shipped runs of the tools have 64 calls each."""
+    monkeypatch.chdir(ROOT / "notebooks")
+    parameters, loads, joins, *_ = code_cells(ROOT / "notebooks" / "11_side_by_side.ipynb")
+    names: dict[str, Any] = {}
+    exec(parameters.source + f"\nCALLS = {asked}", names)
+    for cell in (loads, joins):
+        exec(cell.source, names)
+    spent = names["frame"].groupby(["search", "run"])["n_calls"].sum().groupby("search")
+    assert len(spent) == 5
+    assert spent.max().between(0.9 * given, given).all()
+
+
+@every
 def test_parameters_hold_from_the_root_too(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

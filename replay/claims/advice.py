@@ -22,6 +22,7 @@ from replay.claims.decision import (
     still_needed,
 )
 from replay.claims.further import TIMES, UNTIL_THEN, further_runs, new_runs, sentence
+from replay.claims.questions import HELD_BACK
 from replay.claims.task_advice import advise_over_tasks
 from replay.claims.task_comparison import TaskComparison
 from replay.claims.verdict import Verdict
@@ -243,12 +244,14 @@ def _contested(contest: Contest, rows: Sequence[Mapping[Any, Any]]) -> list[_Cas
         low, high = row["low"], row["high"]
         error = (high - low) / 2 / float(student(0.95, n - 1))
         more = still_needed(n, row["value"], 0, error, n - 1, word)
-        if more and (low > 0 or high < 0) and decides[0] <= 0 <= decides[1]:
-            more = max(more, SURE - n)  # few runs hold it back, as `judge` says
+        held = (low > 0 or high < 0) and decides[0] <= 0 <= decides[1]
+        if more and held:  # as `judge` says
+            more = max(more, SURE - n)
         cases.append(_Case(
             a=row["policy"], b="one run", word=word, effect=row["value"],
             limits=(low, high), n=f"n = {n} runs", note=_without_interval(contest),
-            more=more, had=n, p=own, shared=p, many=word != decide(*decides),
+            more=more, had=n, held_back=sentence(HELD_BACK) if held else "", p=own, shared=p,
+            many=word != decide(*decides),
         ))  # fmt: skip
     return cases
 
@@ -266,7 +269,8 @@ def _policies(ledger: pd.DataFrame) -> Iterator[str]:
         cases = [
             _Case(a=name[1], b="one run", word=row["verdict"], effect=row["value"],
                   limits=(row["low"], row["high"]), n=f"n = {row['n']} runs",
-                  more=row["runs_needed"], had=row["n"])
+                  more=row["runs_needed"], had=row["n"],
+                  held_back=sentence(HELD_BACK) if row["held_back"] is True else "")
             for row in family.to_dict("records")
             if (name := re.fullmatch(r"(\S+) beats one run", row["claim"]))
         ]  # fmt: skip

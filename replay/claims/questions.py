@@ -90,6 +90,10 @@ def answer(row: Mapping[str, Any]) -> str:
     return f"{text}; so many runs show {number(row['detectable'])} in {POWER:.0%} of studies"
 
 
+HELD_BACK = f"the interval excludes 0, but the wider one that decides below {SURE} runs does not"
+"""Why few runs alone keep a verdict back."""
+
+
 def _reason(row: Mapping[str, Any]) -> str:
     """Why nothing is shown although the interval excludes 0; else empty."""
     if not (row["low"] > 0 or row["high"] < 0):
@@ -101,7 +105,5 @@ def _reason(row: Mapping[str, Any]) -> str:
             f"exchanged) at least this effect has probability {number(chance)}"
         )
     if row.get("held_back") is True:
-        return (
-            f"; the interval excludes 0, but the wider one that decides below {SURE} runs does not"
-        )
+        return f"; {HELD_BACK}"
     return "; the interval of this question alone excludes 0, the correction for all asked does not"

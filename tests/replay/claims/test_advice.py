@@ -235,6 +235,19 @@ def test_a_contest_needs_as_many_more_runs_as_judge_says(seed: int) -> None:
     assert "alone it would be decided" not in both
 
 
+def test_a_contest_says_that_few_runs_keep_a_decision_back() -> None:
+    fitness = np.sort(np.random.default_rng(0).random((10, 9)), axis=1)
+    contest = replay.compete(as_frame(fitness, children=1, seeds=range(10)), ["ucb1"], arms=2)
+    rows = contest.effects["effect"] == "policy"
+    for low, held in ((0.01, True), (-0.01, False)):
+        contest.effects.loc[rows, ["value", "low", "high"]] = [0.06, low, 0.12 - low]
+        said = replay.advise(contest)
+        assert said.startswith("No decision between ucb1 and one run")
+        assert (
+            "excludes 0, but the wider one that decides below 20 runs does not." in said
+        ) == held
+
+
 def test_a_contest_says_why_an_effect_has_no_interval() -> None:
     fitness = np.random.default_rng(0).random((5, 9)).cumsum(axis=1)
     fitness -= fitness[:, :1]
