@@ -1023,18 +1023,22 @@ export function addressed(el, bytes, given) {
     }
     return { ...state, calls: state.generations * state.children };
   };
-  let timer = 0; // browsers refuse an address that changes at every move of a slider
+  let timer = 0, // browsers refuse an address that changes at every move of a slider
+    ours = location.hash;
   const view = mount(el, bytes, read(), (state) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
+      if (location.hash !== ours) return; // a link was followed, which is read next
       const shown = NAMES.filter((name) => name !== "calls").flatMap((name) =>
         [state[name]].flat().map((value) => [name, value]),
       );
       history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+      ours = location.hash;
     }, REST);
   });
   addEventListener("hashchange", () => {
     clearTimeout(timer);
+    ours = location.hash;
     view.follow(read());
   });
   return view;

@@ -1972,7 +1972,8 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
   const first = controls.map((each) => each.at),
     past = [];
   let now = asked(),
-    timer = 0;
+    timer = 0,
+    ours = location.hash;
   const place = () => now.reduce((sum, at, k) => sum * controls[k].texts.length + at, 0);
   const page = () => ({ ...pages[which[place()]], ...state });
   // The choice that the address names, as far as there is such a one.
@@ -1984,8 +1985,10 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
     });
   }
   function address() {
+    if (location.hash !== ours) return; // a link was followed, which is read next
     const chosen = controls.map(({ name, texts }, k) => [name, texts[now[k]]]);
     history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
+    ours = location.hash;
   }
   const bar = html("div", { class: "replay-view replay-book" }, el);
   html("style", {}, bar, LOOK + BOOK_STYLE);
@@ -2060,6 +2063,7 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
   if (note) html("p", {}, bar, note);
   addEventListener("hashchange", () => {
     clearTimeout(timer);
+    ours = location.hash;
     const next = asked();
     if (next.some((at, k) => at !== now[k])) remember({ now });
     show(next);

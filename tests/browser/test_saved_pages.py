@@ -138,6 +138,8 @@ def test_escape_undoes_a_choice_of_a_saved_panel_and_a_link_that_was_followed(pa
         panel.keyboard.press("Escape")
         lab.expect(status).to_contain_text(before)
     assert panel.get_by_role("button", name="Undo").is_disabled()
+    follow_a_link_just_before_the_address_is_written(panel, "last=4&named=yes")
+    lab.expect(status).to_contain_text("to 4, True")
 
 
 def test_a_link_that_was_followed_in_a_saved_budget_is_undone(page: Any, tmp_path: Path) -> None:
@@ -153,6 +155,28 @@ def test_a_link_that_was_followed_in_a_saved_budget_is_undone(page: Any, tmp_pat
     for before in ("T = 8, N = 2", "T = 4, N = 4"):
         page.get_by_label("generations T").press("Escape")
         lab.expect(chosen).to_contain_text(before)
+    follow_a_link_just_before_the_address_is_written(page, "generations=2&children=1")
+    lab.expect(chosen).to_contain_text("T = 2, N = 1")
+
+
+def follow_a_link_just_before_the_address_is_written(page: Any, link: str) -> None:
+    """Moves the first slider, and has what a page does at rest be due when a link is followed."""
+    due = page.evaluate(
+        """async (link) => {
+            const later = window.setTimeout, due = [];
+            window.setTimeout = (call, rest) => (rest === 120 ? due.push(call) : later(call, rest));
+            const slider = document.querySelector("input[type=range]");
+            slider.stepUp();
+            slider.dispatchEvent(new Event("input"));
+            await new Promise((ready) => requestAnimationFrame(() => later(ready)));
+            window.setTimeout = later;
+            location.hash = link;
+            for (const call of due) call();
+            return due.length;
+        }""",
+        link,
+    )
+    assert due > 0
 
 
 def test_a_saved_panel_has_no_buttons_on_paper(panel: Any) -> None:
