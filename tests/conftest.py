@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -95,6 +96,21 @@ LONGEST = {"test_notebooks.py"}
 """Files that take minutes, beside those in a browser."""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker whether all tests were asked for, which it cannot see."""
+    node.workerinput["whole"] = is_whole(node.config)
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether neither files nor the thorough tier were asked for."""
+    if worker := getattr(config, "workerinput", None):
+        return bool(worker["whole"])
+    return config.args_source != pytest.Config.ArgsSource.ARGS and (
+        "thorough" not in config.option.markexpr
+    )
+
+
 def pytest_collection() -> None:
     """While tests are collected, next to nothing is garbage."""
     gc.disable()
@@ -106,11 +122,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first, the longest before all, so that none is waited for.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the thorough tier out of a whole run, and sorts what is left.
 
-    At the end stand short ones.
+    Files with slow tests come first, the longest before all, so that none is waited for; at the
+    end stand short ones.
     """
+    if is_whole(config):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(
         key=lambda item: (

@@ -10,6 +10,7 @@ import textwrap
 from typing import Any
 
 import pytest
+from tiers import thorough_after
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +137,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, d
     }
 
 
-@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("kind", thorough_after(1, CELLS))
 def test_a_task_of_a_cell_is_played_again_without_the_notebook(
     kind: str, played: dict[str, tuple[float, dict[str, Any]]]
 ) -> None:

@@ -87,6 +87,7 @@ def run(language: str, code: str, names: dict[str, object], folder: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.thorough
 def test_the_code_of_a_page_runs_and_what_writes_files_runs_again(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

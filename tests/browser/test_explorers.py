@@ -54,6 +54,7 @@ def test_budget_with_a_kernel_and_without(opened, screenshots, request):
     page.screenshot(path=screenshots / "budget-without-kernel.png")
 
 
+@pytest.mark.thorough
 def test_in_notebook_7(notebooks, screenshots):
     url, folder, log = notebooks
     cell = "import replay\nreplay.explore(frame, child_table=children)"

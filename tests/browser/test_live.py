@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from browser import lab
 from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
+from tiers import thorough_after
 
 from evo.logs.records import Header, Model
 from evo.logs.stopping import stop_file
@@ -254,8 +255,10 @@ def test_names_of_a_sweep_keep_their_ends(page: Any, view: LivePage) -> None:
     assert cells.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
 
 
-@pytest.mark.parametrize("width", [900, 1400])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    thorough_after(2, [("dark", 900), ("light", 1400), ("light", 900), ("dark", 1400)]),
+)
 def test_everyone_can_read_and_use_the_page(page: Any, theme: str, width: int) -> None:
     page.emulate_media(color_scheme=theme)
     lab.resize(page, width)

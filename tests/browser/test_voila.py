@@ -13,6 +13,7 @@ CELLS = (
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_explorer_answers_in_voila(notebooks, screenshots):
     pytest.importorskip("voila", reason="needs the extra [voila]")
     url, folder, log = notebooks

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from browser import lab
 from samples import write_sample
+from tiers import thorough_after
 
 import replay
 
@@ -162,8 +163,10 @@ def test_tables_of_several_models_and_searches_are_no_wider_than_paper(
     page.goto(before)
 
 
-@pytest.mark.parametrize("width", [900, 1400])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    thorough_after(2, [("dark", 900), ("light", 1400), ("light", 900), ("dark", 1400)]),
+)
 def test_everyone_can_read_and_use_the_site(page: Any, theme: str, width: int) -> None:
     page.emulate_media(color_scheme=theme)
     lab.resize(page, width)

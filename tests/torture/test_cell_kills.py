@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 from forked import PROCESSES
+from tiers import thorough_after
 
 import evo
 from evo.logs.journal import Writer
@@ -159,7 +160,7 @@ def plain(path: Path) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", thorough_after(1, WAYS))
 def test_a_kill_at_any_step_loses_nothing_paid(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hostile_programs import ALL, Hostile
+from tiers import thorough_after
 from toy import HURRY
 
 import evo
@@ -70,7 +71,7 @@ def faults(hostile: Hostile, found: dict[str, object], protections: set[str]) ->
 
 @pytest.mark.slow
 @needs_root
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", thorough_after(1, MACHINES))
 def test_hostile_programs_are_contained(machine: str) -> None:
     number = list(MACHINES).index(machine)
     options = [option for option in MACHINES[machine] if option != "--nothing"]

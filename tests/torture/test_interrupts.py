@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from killing import seen_by
+from tiers import thorough_after
 
 import evo
 from evo.gate.server import Latency, OfflineServer
@@ -69,7 +70,7 @@ def interrupted(tmp_path: Path, wait: float, *, busy: bool, twice: bool) -> floa
                 process.kill()
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["calls", "filter"])
+@pytest.mark.parametrize("busy", thorough_after(1, [False, True]), ids=["calls", "filter"])
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
 def test_ctrl_c_gives_calls_five_seconds_and_a_second_one_none(
     tmp_path: Path, busy: bool, twice: bool

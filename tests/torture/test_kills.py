@@ -16,6 +16,7 @@ import pytest
 from evo_runs import write_task
 from faulty_server import Fault, FaultyServer
 from killing import kill_after, seen_by, serve_as_model, start, until_free
+from tiers import thorough_after
 
 import evo
 from evo.cli.entry import main
@@ -78,7 +79,7 @@ def outcomes(folder: Path) -> dict[tuple[str, int], object]:
     return found
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", thorough_after(3, VERBS))
 def test_kills_lose_nothing_and_repeat_nothing(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type
 ) -> None:

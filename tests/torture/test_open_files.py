@@ -34,6 +34,7 @@ def run(soft: int, hard: int, log: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("hard", "lowered"), [(64, True), (1024, False)])
+@pytest.mark.thorough
 def test_few_open_files_lower_the_calls_in_flight_and_lose_no_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard: int, lowered: bool
 ) -> None:

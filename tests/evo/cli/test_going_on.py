@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from commands import call
 from endpoints import Endpoint, say
+from tiers import thorough_after
 
 import evo
 from evo.models.registry import ModelError
@@ -68,7 +69,7 @@ def test_a_run_that_its_budget_ended_goes_on_by_the_command_that_is_printed(
     assert len(evo.read_log("a b.jsonl").outcomes) == 6
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thorough_after(1, NAMES))
 def test_ctrl_c_names_the_command_that_goes_on(name: str, tmp_path: Path) -> None:
     work: subprocess.Popen[str]
 

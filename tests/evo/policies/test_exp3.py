@@ -48,6 +48,7 @@ def test_exp3_probabilities_follow_their_formula(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
+@pytest.mark.thorough
 def test_exp3_survives_8_000_rounds(name):
     rounds = 8_000
     policy = build(name, (3, 3), rounds=rounds)

@@ -172,6 +172,7 @@ def test_closing_ends_the_wait_of_other_threads(client: distributed.Client) -> N
     assert ends  # at most two at once were done
 
 
+@pytest.mark.thorough
 def test_a_worker_killed_mid_run_loses_nothing(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def test_mistakes_are_one_line(
         open_evaluator(None, cluster.scheduler_address)
 
 
+@pytest.mark.thorough
 def test_workers_without_this_package_or_none_at_all_are_said(
     client: distributed.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

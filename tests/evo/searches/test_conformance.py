@@ -9,6 +9,7 @@ import pytest
 from branching import Branching
 from evo_runs import QUIET, timeless, write_task
 from killing import kill_after
+from tiers import thorough_after
 
 import evo
 from evo.cli.entry import main
@@ -343,7 +344,7 @@ FLAGS = {"search": "--search", "edits": "--edits", "models": "--models", "filter
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize("name", thorough_after(1, KILLED))
 def test_it_goes_on_after_kill_9(name: str, task: Path, tmp_path: Path) -> None:
     path = tmp_path / "killed" / "a.jsonl"
     path.parent.mkdir()
@@ -402,6 +403,7 @@ def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_searches_are_fields_of_sweeps_selections_and_arms(task: Path, tmp_path: Path) -> None:
     common: dict[str, Any] = {"task": task, "generations": 1, "children": 2, **QUIET}
     space = {"search": ["greedy", Population(size=3), {"name": "islands", "islands": 2}]}

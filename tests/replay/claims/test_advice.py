@@ -222,6 +222,7 @@ def test_a_contest_of_several_policies_is_decided_by_holms_rule_over_those_with_
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.thorough
 def test_a_contest_needs_as_many_more_runs_as_judge_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     steps = 0.04 * rng.random((10, 1)) * (rng.random((10, 17)) < 0.5)

@@ -91,6 +91,7 @@ def test_null_worlds_keep_each_cells_variance_and_the_runs_that_cells_share():
 
 
 @pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.thorough
 def test_a_detectable_effect_is_detected_in_four_of_five_repetitions(swap):
     rng = np.random.default_rng(4)
 
@@ -132,6 +133,7 @@ def test_the_best_split_is_chosen_on_one_half_and_scored_on_the_other():
 
 
 @pytest.mark.parametrize("name", ["noisy corners", "plateaus", "wandering"])
+@pytest.mark.thorough
 def test_a_claim_passes_in_no_more_null_worlds_than_it_says(name):
     """A fast form of benchmarks/claims_nulls.py: of 80 tests at .05, twelve pass once in 1,000."""
     ps = []
@@ -164,6 +166,7 @@ def test_a_slope_has_the_variance_of_whole_runs():
     assert found.p > 0.05
 
 
+@pytest.mark.thorough
 def test_the_detectable_rise_is_found_in_four_of_five_repetitions():
     effect = np.median([envelope_of(null_worlds.plateaus, k).rise().detectable for k in range(10)])
 

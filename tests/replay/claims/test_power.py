@@ -16,6 +16,7 @@ def pilot(seed=0, n=10, effect=1.0):
     return as_frame(rng.normal(effect, 1, n), rng.normal(0, 1, n))
 
 
+@pytest.mark.thorough
 def test_what_is_stated_comes_true_in_studies_drawn_from_the_pilot():
     """A fast form of benchmarks/power_bands.py, which judges 400 studies."""
     rng = np.random.default_rng(1)
@@ -221,6 +222,7 @@ def test_pooled_sides_keep_their_own_mean_and_spread():
 
 
 @pytest.mark.parametrize("pairs", [0, 7])
+@pytest.mark.thorough
 def test_a_simulated_study_settles_where_judging_it_rejects_and_nowhere_else(pairs):
     """Its limits use other exchanges than those that decide, so they are moved across zero."""
     rng = np.random.default_rng(4)

@@ -171,6 +171,7 @@ def test_runs_of_one_seed_are_pairs():
     assert compare_strata([apart.over(apart.scale)] * 3).low < 0
 
 
+@pytest.mark.thorough
 def test_where_nothing_differs_a_difference_is_seldom_called():
     """Of 8 tasks with 5 + 5 runs; the draws here are few (see benchmarks/task_nulls.py)."""
     rng, called = np.random.default_rng(7), 0

@@ -57,6 +57,7 @@ def imported(request, tmp_path):
     return target
 
 
+@pytest.mark.thorough
 def test_a_report_and_a_page_are_made(imported, tmp_path, capsys):
     picture = tmp_path / "report.png"
     assert main(["report", str(imported), "-o", str(picture)]) == 0
@@ -78,6 +79,7 @@ def follow(said):
 @pytest.mark.parametrize(
     ("tool", "form"), [*((tool, "text") for tool in [*WRITERS, "gepa"]), ("openevolve", "markdown")]
 )
+@pytest.mark.thorough
 def test_what_a_report_of_another_tools_folder_advises_can_be_done(
     tmp_path, monkeypatch, capsys, tool, form
 ):
@@ -145,6 +147,7 @@ def test_runs_are_judged_planned_and_explored(imported):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("tool", [*WRITERS, "gepa"])
+@pytest.mark.thorough
 def test_a_site_a_browser_and_an_export_read_what_a_tool_wrote_as_it_is(tmp_path, tool, capsys):
     source = SAMPLES / "gepa-1"
     if tool != "gepa":

@@ -84,6 +84,7 @@ def test_ranks_are_compared_by_spearman_and_leads_by_pairs_of_runs():
     assert row["lasts"] == pytest.approx(np.mean(pairs))
 
 
+@pytest.mark.thorough
 def test_the_interval_of_the_gain_covers_it():
     """The truth is that of very many runs; nominal 95 % over 80 worlds, each of 12 runs."""
     world = {"spread": 1.0, "slope": 0.02, "noise": 0.3, "rounds": 12}

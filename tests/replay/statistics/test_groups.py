@@ -25,6 +25,7 @@ def test_p_is_the_larger_of_both_and_agrees_with_the_interval(seed, n, m, spread
     assert turned.p_less == pytest.approx(found.p_greater, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_a_small_group_with_the_larger_spread_is_not_called_different_more_often_than_stated():
     """Exchanging alone calls a difference in 15 % of these; the draws here are few."""
     rng, called = np.random.default_rng(1), 0

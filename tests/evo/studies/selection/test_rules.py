@@ -97,6 +97,7 @@ def test_a_clear_gap_needs_half_of_brute_force_or_less(selector: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
+@pytest.mark.thorough
 def test_wrong_in_five_percent_at_most(selector: str) -> None:
     values = bernoulli([0.6] + [0.5] * 7, 2000, replicates=50, seed=5)
     own = {"threshold": 0.55} if selector == "threshold" else {}
