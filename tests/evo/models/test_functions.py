@@ -305,7 +305,7 @@ def test_what_a_plain_function_gives_in_a_thread_is_what_it_gives_here() -> None
         here, there = ask(function, retries=1), in_a_thread(lambda f=function: ask(f, retries=1))
         assert (here.reply, here.rejected) == (there.reply, there.rejected)
         for one, other in zip(here.attempts, there.attempts, strict=True):
-            took = [re.sub(r"\d\.\d s$", "", each.error) for each in (one, other)]
+            took = [re.sub(r"\d\.\d s$", "", each.error or "") for each in (one, other)]
             assert (one.status, took[0]) == (other.status, took[1])
 
 
