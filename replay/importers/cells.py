@@ -27,7 +27,14 @@ from replay.importers.reading import LogFormatError
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 ENDINGS = (*TEXTS, ".jsonl", ".jsonl.gz", ".parquet")
+SO_FAR = {
+    f"{name}_so_far": name
+    for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "dollars")
+}
+"""Columns that count from the beginning of a run, each with that of the calls."""
+
 NUMBERS = {
+    *SO_FAR,
     *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
     *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
 }
@@ -125,7 +132,8 @@ def ours_of(names: Iterable[str], columns: Named) -> dict[str, list[str]]:
     plain: dict[str, list[str]] = {}
     for name in names:
         plain.setdefault(name.strip().lower(), []).append(name)
-    for name in COLUMNS - found.keys():
+    counted = {SO_FAR[name] for name in found if name in SO_FAR}  # what is named is no call's
+    for name in COLUMNS - found.keys() - counted:
         alike = plain.get(name, [])
         if name in alike or len(alike) == 1:
             found[name] = [name if name in alike else alike[0]]

@@ -7,10 +7,11 @@
 | `search` | of the run, which tells configurations apart: `greedy` where every child rewrites the best program so far, which `replay.plan` needs; anything else counts as a search of its own, and without it the search is called `table` |
 | `generation` | of the child, 0 is the initial program; or `order`, any number by which a run's rows are sorted, then each row is a generation of its own |
 | `index` | of the child in its generation, from 0; without it the rows of a generation are counted |
-| `status` | `ok`, `no_reply`, `no_program`, `invalid`, `error` or `timeout`; another word is kept as the error and the status stays missing; without it, a child with a fitness is ok |
+| `status` | `ok`, `no_reply`, `no_program`, `invalid`, `error` or `timeout`, or a word that plainly means one of them, such as `exception` or `sr_fail`; another word is kept as the error and the status stays missing; without it, a child with a fitness is ok |
 | `fitness` | higher is better; empty where there is none |
 | `parent_generation`, `parent_index`, `island` | where the child comes from |
 | `prompt_tokens`, `completion_tokens`, `cached_tokens`, `dollars`, `seconds` | of its call; `seconds` of its evaluation |
+| `prompt_tokens_so_far`, ... | the same four, counted from the beginning of the run; what lies between two numbers is that of the later row |
 | `program` | its text; of generation 0 the initial program |
 
 `generation` (or `order`) and `fitness` are needed. What is missing stays missing; further columns
@@ -25,6 +26,7 @@ from __future__ import annotations
 import collections
 import itertools
 import os
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -32,7 +34,7 @@ from typing import get_args
 from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import as_path
 from evo.warning import warn
-from replay.importers import cells, foreign
+from replay.importers import cells, counters, foreign
 from replay.importers.cells import CallTable, Named, Row
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
@@ -41,7 +43,19 @@ _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
 _WORDS = {"run", "task", "model", "search", "status"}
-_STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
+_PLAIN: dict[Status, str] = {
+    "ok": "success succeeded successful passed correct valid",
+    "error": "exception crash crashed runtime_error execution_error",
+    "timeout": "timed_out time_out time_limit time_limit_exceeded",
+    "invalid": "incorrect infeasible invalid_result",
+    "no_program": "sr_fail sr_failed search_replace_failed diff_failed patch_failed no_code",
+    "no_reply": "no_response empty_reply empty_response api_error llm_error request_failed",
+}
+"""Words of other tools for a status, in small letters."""
+_STATUSES: dict[str, Status] = {
+    **{status: status for status in get_args(Status)},
+    **{word: status for status, words in _PLAIN.items() for word in words.split()},
+}
 
 
 def recognises(path: Path, columns: Named | None = None) -> bool:
@@ -93,13 +107,19 @@ def read(
         known |= {name: _number(known[name]) for name in cells.NUMBERS & known.keys()}
         known |= {name: _bare(known[name]) for name in _WORDS & known.keys()}
         word = known.get("status")
-        known["status"] = "ok" if isinstance(word, Hashable) and word in ok else word
+        is_ok = (isinstance(word, Hashable) and word in ok) or _status_of(word) == "ok"
+        known["status"] = "ok" if is_ok else word
         known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
         runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
     if "run" not in table.ours:
         _warn_of_one_run(table)
     elif "" in runs and len(runs) > 1:
         raise LogFormatError(_no_run(runs, table.ours["run"]))
+    _warn_of_unknown_words(path, [row for rows in runs.values() for _, row in rows])
+    for name in cells.SO_FAR.keys() & table.ours.keys():
+        runs = {of: counters.taken_apart(rows, name) for of, rows in runs.items()}
+    if words := counters.rising(list(runs.values()), table.ours):
+        warn(f"{path}: {words}")
     made = [_run(path, name, rows) for name, rows in runs.items()]
     if "run" in table.ours and "generation" not in table.ours:
         _warn_of_ties(table, runs)
@@ -107,6 +127,27 @@ def read(
         there = [{row.get("generation") for _, row in rows} for rows in runs.values()]
         _warn_of_gaps(path, made, there)
     return made
+
+
+def _status_of(word: object) -> Status | None:
+    """What a word of another tool plainly says; None if that is not known."""
+    if not isinstance(word, str):
+        return None
+    plain = re.sub(r"[^a-z]+", "_", word.lower()).strip("_")
+    return _STATUSES.get(plain) or foreign.status_of(word)
+
+
+def _warn_of_unknown_words(path: Path, rows: Sequence[Row]) -> None:
+    """Warns of a status that is not known in rows that have a fitness, which do not count as ok."""
+    stated = [row.get("status") for row in rows if foreign.finite(row.get("fitness")) is not None]
+    words = [str(word) for word in stated if word is not None and _status_of(word) is None]
+    if words:
+        first = dict.fromkeys(words)
+        warn(
+            f"{path}: {len(words)} row{'s' * (len(words) > 1)} with a fitness ha"
+            f"{'ve' if words[1:] else 's'} the status {', '.join(map(repr, [*first][:3]))}, which "
+            "is none that is known: such children have no fitness; write 'ok' where they have one"
+        )
 
 
 def _warn_of_one_run(table: CallTable) -> None:
@@ -290,7 +331,7 @@ def _child(row: Row, generation: int, index: int, where: str) -> Child:
     foreign.require_in_reach(fitness, where)
     failure: Failure | None = None
     if word is not None and word != "ok":
-        failure = (_STATUSES.get(str(word)), f"status {word!r}")
+        failure = (_status_of(word), f"status {word!r}")
     elif word is None and fitness is None:
         failure = (None, "no fitness and no status in the source")
     others = {name: _number(row[name]) for name in row if name not in cells.COLUMNS}

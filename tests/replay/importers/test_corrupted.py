@@ -273,6 +273,7 @@ def test_a_status_that_is_no_text_is_a_failure(tmp_path: Path) -> None:
     rows = [*TABLE, {**TABLE[0], "generation": 4, "fitness": 0.9, "status": ["ok"]}]
     path = tmp_path / "table.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    (run,) = read(path, "table")
+    with pytest.warns(UserWarning, match="1 row with a fitness has the status"):
+        (run,) = read(path, "table")
     last = run.children[-1].evaluation
     assert (last.status, last.fitness, last.error) == (None, None, "status ['ok']")
