@@ -137,12 +137,14 @@ def _read(returned: object, *, unit: bool) -> ScoreRead:
 
 
 def notes_text(given: object) -> str:
-    """An evaluator's notes: a text, or several by name."""
+    """An evaluator's notes: a text, a list of some, or several by name."""
     if isinstance(given, bytes):
         given = given.decode("utf-8", "replace")
     if isinstance(given, Mapping):
         texts = {str(name): notes_text(text) for name, text in given.items()}
         given = "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
+    if isinstance(given, list | tuple):
+        given = ", ".join(filter(None, map(notes_text, given)))
     if _is_number(given):
         given = f"{given}"
     return fit_text(given.strip(), MOST_NOTES) if isinstance(given, str) else ""

@@ -142,7 +142,9 @@ def test_notes_are_those_on_the_instance_that_went_worst_and_of_equal_ones_the_f
         (b"by\xfftes", "by\ufffdtes"),
         (1.5, "1.5"),
         (None, ""),
-        ([1], ""),
+        ([1, "two", None, ["three"]], "1, two, three"),
+        ({"missing": ["x", "y"], "of": ()}, "missing: x, y"),
+        ({1, 2}, ""),
         ({"a": "x", "b": "", "c": {"d": "y"}, 3: 4}, "a: x\nc: d: y\n3: 4"),
     ],
 )
