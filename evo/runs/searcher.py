@@ -15,17 +15,16 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from evo.logs.best import Best
-from evo.logs.languages import LANGUAGES
 from evo.logs.log import Log, read_log
-from evo.logs.records import Attempt, Child, Evaluation, Header, Model, Sampling
+from evo.logs.records import Attempt, Child, Evaluation, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
 from evo.plugins import MistakenType
-from evo.prompt import parse_reply, reply_of_files
 from evo.runs import items
 from evo.runs.handle import begin, read_begun
 from evo.runs.holders import take_over
 from evo.runs.options import RunOptions
+from evo.runs.own_programs import as_reply
 from evo.runs.signatures import lists_options
 from evo.runs.state import State
 from evo.runs.verbs import prepare_run
@@ -352,7 +351,7 @@ class Searcher:
 
     def _call_of(self, prompt: Asked, reply: Any, program: str | None) -> Call:
         if program is not None:
-            return Call((), _as_reply(program, self._hand.calls[prompt.seed].prompt, self._header))
+            return Call((), as_reply(program, self._hand.calls[prompt.seed].prompt, self._header))
         if reply is None:
             words = "it was told that there is no reply"
             return Call((Attempt(status="error", latency=None, error=words),))
@@ -436,22 +435,6 @@ def _under_way(log: Log) -> set[Place]:
         return {(number, index) for index in range(width + 1)}  # the last one asks for advice
     complete = {child.request for child in log.outcomes}
     return {(1 + k // width, k % width) for k in log.requests if k not in complete}
-
-
-def _as_reply(program: str, prompt: items.Prompt, header: Header) -> str:
-    """Returns a reply to a prompt in which a program is found."""
-    if header.task.program_files:
-        return reply_of_files(program)
-    if header.edits_of(prompt.planned) == "diff":
-        parent = prompt.program
-        return f"<<<<<<< SEARCH\n{parent.rstrip()}\n=======\n{program.rstrip()}\n>>>>>>> REPLACE\n"
-    evolves, language = header.task.evolves, header.task.language
-    tag = LANGUAGES[language].fences[0] if language else "python" if evolves == "python" else ""
-    for fence in ("```", "````", "~~~~~"):
-        reply = f"{fence}{tag}\n{program.rstrip()}\n{fence}\n"
-        if parse_reply(reply, evolves=evolves, language=language) == program.rstrip() + "\n":
-            return reply
-    raise ValueError("program: expected a program or text that is not empty")
 
 
 def _evaluation_of(given: Any) -> Evaluation:
