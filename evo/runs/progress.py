@@ -113,7 +113,7 @@ class Tally:
 def short(number: float) -> str:
     """Returns a number in a few characters: 950, 4.1k, 1.2M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
+        if number >= 0.9995 * size:  # which three digits would round to a power of ten
             return f"{number / size:.3g}{letter}"
     return f"{number:.3g}"
 

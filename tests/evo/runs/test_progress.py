@@ -6,13 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import evo
 from evo.cli.entry import main
 from evo.logs.cost import cost_of_calls
 from evo.logs.records import Attempt
 from evo.models.limits import Load, Slots
-from evo.runs.progress import Tally, counted, watch
+from evo.runs.progress import Tally, counted, short, watch
 
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 
@@ -137,3 +139,15 @@ def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, cap
     limits = {"requests_per_minute": 600, "tokens_per_minute": 90000}
     assert made == [(5, limits)]
     assert re.search(r"\.jsonl", capsys.readouterr().out)
+
+
+@given(st.floats(1e-3, 999e9))
+@example(999.6)
+@example(999_501.0)
+@example(999.6e6)
+def test_a_short_number_is_near_the_number_and_has_no_power_of_ten(number: float) -> None:
+    text = short(number)
+    size = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1.0)
+    assert float(text.rstrip("kMG")) * size == pytest.approx(number, rel=0.0051)
+    assert "e" not in text
+    assert len(text.lstrip("0.")) <= len("1.23k")
