@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from evo.logs.best import Best
+from evo.logs.inputs import at_least
 from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Evaluation, Model, Sampling
 from evo.logs.types import absolute_paths
@@ -247,12 +248,11 @@ class Searcher:
         Raises:
             ValueError: The search was closed, or another one took its log over, before its end.
         """
-        if n is not None and n < 1:
-            raise ValueError(f"n: expected at least 1 or None, got {n!r}")
+        most = None if n is None else at_least("n", n, 1)
         hand = self._hand
         with hand.changed:
             self._settle()
-            fresh = [each for each in hand.asked if each.seed not in hand.handed][:n]
+            fresh = [each for each in hand.asked if each.seed not in hand.handed][:most]
             hand.handed |= {each.seed for each in fresh}
         self._raise()
         if not fresh:
@@ -306,7 +306,9 @@ class Searcher:
         if prompt is None:
             if program is None:
                 raise ValueError("prompt: expected one that was asked, got None without program=")
-            prompt = self._fresh()
+            return self._tell_fresh(reply, program, evaluation)
+        if not isinstance(program, str | None):
+            raise MistakenType(f"program: expected source text, got {program!r:.80}")
         if program is not None and reply is not None:
             raise ValueError("program: it stands in place of a reply; give one of them")
         if evaluation is not None and (self._header.draws > 1 or self._header.confirm):
@@ -336,6 +338,15 @@ class Searcher:
             self._raise()
             self._check_open("tell")
         return hand.results.get(place)
+
+    def _tell_fresh(self, reply: Any, program: str, evaluation: Any) -> Evaluation | None:
+        """Tells of a program in a new place, which is handed out later if that is a mistake."""
+        prompt = self._fresh()
+        try:
+            return self.tell(prompt, reply, program=program, evaluation=evaluation)
+        except Exception:
+            self._hand.handed.discard(prompt.seed)
+            raise
 
     def _fresh(self) -> Asked:
         """Returns a prompt of a child that was not handed out before; ValueError: there is none."""

@@ -145,6 +145,36 @@ def test_a_program_or_an_evaluation_of_ones_own_fills_a_place(tmp_path) -> None:
             noisy.tell(prompt, "x", evaluation=1.0)
 
 
+MISTAKES = [
+    ({"program": 3}, TypeError, "program: expected source text, got 3"),
+    ({"program": " "}, ValueError, "program: expected a program or text that is not empty"),
+    ({"program": "x = 1", "reply": "y"}, ValueError, "program: it stands in place of a reply"),
+    ({"program": "x = 1", "evaluation": "good"}, TypeError, "evaluation= must"),
+    ({"program": "x = 1", "evaluation": float("nan")}, ValueError, "fitness is not finite"),
+]
+
+
+def test_a_place_for_a_program_of_ones_own_stays_to_be_asked_for_after_a_mistake(tmp_path) -> None:
+    with evo.Searcher("mmd", log=tmp_path / "a.jsonl", children=2, generations=1) as searcher:
+        for given, error, words in MISTAKES:
+            with pytest.raises(error, match=words):
+                searcher.tell(None, **given)
+        assert [prompt.place for prompt in searcher.ask()] == [(1, 0), (1, 1)]
+        with pytest.raises(ValueError, match="prompt: none can be planned now"):
+            searcher.tell(None, program="x = 1")
+
+
+def test_how_many_prompts_are_asked_for_is_a_whole_number(tmp_path) -> None:
+    with evo.Searcher("mmd", log=tmp_path / "a.jsonl", children=2, generations=1) as searcher:
+        for n in (1.5, "2"):
+            with pytest.raises(TypeError, match="n: expected a whole number, got"):
+                searcher.ask(n)
+        with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
+            searcher.ask(0)
+        assert len(searcher.ask(1)) == 1
+        assert len(searcher.ask()) == 1
+
+
 def test_a_reply_is_told_as_a_text_or_with_what_it_used_and_nothing_else(tmp_path, replies) -> None:
     used = {"prompt_tokens": 9, "completion_tokens": 4}
     with evo.Searcher("mmd", log=tmp_path / "log.jsonl", children=3, seed=7) as searcher:
