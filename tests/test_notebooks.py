@@ -456,6 +456,12 @@ def test_a_parameter_changes_something(path: Path) -> None:
     assert {name for name in stated if not re.search(rf"\b{name}\b", used)} == set()
 
 
+@every
+def test_logs_are_loaded_by_patterns_that_an_error_can_name(path: Path) -> None:
+    for cell in code_cells(path):
+        assert not re.search(r"replay\.load\([^\n]*glob\(", cell.source), cell.source
+
+
 @pytest.mark.parametrize(("asked", "given"), [(32, 32), (512, 64)])
 def test_all_that_is_compared_side_by_side_has_equal_calls(
     asked: int, given: int, monkeypatch: pytest.MonkeyPatch
