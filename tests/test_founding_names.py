@@ -67,6 +67,28 @@ def test_the_two_level_split_of_plan_concurrency() -> None:
     assert [evo.plan_concurrency(*each) for each in asked] == [(4, 5), (1, 20), (20, 1), (1, 10)]
 
 
+@pytest.mark.parametrize(("given", "split"), [({"interval": "compat"}, [5] * 4), ({}, [10] * 2)])
+def test_a_selection_begins_its_calls_in_batches(
+    given: dict[str, Any], split: list[int], tmp_path: Path
+) -> None:
+    in_flight = threading.Barrier(20, timeout=60)
+    called, lock = list[float](), threading.Lock()
+
+    def agent(row: int, *, skill: float) -> float:
+        with lock:
+            called.append(skill)
+            first = len(called) <= 20
+        if first:
+            in_flight.wait()
+        return skill
+
+    evo.select_best(
+        [{"skill": k / 10} for k in range(8)], evaluate=agent, data=range(20), batch=5,
+        max_concurrent=20, log_dir=tmp_path / "selection", progress=False, **given,
+    )  # fmt: skip
+    assert [called[:20].count(k / 10) for k in range(len(split))] == split
+
+
 def test_every_way_to_choose_is_a_selector() -> None:
     named = {
         "brute_force", "random_search", "hill_climbing", "arm_elimination", "threshold",

@@ -6,6 +6,7 @@ task.toml, so that `save` writes a folder that is the very same task.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import math
@@ -17,6 +18,7 @@ import msgspec
 from evo.logs.inputs import limits_of
 from evo.logs.keys import holds_key
 from evo.logs.records import Bar, Evolves, Limits, StageRecord, TaskRecord
+from evo.parsing import parsed
 from evo.plugins import MistakenType
 from evo.tasks.folder import FILE_CAP, TaskConfig, TaskError
 from evo.tasks.rows import lines_of
@@ -133,14 +135,14 @@ def task(
         program = program_of(initial_program, entry, evolves, judge)
     with_rows = instances is not None
     beside = harness_of(harness, program, with_rows=with_rows)
+    _warn_of_arguments(name, program, judge, called=with_rows or bool(beside))
     _check_columns(program, prompt, asks, held_out, missing, with_rows=with_rows, scale=scale)
     said = _statement_of(name, statement, program, judge)
     staged = isinstance(limits, Sequence)
     limited = [limits_of(each, Limits()) for each in limits] if isinstance(limits, Sequence) else []
     stages = _stages(name, judge, thresholds, limited)
     files = {program.file: program.text, _EVALUATOR: judge.text}
-    if beside:
-        files[_HARNESS] = beside
+    files |= {_HARNESS: beside} if beside else {}
     if instances is not None:
         column = prompt or ("prompt" if program.evolves == "text" else "input")
         column = column if prompt or not judge.given_text else ""
@@ -212,6 +214,25 @@ def _statement_of(name: str, statement: str | None, program: Program, judge: Jud
     )
     what = "program" if program.evolves == "python" else "text"
     return f"Improve the {what} so that its evaluator gives it a higher score."
+
+
+def _warn_of_arguments(name: str, program: Program, judge: Judge, *, called: bool) -> None:
+    """Warns where a program's function needs arguments, unless rows or a harness call it."""
+    if called or program.evolves != "python" or program.files or program.language:
+        return
+    if judge.isolation == "shared" or judge.given_text or not program.entry:
+        return
+    nodes = (node for node in parsed(program.text).body if isinstance(node, ast.FunctionDef))
+    found = next((node for node in nodes if node.name == program.entry[0]), None)
+    positional = [*found.args.posonlyargs, *found.args.args] if found else []
+    needed = positional[: len(positional) - len(found.args.defaults)] if found else []
+    if needed:
+        warn(
+            f"{name}: {program.entry[0]}() is called without arguments and needs "
+            f"{', '.join(each.arg for each in needed)}; if evaluate is to be given the path of a "
+            f"program, as OpenEvolve's evaluators are, call its first parameter program_path, not "
+            f"{judge.given}; else let instances= or harness= say what the function is called with"
+        )
 
 
 def _stages(

@@ -493,3 +493,17 @@ def test_an_evaluator_may_be_a_function_with_arguments_given_beforehand() -> Non
         evaluate=functools.partial(near, 4, scale=2.0),
     )  # fmt: skip
     assert made.evaluate().fitness == -6.0
+
+
+def test_a_function_that_needs_arguments_is_told_how_it_gets_them() -> None:
+    given = {"initial_program": "def fib(n):\n    return n\n", "statement": "s"}
+    with pytest.warns(UserWarning, match=r"fib\(\) is called without .* needs n; .* program_path"):
+        evo.task("fib", evaluate=lambda path: {"score": 1.0 if path else 0.0}, **given)
+    rows = [{"input": 1, "want": 1}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evo.task("fib", evaluate=lambda program_path: {"combined_score": 1.0}, **given)
+        evo.task("fib", evaluate=lambda value, row: value == row["want"], instances=rows, **given)
+        evo.task("fib", evaluate=lambda value: value, harness=lambda function: function(1), **given)
+        given["initial_program"] = "def fib(n=1):\n    return n\n"
+        evo.task("fib", evaluate=lambda value: value, **given)
