@@ -217,7 +217,8 @@ class TaskPools:
         """As `Pools.null_p`, of the mean effect over tasks."""
         scales, each = self.scales(b), [*self.pools.values()]
         ends = [float(np.mean(pools.ends(a) - pools.ends(b))) for pools in each]
-        value, drawn = float(np.mean(ends / scales)), np.empty(0)
+        rounding = np.array([pools.rounding for pools in each])
+        value, drawn = float(np.mean((ends - rounding) / scales)), np.empty(0)
         while len(drawn) < MOST and (drawn >= value).sum() < ENOUGH:
             batch = len(drawn) // WORLDS
             effects = [pools.permuted(a, batch) - pools.permuted(b, batch) for pools in each]

@@ -172,10 +172,12 @@ def _counts_all_arms(
 def _mean_alone(fitness: Floats, arms: Ints, rounds: int) -> Floats:
     """Mean of the arms of each pool, (replicates, rounds), moved so that its mean is the runs'."""
     alone = _alone(fitness, rounds)
+    above = alone - alone[0]  # so that of runs that are alike no rounding is left
     drawn = np.zeros((len(arms), len(fitness)))
     np.put_along_axis(drawn, arms, 1 / arms.shape[1], axis=1)
-    means: Floats = drawn @ alone
-    means += alone.mean(axis=0) - means.mean(axis=0)
+    means: Floats = drawn @ above
+    means += above.mean(axis=0) - means.mean(axis=0)
+    means += alone[0]
     return means
 
 
@@ -334,6 +336,11 @@ class Pools:
         low, high = np.fmin.reduce(self.fitness, axis=None), np.fmax.reduce(self.fitness, axis=None)
         return self.reward == "best_fitness" and bool(low < 0 or high > 1)
 
+    @property
+    def rounding(self) -> float:
+        """How far two means over pools that are equal may differ by the rounding of their sums."""
+        return 1e-12 * float(np.fmax.reduce(np.abs(self.fitness), axis=None))
+
     def nothing(self, policy: str | PolicyClass) -> bool:
         """Whether a policy ends with nothing ok on some pool."""
         return bool(np.isnan(self.ended(policy).means).any())
@@ -374,7 +381,7 @@ class Pools:
             above: A p-value that is known besides: drawing ends once this one cannot exceed it, and
                 a value that is not above it is then returned.
         """
-        value = float(np.mean(self.ends(a) - self.ends(b)))
+        value = float(np.mean(self.ends(a) - self.ends(b))) - self.rounding
         return tail_p(value, self.permuted_effects(a, b, value, above=above), ENOUGH)
 
     def permuted_effects(

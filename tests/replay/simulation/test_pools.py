@@ -55,6 +55,15 @@ def test_no_gain_is_no_evidence_of_a_choice():
     assert (made.permuted_effects("thompson", "thompson", 0.0) >= 0).sum() >= ENOUGH
 
 
+@pytest.mark.parametrize("level", [0.6, 1e6 / 3])
+def test_between_runs_that_are_alike_policies_have_no_effect_and_no_evidence(level):
+    """The rounding of a sum over pools is no effect, and none that chance never brings."""
+    alike = Pools.of(np.full((6, 3), level), np.full(6, 2), arms=2, rounds=2)
+    for policy in ("thompson", "ucb1", "random"):
+        assert alike.effect(policy, "single").value == 0
+        assert alike.null_p(policy, "single") == alike.null_p("single", policy) == 1
+
+
 class First(IndexPolicy):
     """Pulls the first arm that is open."""
 
