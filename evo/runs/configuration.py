@@ -246,8 +246,6 @@ def _asked_model(task: Task, sampling: Callable[[Model], Sampling]) -> AskedMode
 
     if task.asks is None:
         return None
-    if isinstance(task.asks, AskedModel):
-        return task.asks
     model = find_model(task.asks)  # type: ignore[arg-type]  # it says what it expects
     return AskedModel(model=model, sampling=sampling(model))
 

@@ -169,7 +169,7 @@ class InstanceEvaluator:
         return [tried[place] for place in places]
 
     def certify(self, initial: str, final: str, use: int) -> dict[str, float]:
-        """Tests a final text against the initial one on instances that nothing saw before.
+        """Tests a final text against the initial one on the instances that nothing saw before.
 
         Args:
             initial: The initial text.
@@ -177,10 +177,8 @@ class InstanceEvaluator:
             use: The number of this test among those of the run, from 1.
 
         Returns:
-            Figures by name, see `evo.runs.batches.certify`; empty if none are held out.
+            Figures by name, see `evo.runs.batches.certify`.
         """
-        if not self._header.task.asks_model or not self.check:
-            return {}
         scores = list[list[float]]()
         for text in (initial, final):
             tried = self.attempt(text, self.check, self._header.limits)

@@ -40,9 +40,6 @@ class Delivery(Generic[E]):
     def __init__(self, listeners: Iterable[Callable[[E], object]]) -> None:
         self._lines = [_Line(listener) for listener in listeners]
 
-    def __bool__(self) -> bool:
-        return bool(self._lines)
-
     def put(self, event: E) -> None:
         """Takes an event, which is delivered once those before it are, and returns at once."""
         for line in self._lines:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -60,3 +62,45 @@ def test_a_run_that_goes_on_with_another_search_is_prompted_as_runs_of_that_sear
     other = make_header_again(greedy, search="population")
     assert other.prompt_version == make_header(task, search="population", **NOISY).prompt_version
     assert other.prompt_version > greedy.prompt_version
+
+
+CAPPED = [
+    ({"children": 60_000, "drafts": 2, "critic": "offline-2"}, "EVO_MAX_CHILDREN"),
+    ({"inspirations": 100_001}, "EVO_MAX_CHILDREN"),
+    ({"draws": 10_001}, "EVO_MAX_DRAWS"),
+    ({"confirm": 10_001}, "EVO_MAX_DRAWS"),
+]
+
+
+@pytest.mark.parametrize(("given", "cap"), CAPPED)
+def test_what_a_slip_makes_endless_is_refused_by_the_cap_that_can_be_raised(
+    given: dict[str, object], cap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match=f"if you trust it, raise {cap}"):
+        make_header("mmd", **given)  # type: ignore[arg-type]
+    monkeypatch.setenv(cap, "1000000")
+    header = make_header("mmd", **given)  # type: ignore[arg-type]
+    assert all(getattr(header, name) == value for name, value in given.items() if name != "critic")
+
+
+def test_an_evaluator_in_this_process_is_not_confirmed_and_a_single_draw_has_no_spread() -> None:
+    text = "def f():\n    return 1\n"
+    here = evo.task("here", initial_program=text, evaluate=float, where="here", statement="-")
+    assert make_header(here, draws=2).draws == 2
+    with pytest.raises(ValueError, match="confirm: an evaluator in this process is not played aga"):
+        make_header(here, confirm=2)
+    with pytest.raises(ValueError, match="confirm: expected 0 or at least 2 draws"):
+        make_header("mmd", confirm=1)
+
+
+def test_seeds_are_no_more_than_anybody_runs() -> None:
+    assert len(seeds_of(range(1000))) == 1000
+    with pytest.raises(ValueError, match=r"seeds: expected at most 1,000,000, got range\(0, 10"):
+        seeds_of(range(10**9))
+
+
+def test_settings_are_given_together_or_one_by_one(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    with pytest.raises(TypeError, match="progress: give it within settings, not beside it"):
+        evo.run("mmd", log=log, settings=evo.Settings(), progress=False)
+    assert not log.exists()

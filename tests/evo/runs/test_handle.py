@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import evo
+from evo.models.client import EndpointRefused
 from evo.plugins import MistakenType
 from evo.runs.handle import Control, Handle, Prepared, begin
 
@@ -130,3 +131,36 @@ def test_a_script_that_ends_before_its_work_says_so(tmp_path) -> None:
         [sys.executable, "-c", driven], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "the process ends" not in done.stderr  # it waits for replies, and is no work of its own
+
+
+def test_a_handle_shows_logs_as_they_stand_and_waits_as_long_as_it_is_told(tmp_path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def model(messages: list[dict[str, str]]) -> str:
+        asked.set()
+        assert go_on.wait(60)
+        return "no program"
+
+    options = {"generations": 1, "children": 1, "progress": False}
+    handle = evo.start("mmd", model=model, log=tmp_path / "a.jsonl", **options)
+    assert asked.wait(60)
+    with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
+        handle.wait(0.01)
+    assert handle.running
+    assert (handle.log.path, len(handle.log.children)) == (tmp_path / "a.jsonl", 0)
+    go_on.set()
+    assert len(handle.wait(60).children) == 1
+    assert len(handle.log.children) == 1
+
+
+def test_a_handle_raises_what_ended_its_work_whenever_it_is_waited_for(tmp_path) -> None:
+    def model(messages: list[dict[str, str]]) -> str:
+        raise ZeroDivisionError("as it happens")
+
+    options = {"generations": 1, "children": 1, "progress": False}
+    handle = evo.start("mmd", model=model, log=tmp_path / "a.jsonl", **options)
+    for _ in range(2):
+        with pytest.raises(EndpointRefused, match="as it happens"):
+            handle.wait(60)
+    assert not handle.running
+    assert handle.log.ends[-1].reason == "refused"

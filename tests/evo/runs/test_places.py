@@ -1,4 +1,5 @@
 import asyncio
+import gzip
 import os
 import threading
 from collections.abc import Callable
@@ -36,6 +37,20 @@ def test_a_cell_that_is_run_twice_goes_on_where_its_log_was(tmp_path) -> None:
     whole = evo.run("mmd", generations=1, log=path, **QUIET)
     assert len(whole.generations) == 2
     assert path.read_bytes() == content
+
+
+def test_a_log_that_was_compressed_is_found_under_its_name_and_does_not_go_on(tmp_path) -> None:
+    path, packed = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
+    first = programs(evo.run("mmd", generations=1, log=path, **QUIET))
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    again = evo.run("mmd", generations=1, log=path, **QUIET)
+    assert (again.path, programs(again)) == (packed, first)
+    with pytest.raises(LogError, match=r"a compressed log cannot go on; decompress it first"):
+        evo.run("mmd", generations=2, log=path, **QUIET)
+    with pytest.raises(LogError, match="holds another run: children 2 there, 3 here"):
+        evo.run("mmd", generations=1, log=path, children=3, progress=False)
+    assert not path.exists()
 
 
 def test_a_log_of_another_run_is_an_error_that_says_how_it_differs(tmp_path) -> None:
