@@ -203,6 +203,39 @@ def test_refusals_are_logged_unless_there_is_nothing_else(tmp_path) -> None:
     assert log.ends[-1].reason == "refused"
 
 
+@pytest.mark.parametrize("refused", [(1,), (2, 3), (1, 2, 5, 6), (1, 3, 5, 9)])
+def test_what_is_refused_is_logged_once_another_child_is_answered_or_none_is_left(
+    tmp_path, refused
+) -> None:
+    made = []
+
+    def model(messages: list[dict[str, str]]) -> str:
+        made.append(len(made))
+        if len(made) in refused:
+            raise ValueError("not this one")
+        return f"```python\n{PROGRAM}\n# {len(made)}\n```"
+
+    log = evo.run(
+        "mmd", model=model, log=tmp_path / "a.jsonl", max_concurrent=1, **OPTIONS, **QUIET
+    )
+    assert [child.request for child in log.outcomes if child.evaluation.status == "no_reply"] == [
+        number - 1 for number in refused
+    ]
+    order, waiting = [], []
+    for number in range(len(made)):
+        if number + 1 in refused:
+            waiting.append(number)
+        else:
+            order += [number, *waiting]
+            waiting = []
+        if (number + 1) % OPTIONS["children"] == 0:  # no further one may be planned yet
+            order += waiting
+            waiting = []
+    assert [child.request for child in log.outcomes] == order
+    assert len(log.generations) == OPTIONS["generations"]
+    assert evo.rerun(log.path).same
+
+
 def test_what_needs_whole_generations_is_refused(tmp_path) -> None:
     for name, value in {"confirm": 2, "batches": 2}.items():
         with pytest.raises(ValueError, match=name):

@@ -115,6 +115,9 @@ def test_of_a_shared_process_nobody_knows_who_ended_it() -> None:
         ending(os.W_EXITCODE(0, 0) if hasattr(os, "W_EXITCODE") else 0) == "ended with exit code 0"
     )
     assert ending(64).startswith("was ended by signal")
+    assert ending(signal.SIGKILL) == "was ended by signal SIGKILL"
+    nameless = min(set(range(1, 64)) - {each.value for each in signal.Signals})
+    assert ending(nameless) == f"was ended by signal {nameless}"
 
 
 @given(st.text(max_size=60), st.integers(2, 30))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Any
 
 import msgspec
@@ -120,3 +121,31 @@ def test_nested_lists() -> None:
     value = {"a": (np.ones((1, 2)), [np.arange(2)]), "b": "text"}
     found = to_lists(decode(encode(value, max_bytes=LIMIT)))
     assert found == {"a": [[[1.0, 1.0]], [[0, 1]]], "b": "text"}
+
+
+FORGED = [
+    (("|O", (1,), bytes(8)), "an array of numbers expected, got type '|O'"),
+    (("<c16", (1,), bytes(16)), "an array of numbers expected, got type '<c16'"),
+    (("<f8", (-1,), b""), "of shape (-1,) does not have 0 bytes"),
+    (("<f8", (2,), bytes(8)), "of shape (2,) does not have 8 bytes"),
+    (("<f8", (1 << 40, 0), b""), "of shape (1099511627776, 0) has many parts and no numbers"),
+]
+
+
+@pytest.mark.parametrize(("parts", "words"), FORGED)
+def test_a_forged_array_is_refused_with_its_reason(parts: tuple[object, ...], words: str) -> None:
+    honest = encode(np.ones(2), max_bytes=LIMIT)
+    code = msgspec.msgpack.decode(honest, ext_hook=lambda code, data: code)
+    forged = msgspec.msgpack.Ext(code, msgspec.msgpack.encode(parts))
+    with pytest.raises(ValueError, match=re.escape(words)):
+        decode(msgspec.msgpack.encode(forged))
+
+
+def test_numbers_wider_than_a_float_come_back_as_the_nearest_or_infinite() -> None:
+    wide = np.array(["1.5", "-1e4000", "nan"], dtype=np.longdouble)
+    if wide.dtype.itemsize == 8:
+        pytest.skip("this platform has none")
+    found = decode(encode(wide, max_bytes=LIMIT))
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == np.float64
+    assert repr(found.tolist()) == "[1.5, -inf, nan]"
