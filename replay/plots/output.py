@@ -17,6 +17,7 @@ import numpy as np
 
 from evo.logs.types import as_path, writable
 from evo.plugins import MistakenType
+from replay.plots.medium import LIGHTER
 from replay.plots.style import THEMES, arrange, figure_of
 
 if TYPE_CHECKING:
@@ -208,19 +209,19 @@ def _words_in(figure: Figure) -> str:
 
 @contextlib.contextmanager
 def in_dark(figure: Figure) -> Iterator[None]:
-    """Has a figure of the light theme wear the inks of the dark one; other colours stay."""
+    """Has a figure of the light theme wear inks and palette of the dark one; other colours stay."""
     from matplotlib.colors import to_rgba, to_rgba_array
     from matplotlib.legend import Legend
     from matplotlib.patheffects import withStroke
 
     light, dark = THEMES["light"], THEMES["dark"]
-    pairs = [
-        (to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3])
-        for old, new in ((light.text, dark.text), (light.faint, dark.faint))
-    ]
+    inks = {light.text: dark.text, light.faint: dark.faint, **LIGHTER}
+    pairs = [(to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3]) for old, new in inks.items()]
     undo: list[Callable[[], object]] = [functools.partial(figure.set_facecolor, light.ground)]
     figure.set_facecolor(dark.ground)
-    for artist in figure.findobj():
+    every = figure.findobj()
+    arrows = (getattr(each, "arrow_patch", None) for each in every)  # they are nobody's children
+    for artist in (*every, *filter(None, arrows)):
         if effects := artist.get_path_effects():  # letters keep the ground around them
             undo.append(functools.partial(artist.set_path_effects, effects))
             artist.set_path_effects([withStroke(linewidth=3, foreground=dark.ground)])

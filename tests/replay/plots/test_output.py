@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
 from replay.plots import style
+from replay.plots.medium import LIGHTER
 from replay.plots.output import save, show, small_png
 
 
@@ -65,6 +66,8 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     style.prepare(ax, "light")
     style.draw_heading(ax, "light", "Title", "what is drawn")
     ax.plot([0, 1], [0, 1], color=style.PALETTE[0])
+    ax.plot([0, 1], [1, 0], color="#800080")
+    style.label_ends(ax, "light", [(0.5, "a name", style.PALETTE[0], "")])
     show(figure)
     found = show(figure)
     light, dark = (
@@ -75,7 +78,11 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     assert dark[0, 0].tolist() == [0x11, 0x14, 0x18]
     blue = (light == [0x00, 0x72, 0xB2]).all(axis=2)
     assert blue.sum() > 100
-    assert (dark[blue] == light[blue]).all()
+    assert (dark[blue] == ImageColor.getrgb(LIGHTER["#0072B2"])).all()  # its label's line, too
+    assert not (dark == [0x00, 0x72, 0xB2]).all(axis=2).any()
+    other = (light == [0x80, 0x00, 0x80]).all(axis=2)
+    assert other.sum() > 100
+    assert (dark[other] == light[other]).all()
     ink = (light == 0x22).all(axis=2)
     assert ink.sum() > 50
     assert (dark[ink] == 0xE6).all()
