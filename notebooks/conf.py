@@ -1,5 +1,6 @@
 """Builds the documentation: `sphinx-build -W notebooks build/docs` (extra `docs`)."""
 
+import hashlib
 import importlib.metadata
 import inspect
 import re
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from docutils import nodes
+from PIL import Image
 
 import evo
 import replay
@@ -215,9 +218,51 @@ def as_rest(
     lines[:] = made
 
 
+DARK = HERE / "pictures" / "dark"
+"""Twins of stored pictures for dark pages, each named after the bytes of the one for light pages."""
+
+
+def prepare_pictures(app: Any, page: nodes.document) -> None:
+    """Gives pictures of cells their words, and puts dark twins beside those that have one.
+
+    Furo shows the one that suits the reader's theme, and the light one on paper.
+    """
+    for light in [*page.findall(nodes.image)]:
+        say_in_words(light)
+        shown = Path(app.env.relfn2path(light["uri"])[1])
+        twin = DARK / f"{hashlib.sha256(shown.read_bytes()).hexdigest()[:12]}.png"
+        if twin.exists():
+            dark = light.deepcopy()
+            dark["uri"] = f"/{twin.relative_to(HERE).as_posix()}"
+            load_in_view(dark, twin)
+            parent, place = light.parent, light.parent.index(light)
+            parent[place : place + 1] = [
+                nodes.inline("", "", light, classes=["only-light"]),
+                nodes.inline("", "", dark, classes=["only-dark"]),
+            ]
+
+
+def say_in_words(picture: nodes.image) -> None:
+    """Has a picture of a cell say what its notebook says of it in plain text."""
+    for beside in picture.parent.parent or ():
+        if isinstance(beside, nodes.container) and beside.get("mime_type") == "text/plain":
+            picture["alt"] = beside.astext()
+
+
+def load_in_view(picture: nodes.image, file: Path) -> None:
+    """Has a picture loaded once it comes into view, which then moves nothing below it."""
+    width, height = Image.open(file).size
+    if "width" not in picture:
+        picture["width"] = str(width)
+        picture["classes"].append("no-scaled-link")
+    picture["height"] = str(round(int(picture["width"]) * height / width))
+    picture["loading"] = "lazy"
+
+
 def setup(app: Any) -> None:
-    """Has docstrings prepared before their sections are read."""
+    """Has docstrings prepared before their sections are read, and pictures before they are listed."""
     app.connect("autodoc-process-docstring", as_rest, priority=100)
+    app.connect("doctree-read", prepare_pictures, priority=100)
 
 
 write_reference()

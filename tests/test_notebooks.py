@@ -4,6 +4,7 @@ import ast
 import hashlib
 import html
 import importlib
+import io
 import itertools
 import json
 import os
@@ -18,10 +19,12 @@ from typing import Any
 import kernels
 import numpy as np
 import pytest
+from PIL import Image, ImageColor
 from tiers import thorough_after
 
 import evo
 import replay
+from replay.plots.style import THEMES
 
 nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra [notebook]")
 
@@ -30,6 +33,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, LONGEST_DEF, LONGEST_TEXT = 20, 5, 41
 MOST_WORDS, MOST_CELLS = 800, 15
 OPENING = json.loads((ROOT / "notebooks" / "pictures" / "opening.json").read_text())
+IN_DARK = ROOT / "notebooks" / "pictures" / "dark"
 PICTURE = re.compile(r"!\[(.+)\]\((pictures/opening/.+\.png)\)")
 
 every = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -133,6 +137,33 @@ def test_it_opens_with_a_picture_that_it_draws(path: Path) -> None:
     assert shown.data["text/plain"].startswith(words)
     again = "`notebooks/pictures/make.py` again"
     assert (path.parent / place).read_bytes() == b64decode(shown.data["image/png"]), again
+
+
+def stored_pictures(path: Path) -> list[bytes]:
+    kept = [out.data.get("image/png") for cell in code_cells(path) for out in cell.outputs]
+    return [b64decode(png) for png in kept if png]
+
+
+def twin_of(png: bytes) -> Path:
+    """A picture's twin for dark pages is named after its bytes, so that it fits no other."""
+    return IN_DARK / f"{hashlib.sha256(png).hexdigest()[:12]}.png"
+
+
+@every
+def test_each_picture_has_a_twin_of_its_size_for_dark_pages(path: Path) -> None:
+    for png in stored_pictures(path):
+        twin = twin_of(png)
+        assert twin.exists(), "`notebooks/pictures/make.py` again"
+        pictures = Image.open(io.BytesIO(png)).convert("RGB"), Image.open(twin).convert("RGB")
+        assert pictures[0].size == pictures[1].size
+        for picture, theme in zip(pictures, ("light", "dark"), strict=True):
+            assert picture.getpixel((0, 0)) == ImageColor.getrgb(THEMES[theme].ground)
+
+
+def test_pictures_for_dark_pages_are_few_and_small() -> None:
+    wanted = {twin_of(png) for path in NOTEBOOKS for png in stored_pictures(path)}
+    assert {*IN_DARK.iterdir()} == wanted, "`notebooks/pictures/make.py` removes the others"
+    assert sum(each.stat().st_size for each in wanted) < 2_200_000
 
 
 DECIDES = ("00", "01", "03", "04", "05", "09", "10", "11", "12")
