@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from base64 import b64decode
 from collections.abc import Iterator
@@ -164,6 +165,14 @@ def test_pictures_for_dark_pages_are_few_and_small() -> None:
     wanted = {twin_of(png) for path in NOTEBOOKS for png in stored_pictures(path)}
     assert {*IN_DARK.iterdir()} == wanted, "`notebooks/pictures/make.py` removes the others"
     assert sum(each.stat().st_size for each in wanted) < 2_200_000
+
+
+def test_pictures_for_dark_pages_are_in_git() -> None:
+    """A picture that is made again has another name: `git commit -a` would leave it out."""
+    listed = subprocess.run(["git", "ls-files"], cwd=IN_DARK, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    assert {each.name for each in IN_DARK.iterdir()} <= {*listed.stdout.splitlines()}
 
 
 DECIDES = ("00", "01", "03", "04", "05", "09", "10", "11", "12")
