@@ -128,8 +128,8 @@ def judge(
         if sequential or bounds is not None:
             raise ValueError(
                 f"{a!r} and {b!r} are policies, which are judged once, on a number of runs fixed "
-                "before; sequential=True and bounds= are for two groups of runs, such as "
-                "{'model': 'x'} and {'model': 'y'}, where each new pair of runs is new evidence. "
+                "before; sequential=True (`--sequential`) and bounds= are for two groups of runs, "
+                "such as {'model': 'x'} and {'model': 'y'}, where each new pair is new evidence. "
                 "All policies are replayed on the same runs, so a further replay is none"
             )
         if "task" in frame and frame["task"].nunique() > 1:

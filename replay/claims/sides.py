@@ -182,7 +182,8 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
         known = part[column].dropna().unique()
         part = part[part[column] == value]
         if part.empty:
-            others = ", ".join(sorted(map(str, known))[:MOST_NAMED])
+            shown = repr if column == "settings" else str  # which holds commas and semicolons
+            others = ", ".join(sorted(map(shown, known))[:MOST_NAMED])
             raise ValueError(f"no run has {column} = {value}; there are runs of {others or 'none'}")
     for column in FAMILY:
         if column in part and varies(part, column).any():

@@ -50,10 +50,11 @@ def chosen(frame: pd.DataFrame, where: Where | None) -> pd.DataFrame:
         known = in_order(frame[column].dropna().unique()) if column in frame else []
         wanted = [value for value in known if has_value(value, texts)]
         if not wanted:
-            shown = ", ".join(map(_shown, known[:_MOST])) + ", ..." * (len(known) > _MOST)
+            name = repr if column == "settings" else str  # which holds commas and semicolons
+            shown = ", ".join(map(name, known[:_MOST])) + ", ..." * (len(known) > _MOST)
             raise ValueError(
                 f"--where: no run {'that is left ' if len(where or {}) > 1 else ''}has {column} = "
-                f"{' or '.join(map(_shown, texts))}; there are runs of {shown or 'none'}"
+                f"{' or '.join(map(name, texts))}; there are runs of {shown or 'none'}"
             )
         frame = frame[frame[column].isin(wanted)]
     return frame
@@ -83,10 +84,6 @@ def has_value(value: object, texts: Iterable[str]) -> bool:
 def in_words(where: Where) -> str:
     """The choice as it would be written on the command line, without its options."""
     return ", ".join(f"{name}={' or '.join(texts)}" for name, texts in where.items())
-
-
-def _shown(value: object) -> str:
-    return str(value) or "'' (all by default)"
 
 
 def _number(text: str) -> float | None:

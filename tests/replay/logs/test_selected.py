@@ -51,6 +51,7 @@ def test_all_tables_hold_the_same_runs(tmp_path):
         ({"children": ["5"]}, "no run has children = 5; there are runs of 2, 4"),
         ({"children": ["4"], "seed": ["9"]}, "no run that is left has seed = 9; .* of 0, 1, 2"),
         ({"model": ["a", "b"]}, "no run has model = a or b; there are runs of"),
+        ({"settings": ["feedback"]}, "no run has settings = 'feedback'; .* of 'max_tokens"),
     ],
 )
 def test_what_no_run_has_is_said_with_what_there_is(frame, where, says):
