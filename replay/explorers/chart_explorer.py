@@ -134,7 +134,7 @@ class ChartExplorer(KernelExplorer):
 
     def _stored(self) -> JsonObject:
         self.settle()
-        if not self._in_browser:
+        if not self._in_browser or self._view is None:
             return super()._stored()
         words = self.words
         return stored(self._stored_as, self._small(), words, drawn=self._draws(words))

@@ -30,6 +30,8 @@ from replay.plots.scripts import encoded, spoken
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ipywidgets import Widget
     from matplotlib.figure import Figure
 
@@ -73,6 +75,7 @@ class KernelExplorer(Explorer):
         self._theme: Theme = "light" if spec.theme == "neutral" else spec.theme
         self._adjusting = False
         self._view: SettingView | None = None
+        self._why = ""  # the settings of now cannot be shown
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._past: list[tuple[str, Settings]] = []  # each control that was moved, and from where
@@ -147,6 +150,18 @@ class KernelExplorer(Explorer):
             f'<img style="max-width:100%" src="data:image/png;base64,{encoded(self.png)}" alt="">'
         )
         return shown + spoken(self.words)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture (.png, .svg, .pdf; .html answers to the mouse) or its numbers (.csv).
+
+        Raises:
+            ValueError: The name ends in anything else, or these settings cannot be shown.
+        """
+        with self._lock:
+            self.settle()
+            if self._why:
+                raise ValueError(self._why)
+            return super().save(path)
 
     def settle(self) -> None:
         """Replace a coarse view, as shown first and while a slider moves, by the full one."""
@@ -308,6 +323,7 @@ class KernelExplorer(Explorer):
 
     def _refuse(self, why: str) -> None:
         """Say below the controls why their settings cannot be shown; empty: they can."""
+        self._why = why
         moved = self._past[-1][0] if why and self._past else None
         for name, control in self.controls.items():
             (control.add_class if name == moved else control.remove_class)("replay-refused")
@@ -356,4 +372,4 @@ class KernelExplorer(Explorer):
     def _stored(self) -> JsonObject:
         """What a saved notebook shows, and the live widget hides: the view at rest."""
         self.settle()
-        return stored(self._stored_as, self.png, self.words)
+        return stored(self._stored_as, self.png, self.words if self._view else self._why)

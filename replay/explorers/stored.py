@@ -30,11 +30,12 @@ UNLOADED = (
 def stored(mark: str, png: bytes, words: str, *, drawn: bool = False) -> JsonObject:
     """A picture and its words, as an output that a live widget with this mark hides.
 
-    `drawn` says that the picture bears the words.
+    Where nothing can be drawn there are words alone. `drawn` says that the picture bears them.
     """
+    image = f'<img style="max-width:100%" src="data:image/png;base64,{encoded(png)}" alt="">'
     shown = (
-        f'{UNLOADED}<div data-replay-still="{mark}"><img style="max-width:100%" '
-        f'src="data:image/png;base64,{encoded(png)}" alt="">{spoken(words, drawn=drawn)}</div>'
+        f'{UNLOADED}<div data-replay-still="{mark}">{image if png else ""}'
+        f"{spoken(words, drawn=drawn)}</div>"
     )
     return {"text/html": shown, "text/plain": words}
 

@@ -176,6 +176,33 @@ def test_any_failure_of_a_panel_is_a_sentence_in_its_place(frame, panel, words):
         assert tabs.open("Table of runs").widget
 
 
+@pytest.mark.parametrize("in_browser", [True, False])
+def test_a_cell_shows_why_a_panel_has_nothing_to_show(frame, in_browser, monkeypatch):
+    if not in_browser:
+        monkeypatch.setattr("replay.explorers.chart_explorer._screen", lambda: None)
+    with contextlib.closing(explore_panel(frame, failing)) as shown:
+        cell = shown._repr_mimebundle_()
+    assert cell["text/plain"] == "the function of the panel 'failing' failed: KeyError: 'nope'"
+    assert cell["text/plain"] in html.unescape(cell["text/html"])
+    assert "<img" not in cell["text/html"]
+
+
+@pytest.mark.parametrize("suffix", ["html", "png", "csv"])
+def test_what_a_panel_refuses_is_not_saved(frame, tmp_path, suffix):
+    path = tmp_path / f"page.{suffix}"
+    with contextlib.closing(explore_panel(frame, failing)) as shown:
+        with pytest.raises(ValueError, match="the function of the panel 'failing' failed: KeyErr"):
+            shown.save(path)
+    register("Reached", reached, tau=(0.0, 9.0, 0.25))
+    with contextlib.closing(explore_panel(frame, "Reached", tau=0.25)) as shown:
+        shown.controls["tau"].value = 8.0
+        with pytest.raises(ValueError, match="no run can reach that"):
+            shown.save(path)  # not what was shown before, under these settings
+        assert not path.exists()
+        shown.undo()
+        assert shown.save(path).exists()
+
+
 def test_a_value_without_a_hash_is_taken(frame):
     register("Columns", by_columns, columns={"one": ["generation"], "two": ["run", "seed"]})
     with contextlib.closing(explore_panel(frame, "Columns")) as shown:
