@@ -210,10 +210,10 @@ def _usable(group: str, taken: Collection[str]) -> dict[str, EntryPoint]:
     for point in _points(group):
         first = points.get(point.name)
         if point.name in taken or first is not None:
-            owner = "built in" if first is None else f"what {_package(first)} adds"
+            owner = "something built in" if first is None else f"what {_package(first)} adds"
             message = (
                 f"{point.name!r} of {group}, which the package {_package(point)} adds, is left "
-                f"out: the name is that of something {owner}"
+                f"out: the name is that of {owner}; give it another name"
             )
             warn(message, RuntimeWarning)
         else:

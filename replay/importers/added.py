@@ -37,9 +37,14 @@ def runs_of(name: str, place: Path, read: Callable[[Path], object]) -> list[Impo
     """Returns the runs that an importer reads at a place.
 
     Raises:
-        TypeError: It returned something else than runs.
+        TypeError: It is no function, or returned something else than runs.
         ValueError: It failed, found no runs, or gave several runs one name.
     """
+    if not callable(read):
+        raise MistakenType(
+            f"importer {name!r}: expected a function of a path, or an object with functions "
+            f"`read` and `recognises`, such as a module, got {read!r:.80}"
+        )
     try:
         found = read(place)
         runs = list(found) if isinstance(found, Iterable) else []

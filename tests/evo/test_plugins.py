@@ -32,6 +32,7 @@ MODULE = """
 from pathlib import Path
 import evo
 from evo.policies import IndexPolicy
+from replay.importers import assemble, born
 
 class Eager(IndexPolicy):
     def index(self):
@@ -41,7 +42,8 @@ model = evo.Model(name="theirs", id="offline", is_llm=False, base_url="http://12
 task = Path(__file__).with_name("their_task")
 
 def read(path):
-    return []
+    first = born(0, evo.Evaluation(status="ok", fitness=0.5))
+    return [assemble(path, "theirs", name="r", initial=first, children=[], lost=[], model=model)]
 """
 ENTRIES = """
 [evo.tasks]
@@ -74,10 +76,10 @@ def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
         "from evo.policies import find_policy\n"
         "from replay.importers import read\n"
         "print(evo.load_task('their_task').name, find_model('theirs').id,\n"
-        "      find_policy('eager').__name__, read(sys.path[0], 'theirs'))\n"
+        "      find_policy('eager').__name__, read(sys.path[0], 'theirs')[0].name)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["their_task", "offline", "Eager", "[]"], done.stderr
+    assert done.stdout.split() == ["their_task", "offline", "Eager", "r"], done.stderr
 
 
 @pytest.mark.parametrize("registry", [POLICIES, SEARCHES, FILTERS, evo.ENGINES, FIGURES, SECTIONS])
@@ -246,6 +248,27 @@ def test_an_entry_of_the_wrong_kind_harms_nothing_but_itself(
                 message = f"package careless gives .* expected a {registry.kind}, got 3.14"
                 with pytest.raises(PluginError, match=message):
                     known["misplaced"]
+    finally:
+        _points.cache_clear()
+
+
+def test_a_name_that_is_taken_is_left_out_and_the_warning_says_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "alpha", "[evo.searches]\nsame = builtins:dict\n")
+    install(tmp_path, "beta", "[evo.searches]\nsame = builtins:list\ngreedy = builtins:list\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _points.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning) as told:
+            assert plugged_in("evo.searches", SEARCHES)["same"] is dict
+        said = {str(each.message) for each in told}
+        owners = {"greedy": "something built in", "same": "what alpha adds"}
+        assert said == {
+            f"{name!r} of evo.searches, which the package beta adds, is left out: the name is that "
+            f"of {owner}; give it another name"
+            for name, owner in owners.items()
+        }
     finally:
         _points.cache_clear()
 

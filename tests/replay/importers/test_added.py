@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,12 @@ def test_runs_come_in_their_order_however_they_are_listed(kind: Callable[..., ob
 
     assert runs_of("theirs", PLACE, read) == runs
     assert places == [PLACE]
+
+
+@pytest.mark.parametrize("given", [3, importers.reading])
+def test_what_cannot_read_is_told_what_an_importer_is(given: Any) -> None:
+    with pytest.raises(MistakenType, match="importer 'theirs': expected a function of a path, or"):
+        runs_of("theirs", PLACE, given)
 
 
 @pytest.mark.parametrize("nothing", [[], iter(())])
