@@ -220,8 +220,20 @@ class Kind(Generic[T]):
 
 
 def fields_of(value: object) -> JsonObject:
-    """Returns a dataclass's fields as they come back from a log: see `as_logged`."""
-    return as_logged(asdict(value))  # type: ignore[call-overload]
+    """Returns a dataclass's fields as they come back from a log: see `as_logged`.
+
+    Raises:
+        ValueError: A log cannot hold a field.
+    """
+    try:
+        fields = asdict(value)  # type: ignore[call-overload]
+    except Exception as error:  # it copies a stranger's objects, such as a lock
+        raise ValueError(
+            f"a log cannot hold the fields of {type(value).__name__}: expected numbers, texts, and "
+            f"lists and dicts of them, and copying the fields raised {type(error).__name__}: "
+            f"{error}; make what is no plain data where it is used"
+        ) from error
+    return as_logged(fields)
 
 
 def as_logged(fields: Mapping[str, object]) -> JsonObject:

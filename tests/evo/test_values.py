@@ -1,6 +1,7 @@
 """Frozen values by name, and what a log keeps of them."""
 
 import math
+import threading
 import warnings
 from dataclasses import dataclass, field
 
@@ -216,6 +217,11 @@ def test_a_number_that_no_log_holds_is_named(number, place) -> None:
 def test_what_is_no_plain_data_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a log cannot hold the fields .*object is no plain data"):
         as_logged({"a": object()})
+
+
+def test_a_field_that_cannot_be_copied_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a log cannot hold the fields of Own: .*_thread.lock"):
+        fields_of(Own(shares=threading.Lock()))
 
 
 def test_a_source_is_that_of_the_code_without_comments_and_docstrings(tmp_path) -> None:
