@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from evo.logs.fitting import fit_text
 from evo.logs.records import Evaluation
 from evo.plugins import MistakenType
 from evo.searches.base import Member
@@ -113,9 +114,7 @@ def _asked(of: Filter, method: str, *given: object) -> object:
     except Exception as error:
         raise ValueError(
             f"filter {of.name!r}: expected `{method}` to return a reason or None, and it raised "
-            f"{type(error).__name__}: {error}; correct it, then `evo resume LOG --filter "
-            f"FILE.py:CLASS`, or evo.FILTERS[{of.name!r}] = ... and evo.resume(LOG), go on with "
-            "the run; a run with another log begins anew"
+            f"{type(error).__name__}: {error}; {_advice(of)}"
         ) from error
 
 
@@ -124,6 +123,15 @@ def _reason(of: Filter, method: str, what: str, reason: object) -> str:
     if not isinstance(reason, str) or not reason.strip():
         raise MistakenType(
             f"filter {of.name!r}: expected `{method}` to return a sentence that says why "
-            f"the program is {what}, or None to let it pass, got {reason!r}"
+            f"the program is {what}, or None to let it pass, got {reason!r:.80}; {_advice(of)}"
         )
-    return f"{of.name}: {reason}"[:LONGEST]
+    return fit_text(f"{of.name}: {reason}"[:LONGEST], LONGEST)
+
+
+def _advice(of: Filter) -> str:
+    """Returns how a run goes on once a filter is corrected."""
+    return (
+        "correct it, then `evo resume LOG --filter FILE.py:CLASS`, or "
+        f"evo.FILTERS[{of.name!r}] = ... and evo.resume(LOG), go on with the run; a run with "
+        "another log begins anew"
+    )

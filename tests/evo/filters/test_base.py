@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pytest
 from filter_samples import archive
 
@@ -70,9 +71,20 @@ def test_a_reason_is_logged_up_to_so_many_characters(over: int) -> None:
     assert found == f"answers: {words}"[:LONGEST]
 
 
+def test_a_reason_that_quotes_half_a_character_can_be_logged() -> None:
+    found = refusal("p", filters=[Answers("holds \ud800", [])], archive=[])
+    kept = exclusion(OK, filters=[After("holds \ud800", [])], archive=[])
+    assert (found, kept) == ("answers: holds ?", "after: holds ?")
+    assert msgspec.json.decode(msgspec.json.encode([found, kept])) == [found, kept]
+
+
 @pytest.mark.parametrize("answer", [False, True, 0, [], "", " \n"])
 def test_an_answer_that_is_no_sentence_names_the_method(answer: object) -> None:
-    with pytest.raises(TypeError, match="filter 'answers': expected `check` to return a sentence"):
+    with pytest.raises(
+        TypeError,
+        match=r"filter 'answers': expected `check` to return a sentence.*; "
+        r"correct it, then `evo resume LOG --filter FILE\.py:CLASS`",
+    ):
         refusal("p", filters=[Answers(answer, [])], archive=[])
     with pytest.raises(TypeError, match=r"`after` .* says why the program is kept out of the arch"):
         exclusion(OK, filters=[After(answer, [])], archive=[])

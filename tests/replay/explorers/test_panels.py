@@ -190,9 +190,9 @@ def test_a_cell_shows_why_a_panel_has_nothing_to_show(frame, in_browser, monkeyp
 @pytest.mark.parametrize("suffix", ["html", "png", "csv"])
 def test_what_a_panel_refuses_is_not_saved(frame, tmp_path, suffix):
     path = tmp_path / f"page.{suffix}"
-    with contextlib.closing(explore_panel(frame, failing)) as shown:
-        with pytest.raises(ValueError, match="the function of the panel 'failing' failed: KeyErr"):
-            shown.save(path)
+    refused = pytest.raises(ValueError, match="the function of the panel 'failing' failed: KeyErr")
+    with contextlib.closing(explore_panel(frame, failing)) as shown, refused:
+        shown.save(path)
     register("Reached", reached, tau=(0.0, 9.0, 0.25))
     with contextlib.closing(explore_panel(frame, "Reached", tau=0.25)) as shown:
         shown.controls["tau"].value = 8.0
