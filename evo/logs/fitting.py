@@ -104,7 +104,9 @@ def _fit_part(part: object) -> object:
         return f"[cut: the number {part}]"
     if isinstance(part, int) and not -(2**63) <= part < 2**63:
         return f"[cut: an integer of {part.bit_length():,} bits]"
-    return part
+    if part is None or isinstance(part, bool | int | float):
+        return part
+    return f"[cut: an object of type {type(part).__name__}]"
 
 
 def fit_value(value: object, most: int) -> object:

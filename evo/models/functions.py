@@ -31,10 +31,12 @@ from typing import TYPE_CHECKING, Any
 
 from evo.capture.running import restate, short_hash, source_of
 from evo.capture.sources import is_cell
+from evo.logs.fitting import fit_usage
 from evo.logs.keys import holds_key
 from evo.logs.vectors import vectors_in
 from evo.models.answer import Exchange, Failed, TryAgain, write_json
 from evo.models.blocking import Blocking
+from evo.plugins import MistakenType
 
 if TYPE_CHECKING:
     from evo.logs.records import Model
@@ -167,7 +169,10 @@ def _read(returned: object) -> Exchange:
     if isinstance(returned, Reply):
         message = {"content": returned.text, "reasoning": returned.reasoning}
         choice = {"message": message, "finish_reason": returned.finish_reason}
-        body: object = {"choices": [choice], "usage": _plain(returned.usage)}
+        try:
+            body: object = {"choices": [choice], "usage": usage_of(returned.usage)}
+        except MistakenType as error:
+            raise Failed(f"the model's function returned a reply with {error}") from None
     else:
         body = _plain(returned)
         if not isinstance(body, Mapping) or "choices" not in body:
@@ -175,7 +180,22 @@ def _read(returned: object) -> Exchange:
                 "the model's function returned what is no reply: expected a str, None, evo.Reply "
                 f"or a chat completion, got {returned!r:.80}"
             )
-    return Exchange(200, {}, write_json(body))
+    try:
+        return Exchange(200, {}, write_json(body))
+    except TypeError as error:
+        words = f"the model's function returned a reply that JSON cannot hold: {error}"
+        raise Failed(f"{words}; return its text, or evo.Reply") from None
+
+
+def usage_of(stated: object) -> dict[str, object] | None:
+    """Returns the usage beside a reply as a log can hold it; MistakenType: it is no mapping."""
+    usage = _plain(stated)
+    if usage is not None and not isinstance(usage, Mapping):
+        raise MistakenType(
+            "usage: expected a dict such as {'prompt_tokens': 12, 'completion_tokens': 3}, or an "
+            f"object that has model_dump(), got {stated!r:.80}"
+        )
+    return None if usage is None else fit_usage(dict(usage))
 
 
 def _plain(value: object) -> object:

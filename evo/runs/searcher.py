@@ -17,7 +17,7 @@ from typing import Any, Self, Unpack
 from evo.logs.best import Best
 from evo.logs.inputs import at_least
 from evo.logs.log import Log, read_log
-from evo.logs.records import Attempt, Child, Evaluation, Model, Sampling
+from evo.logs.records import Child, Evaluation, Model, Sampling
 from evo.logs.types import absolute_paths
 from evo.models.client import Call, CallCancelled, Messages
 from evo.plugins import MistakenType
@@ -28,8 +28,8 @@ from evo.runs.options import RunOptions
 from evo.runs.own_programs import as_reply
 from evo.runs.signatures import lists_options
 from evo.runs.state import State
+from evo.runs.told import call_of, evaluation_of
 from evo.runs.verbs import prepare_run
-from evo.sandbox.scores import read_score
 from evo.searches.base import Place
 from evo.tasks.task import Task, load_task
 from evo.warning import warn
@@ -292,7 +292,7 @@ class Searcher:
             program: Fills the prompt's place without a call.
             evaluation: The result for the program that is given in `reply` or `program`, if it was
                 evaluated elsewhere, in a laboratory or on a cluster: a number, a dict with
-                `fitness`, (number, notes), or an Evaluation.
+                `fitness`, (number, notes), or an Evaluation, whose status may be a failure.
 
         Returns:
             The evaluation; None while other drafts of the child are out, and of advice.
@@ -320,7 +320,7 @@ class Searcher:
             )
         if prompt.advice and (program, evaluation) != (None, None):
             raise ValueError("prompt: it asks for advice, which is a reply and no program")
-        found = None if evaluation is None else _evaluation_of(evaluation)
+        found = None if evaluation is None else evaluation_of(evaluation)
         hand, place = self._hand, prompt.place
         with hand.changed:
             if prompt.seed not in hand.calls:
@@ -363,19 +363,7 @@ class Searcher:
     def _call_of(self, prompt: Asked, reply: Any, program: str | None) -> Call:
         if program is not None:
             return Call((), as_reply(program, self._hand.calls[prompt.seed].prompt, self._header))
-        if reply is None:
-            words = "it was told that there is no reply"
-            return Call((Attempt(status="error", latency=None, error=words),))
-        if isinstance(reply, str):
-            return Call((Attempt(status="ok", latency=None),), reply)
-        if not isinstance(text := getattr(reply, "text", reply), str | None):
-            raise MistakenType(f"reply: expected a text, evo.Reply or None, got {reply!r:.80}")
-        if text is None:
-            return self._call_of(prompt, None, None)
-        reason = getattr(reply, "finish_reason", None)
-        usage, thoughts = getattr(reply, "usage", None), getattr(reply, "reasoning", None)
-        attempt = Attempt(status="ok", latency=None, usage=usage, finish_reason=reason)
-        return Call((attempt,), text, thoughts, reason)
+        return call_of(reply)
 
     @property
     def done(self) -> bool:
@@ -446,10 +434,3 @@ def _under_way(log: Log) -> set[Place]:
         return {(number, index) for index in range(width + 1)}  # the last one asks for advice
     complete = {child.request for child in log.outcomes}
     return {(1 + k // width, k % width) for k in log.requests if k not in complete}
-
-
-def _evaluation_of(given: Any) -> Evaluation:
-    if isinstance(given, Evaluation):
-        return given
-    fitness, metrics, notes = read_score(given, "evaluation=")
-    return Evaluation(status="ok", fitness=fitness, metrics=metrics, notes=notes, seconds=None)

@@ -72,6 +72,22 @@ def test_nothing_is_no_reply_and_anything_else_says_so() -> None:
         )
 
 
+def test_a_reply_that_a_log_cannot_hold_is_final_and_says_what_is_expected() -> None:
+    """Asking again would give the same; only objects within a dict of counts are left out."""
+    wrong = {
+        "usage: expected a dict such as": evo.Reply("hi", usage=[1]),  # type: ignore[arg-type]
+        "JSON cannot hold: .*evo.Reply": {"choices": [{"message": {"content": object()}}]},
+    }
+    for words, answer in wrong.items():
+        for function in answering(answer):
+            call = ask(function)
+            [attempt] = call.attempts
+            assert (call.reply, attempt.status) == (None, "error")
+            assert re.search(words, attempt.error or "")
+    [attempt] = ask(lambda _: evo.Reply("hi", usage={**USAGE, "about": object()})).attempts
+    assert attempt.usage == {**USAGE, "about": "[cut: an object of type object]"}
+
+
 def test_it_is_passed_what_it_has_parameters_for() -> None:
     seen: list[dict[str, object]] = []
 

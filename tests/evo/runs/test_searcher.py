@@ -149,8 +149,9 @@ MISTAKES = [
     ({"program": 3}, TypeError, "program: expected source text, got 3"),
     ({"program": " "}, ValueError, "program: expected a program or text that is not empty"),
     ({"program": "x = 1", "reply": "y"}, ValueError, "program: it stands in place of a reply"),
-    ({"program": "x = 1", "evaluation": "good"}, TypeError, "evaluation= must"),
+    ({"program": "x = 1", "evaluation": "good"}, TypeError, "evaluation: an evaluator must return"),
     ({"program": "x = 1", "evaluation": float("nan")}, ValueError, "fitness is not finite"),
+    ({"program": "x = 1", "evaluation": RuntimeError("down")}, TypeError, "a failure is told as"),
 ]
 
 
