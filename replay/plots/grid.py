@@ -288,9 +288,10 @@ def envelope_curves(envelope: Envelope, *, task: str | None = None) -> Chart:
     of = "all models" if table["model"].nunique() > 1 else "all cells"
     text = (
         "Line: largest cell mean within the cost, which flatters. "
-        f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}. One curve for "
-        f"{of}: R² = {r2:.2f}."
+        f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}."
     )
+    if np.isfinite(r2):
+        text += f" One curve for {of}: R² = {r2:.2f}."
     label = f"{COSTS[envelope.axis][0].replace(' so far', '')} of a cell"
     panel = Panel(
         title=f"Best in sweep: {task}", about=text, marks=[*marks, *ends], zoom=True,

@@ -132,3 +132,18 @@ def test_runs_of_one_size_are_told_that_knowing_a_split_takes_two():
     grid = replay.depth_breadth(chain_runs(sizes=(4,), budget=16)[0], resamples=20)
     with pytest.raises(ValueError, match="split in two ways, got none; make runs of another"):
         plots.value_of_knowing(grid, task=grid.cells["task"].iloc[0])
+
+
+def test_an_envelope_without_a_curve_for_all_cells_does_not_name_its_fit():
+    rising = np.linspace(0.1, 0.8, 9) * np.ones((6, 1)) + 0.02 * np.arange(6)[:, None]
+    about = words(
+        plots.envelope_curves(replay.envelope(as_frame(rising, children=2, seeds=range(6))))
+    )
+    assert "One curve for all cells: R² = " in about
+    flat = as_frame(np.full((6, 9), 0.2), children=2, seeds=range(6))
+    with pytest.warns(UserWarning, match="no collapse"):
+        found = replay.envelope(flat)
+    about = words(plots.envelope_curves(found))
+    assert "n = 6 runs." in about
+    assert "curve" not in about
+    assert "nan" not in about
