@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import cast
 
+import msgspec
 import pytest
 from toy import LIMITS, make_task
 
@@ -63,3 +64,31 @@ def test_settings_of_other_processes_are_refused_and_its_own_are_not(
     assert len(done) == 11
     expected = {name: "works" if name.endswith("itself") else "refused" for name in done}
     assert done == expected
+
+
+HOLDING = """
+import os, time
+def construct():
+    for _ in range({count}):
+        if os.fork() == 0:
+            held = bytearray(b"x") * (60 << 20)
+            time.sleep(10)
+            os._exit(0)
+    time.sleep(1.5)
+    return 1.0
+"""
+
+
+@pytest.mark.parametrize(("count", "status"), [(1, "ok"), (5, "error")])
+def test_what_processes_hold_together_is_bounded_though_each_keeps_to_its_limit(
+    count: int, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVO_MAX_LIMITS", "memory_mb=240")
+    with Evaluator(1) as evaluator:
+        if "memory" not in evaluator.protections:
+            pytest.skip("what processes hold cannot be seen here")
+        limits = msgspec.structs.replace(LIMITS, memory_mb=240)
+        found = evaluator.evaluate(TASK, HOLDING.format(count=count), limits)
+    assert found.status == status
+    words = "the program ran out of memory: its processes hold over 240 MiB together"
+    assert (words in (found.error or "")) == (status == "error")
