@@ -16,7 +16,7 @@ import pytest
 from browser import lab
 
 pytest.importorskip("furo", reason="the documentation needs the extra [docs]")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]  # CI has the extra where it runs these
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SHOWN = "00_quickstart"
