@@ -1,16 +1,19 @@
 """Filters within runs: what those that compare embeddings ask, log, cost and replay."""
 
+import json
 import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import openai
 import pytest
 from embedding_samples import answer_of, embedding_endpoint, grams, texts_of
-from endpoints import Answer, Endpoint
+from endpoints import Answer, Endpoint, say
 from evo_runs import same_run, timeless
 
 import evo
@@ -310,6 +313,28 @@ def test_a_name_is_asked_for_where_the_runs_model_is(server: Endpoint, tmp_path:
     (model,) = embedding_models(make_header("mmd", model=here, filters=named))
     assert (model.name, model.base_url, model.key_variable) == ("vectors-1", server.url, "A_KEY")
     assert model.output_price == 0
+
+
+def test_a_name_is_asked_for_by_the_client_that_the_runs_model_has(tmp_path: Path) -> None:
+    program = evo.load_task("mmd").initial_program
+    message = {"message": {"content": f"```python\n{program}\n# it\n```"}, "finish_reason": "stop"}
+
+    def handle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        embeds = handler.path.endswith("/v1/embeddings")
+        found = answer_of(body["input"]) if embeds else {"choices": [message]}
+        say(handler, 200, json.dumps(found).encode())
+
+    with Endpoint(handle) as server:
+        client = openai.AsyncOpenAI(base_url=server.url, api_key="its-own-key")
+        model = evo.Model("m", client=client)
+        near = evo.filters.NearEmbeddings(embed="vectors", threshold=ALIKE)
+        run = {"model": model, "filters": [near], "log": tmp_path / "a.jsonl", **SIZES}
+        log = evo.run("mmd", **run)
+    asked = [body for body in server.requests if "input" in body]
+    assert {body["model"] for body in asked} == {"vectors"}
+    assert len(asked) == len(log.embedding_calls)
+    assert {each["authorization"] for each in server.headers} == {"Bearer its-own-key"}
+    assert evo.rerun(log.path).same
 
 
 def test_what_makes_no_embeddings_is_refused_before_a_log_is_begun(
