@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import matplotlib as mpl
@@ -38,6 +39,7 @@ from replay import plots
 from replay.cli.entry import COMMANDS as REPLAY
 from replay.explorers.panels import PANELS
 from replay.importers import IMPORTERS
+from replay.logs.frames import ReplayWarning
 from replay.reports import SECTIONS
 
 REGISTRIES = (plots.FIGURES, UNITS, POLICIES, FILTERS, SEARCHES, PANELS, SECTIONS, IMPORTERS)
@@ -220,6 +222,31 @@ def test_the_importer_of_the_guide_reads_scores_that_are_none(
         frame = replay.importers.load("second.theirs.jsonl")
     assert frame["best_fitness"].tolist() == [0.1, 0.1, 0.1, 0.3]
     assert frame["n_ok"].tolist()[1:] == [0, 0, 1]
+
+
+def test_the_figure_and_the_table_of_the_guide_take_forks_and_runs_of_other_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (GUIDE / "extending.md").read_text()
+    names: dict[str, Any] = {"evo": evo, "replay": replay}
+    codes = [each for _, each in blocks(text) if "def failures(" in each or "def tokens(" in each]
+    for code in codes:
+        exec(code.partition("\n\n\nreplay.plots.FIGURES")[0].partition("\n\n\nSECTIONS")[0], names)
+    log = evo.run("mmd", generations=2, children=2, log="run.jsonl", progress=False)
+    fork = evo.fork(log.path, at=1, copies=1, generations=2, log_dir="forks", progress=False)
+    both = replay.load(log.path, fork[0].path, progress=False)
+    for frame in (both, both[both["forked_from"] != ""]):
+        [line] = names["failures"](frame).panels[0].marks
+        assert list(line.x) == [1, 2]
+        assert all(0 <= share <= 1 for share in line.y)
+    Path("theirs.csv").write_text("run,generation,fitness\na,1,0.3\na,2,0.4\n")
+    with pytest.warns(ReplayWarning, match="which lack"):
+        theirs = replay.load_tables("theirs.csv", progress=False)
+    [group] = replay.reports.groups(theirs)
+    assert names["tokens"](group, None) is None
+    [group] = replay.reports.groups(replay.load_tables(log.path, progress=False))
+    assert names["tokens"](group, None).title == "Tokens"
 
 
 def test_messages_that_the_guide_explains_are_those_of_the_code() -> None:
