@@ -30,9 +30,10 @@ GroupFigure = Callable[..., Any]
 """Makes the chart of runs of one task and model, rows of `replay.load`.
 
 Its first argument is the frame. If it has an argument `ax`, it is called with that, and with
-`theme` if it has that, too, and draws on the axes; it is shown as a still picture. A ValueError
-stands in the place of the figure, as a sentence under its name. A chart with an argument `reach`
-is given the least and the greatest fitness of the groups that it stands beside, or None.
+`theme` if it has that, too, and draws on the axes; it is shown as a still picture, under its name
+if it sets no title. A ValueError stands in the place of the figure, as a sentence under its name. A
+chart with an argument `reach` is given the least and the greatest fitness of the groups that it
+stands beside, or None.
 """
 
 
@@ -124,29 +125,39 @@ def drawn_on(figure: Callable[..., Any], ax: Axes, theme: Theme) -> dict[str, An
 def draw(name: str, figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
     """Draws a figure on axes, or its name and the reason why it cannot be drawn."""
     try:
-        _put(figure, frame, ax, theme)
+        _put(name, figure, frame, ax, theme)
     except ValueError as error:
         ax.clear()
         style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50, break_long_words=False))
         style.draw_heading(ax, theme, f"{name[:1].upper()}{name[1:]}", "not drawn")
 
 
-def _put(figure: GroupFigure | Chart, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
-    """Draws a figure or its chart on axes."""
+def title_of(ax: Axes) -> str:
+    """The title of axes, at whichever side it stands; empty if there is none."""
+    titles = [ax.get_title(loc=side) for side in ("left", "center", "right")]
+    return next(filter(None, titles), "")
+
+
+def _put(
+    name: str, figure: GroupFigure | Chart, frame: pd.DataFrame, ax: Axes, theme: Theme
+) -> None:
+    """Draws a figure or its chart on axes; one that sets no title stands under its name."""
     if not isinstance(figure, Chart) and draws(figure):
         figure(frame, **drawn_on(figure, ax, theme))
+        if not title_of(ax):
+            style.draw_heading(ax, theme, f"{name[:1].upper()}{name[1:]}", "")
     else:
         (figure if isinstance(figure, Chart) else figure(frame)).draw(ax, theme)
 
 
-def drawn_alone(figure: GroupFigure, frame: pd.DataFrame) -> Figure:
+def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:
     """A figure of a group as a figure of its own.
 
     Raises:
         ValueError: It cannot be drawn.
     """
     made, [ax] = style.subplots(height=HEIGHT)
-    _put(figure, frame, ax, "light")
+    _put(name, figure, frame, ax, "light")
     return made
 
 
@@ -173,7 +184,8 @@ def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0
     refused: list[str] = []
     for name, each in figures().items():
         with _refusals(name, refused):
-            made[name] = partial(_put, each if draws(each) else each(frame), frame, theme=theme)
+            shown = each if draws(each) else each(frame)
+            made[name] = partial(_put, name, shown, frame, theme=theme)
     while True:  # again without what could not be drawn
         across = min(2, len(made)) or 1
         figure, axes = style.subplots(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from replay.markup import clean
 from replay.plots.chart import Chart, pack
 from replay.plots.output import in_dark
-from replay.plots.registry import GroupFigure, drawn_alone, draws
+from replay.plots.registry import GroupFigure, drawn_alone, draws, title_of
 from replay.plots.scripts import chart_figure, encoded, picture_of
 from replay.plots.style import arrange
 
@@ -34,7 +34,7 @@ def figure_of_group(
         logs = () if drawn is None else [(p, os.path.getmtime(p)) for p in frame["source"].unique()]
         if drawn is not None and drawn.get(name, ("", ""))[0] == logs:
             return drawn[name][1]
-        picture = f"<figure>{in_both_themes(drawn_alone(figure, frame))}</figure>"
+        picture = f"<figure>{in_both_themes(drawn_alone(name, figure, frame))}</figure>"
         if drawn is not None:
             drawn[name] = logs, picture
         return picture
@@ -50,7 +50,7 @@ def live(chart: Chart, caption: str = "") -> str:
 
 def in_both_themes(figure: Figure) -> str:
     """A figure of the light theme as two pictures, one in the inks of dark pages."""
-    label = clean("; ".join(ax.get_title(loc="left") for ax in figure.axes))
+    label = clean("; ".join(title_of(ax) for ax in figure.axes))
     width = round(DPI * figure.get_figwidth())
     figure.set_dpi(2 * DPI)
     arrange(figure)

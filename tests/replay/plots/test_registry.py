@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from synthetic_runs import chain_runs
 
 import replay
-from replay.plots.registry import FIGURES, figures
+from replay.plots.registry import FIGURES, draw, figures, title_of
 from replay.reports.pictures import figure_of_group
 
 
@@ -93,3 +93,20 @@ def test_a_figure_on_axes_needs_no_theme(added, runs) -> None:
     added(plain)
     titles = [ax.get_title(loc="left") for ax in replay.plots.overview(runs).axes]
     assert "mine" in titles
+
+
+@pytest.mark.parametrize("title", [None, "of mine"])
+def test_a_figure_on_axes_without_a_title_stands_under_its_name(added, runs, title) -> None:
+    def plain(frame, ax):
+        ax.plot([0, 1], [0, 1])
+        if title:
+            ax.set_title(title)  # in the middle, as Matplotlib puts it
+
+    name = added(plain)
+    shown = title or "Mine"
+    overview = replay.plots.overview(runs)
+    assert shown in [title_of(ax) for ax in overview.axes]
+    assert f'alt="{shown}"' in figure_of_group(name, figures()[name], runs)
+    _, ax = plt.subplots()
+    draw(f"{name}: search tree", figures()[name], runs, ax, "light")
+    assert title_of(ax) == (title or "Mine: search tree")
