@@ -77,9 +77,7 @@ class Kind(Generic[T]):
             fields = dict(given)
             name, known = fields.pop("name", None), self._classes()
             if name not in known:
-                hint = meant(str(name), known)
-                if ".py" in str(name):
-                    hint = f"; give a {self.what} of your own itself, an instance of its class"
+                hint = self._hint(name, known)
                 raise ValueError(f"unknown {self.what} {name!r}: one of {', '.join(known)}{hint}")
             return self._build(name, known[name], fields)
         if not self.has(given):
@@ -94,6 +92,20 @@ class Kind(Generic[T]):
                 f"{own.__name__}; give that class a `name` of its own"
             )
         return given  # type: ignore[return-value]  # it has all that makes one
+
+    def _hint(self, name: object, known: Mapping[str, object]) -> str:
+        """Returns what to do about a name that is not known, as the end of a message."""
+        if not isinstance(name, str):
+            return "; name it by `name`"
+        if ".py" in name:
+            return (
+                f"; give a {self.what} of your own itself, an instance of its class, and in a TOML "
+                f"file the name of one that an installed package adds to {self.group}"
+            )
+        return meant(name, known) or (
+            f"; one of your own is known once it is registered, {self.registry}[{name!r}] = its "
+            f"class, or a package adds it to {self.group}"
+        )
 
     def has(self, value: object) -> bool:
         """Whether something is such a value, rather than the name of one."""

@@ -59,7 +59,7 @@ KIND: Kind[Search] = Kind(
         }
     ),
     methods=("start", "plan", "fold"),
-    advice="give it, `--search FILE.py:CLASS` or evo.resume(path, search=...), or ",
+    advice="give it, `--search FILE.py:CLASS` or search=CLASS(...), or ",
     earlier={
         "population": lambda record: LoggedPopulation if _all_elite(record.fields) else Population,
         "islands": lambda record: (

@@ -105,7 +105,9 @@ class Posing(Own):
     [
         ("shiped", ValueError, "unknown thing 'shiped': one of shipped; did you mean 'shipped'"),
         ("mine.py", ValueError, "give a thing of your own itself, an instance of its class"),
-        ({"size": 3}, ValueError, "unknown thing None"),
+        ("mine.py:A", ValueError, "in a TOML file the name of one .* package adds to evo.tests.n"),
+        ("own", ValueError, r"evo\.THINGS\['own'\] = its class, or a package adds it"),
+        ({"size": 3}, ValueError, "unknown thing None: one of shipped; name it by `name`"),
         ({"name": "shipped", "sise": 3}, ValueError, "unknown field 'sise', known: size, inner"),
         ({"name": "shipped", "inner": {"deep": 1}}, ValueError, r"unknown field 'inner\.deep'"),
         ({"name": "shipped", "size": "x"}, ValueError, "its fields do not fit"),
