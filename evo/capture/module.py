@@ -198,7 +198,7 @@ class _Module:
             return expression_of(kept, self._named)
         except NoText as error:
             raise NotCaptured(
-                f"{user!r} uses {name!r}, a {type(value).__name__}, which has no text of its own "
+                f"{user!r} uses {name!r}, a {type(value).__name__}, which cannot be kept as text "
                 f"({error}): {self.advice}"
             ) from None
 

@@ -73,8 +73,9 @@ def definition_of(value: object) -> Definition:
     if found is None:
         name = getattr(value, "__name__", repr(value))
         raise NotCaptured(
-            f"the source of {name!r} cannot be had: define it in a cell without a magic such as "
-            "%%time, or in a file, and do not delete that"
+            f"the source of {name!r} cannot be had: define it in a file, which has to stay, or in "
+            "a notebook's cell, where beside a magic such as %%time no line begins with % or !; "
+            "what exec() made has none"
         )
     return found
 

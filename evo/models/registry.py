@@ -95,8 +95,10 @@ def _found(model: Given, base_url: str | None) -> Model:
     if not isinstance(model, str):
         if callable(model) and not isinstance(model, type):
             return model_of(model)
+        client = "; a client object is passed as evo.Model('its model', client=...)"
         raise ModelError(
             f"model: expected a name, evo.Model(...) or a function f(messages), got {model!r:.80}"
+            + (client if hasattr(model, "chat") else "")
         )
     known = load_models()
     if (name := model if model in known else ALIASES.get(model, model)) in known:

@@ -131,7 +131,8 @@ class Ledger:
             if unknown:
                 raise BudgetError(
                     f"budget: what this cost in {unit} is unknown (attempts without usage?), so a "
-                    f"limit in {unit} cannot be held; use another unit"
+                    f"limit in {unit} cannot be held; use another unit, or have a model's function "
+                    "state its usage, also as evo.Reply(None, usage={...}) in place of an error"
                 )
 
     def open(self, reserved: Amounts | None = None) -> Bools:

@@ -298,7 +298,10 @@ def _measured(log: Log) -> tuple[Bracket, Bracket, Bracket]:
     counted = [(usage_tokens(each.usage), each.latency) for each in made if not each.cached]
     rows = [(t.prompt, t.completion, s) for t, s in counted if t is not None and s is not None]
     if not rows:
-        raise ValueError(f"like: {log.path} holds no call with usage and a time; give another log")
+        raise ValueError(
+            f"like: {log.path} holds no call with usage and a time; give another log, of a model's "
+            "function one that returned evo.Reply(text, usage={...}), or estimate without like="
+        )
     low, high = np.quantile(np.array(rows, dtype=float), [0.1, 0.9], axis=0)
     prompt, completion, seconds = (
         Bracket(float(a), float(b)) for a, b in zip(low, high, strict=True)

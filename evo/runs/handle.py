@@ -57,8 +57,7 @@ class Control(contextlib.AbstractContextManager["Control", None]):
     """
 
     def __init__(self) -> None:
-        self.stopping, self.ended = threading.Event(), threading.Event()
-        self.free = threading.Event()
+        self.stopping, self.ended, self.free = (threading.Event() for _ in range(3))
         self.free.set()
         self.note = ""
         self.wish: Wish | None = None
@@ -241,11 +240,13 @@ class Handle(Generic[Result]):
 
     def pause(self) -> None:
         """Lets no further call begin; calls under way finish and are logged."""
-        self._control.pause()
+        if self.running:
+            self._control.pause()
 
     def stop(self) -> None:
         """Lets no further call begin; calls under way have five seconds to finish."""
-        self._control.stop()
+        if self.running:
+            self._control.stop()
 
     def wait(self, timeout: float | None = None) -> Result:
         """Waits for the end and returns what the verb returns, unfinished if it was stopped.
@@ -285,8 +286,7 @@ class Handle(Generic[Result]):
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
         first, *rest = self._prepared.paths or [Path()]
-        more = f" and {len(rest)} more" if rest else ""
-        return f"<Handle {state}{note}: {first}{more}>"
+        return f"<Handle {state}{note}: {first}{f' and {len(rest)} more' if rest else ''}>"
 
     def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         paths = self._prepared.paths

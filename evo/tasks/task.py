@@ -432,7 +432,7 @@ def with_function(record: TaskRecord, task: Task | None) -> TaskRecord:
     if task.record.hash != as_stated_now(record).hash:
         raise TaskError(
             f"task: the log holds {record.name!r} {record.hash[:12]}, got {task.name!r} "
-            f"{task.record.hash[:12]}: the function, or what it uses, has changed"
+            f"{task.record.hash[:12]}: its function or what that uses changed; undo it or run anew"
         )
     return record if task.record.function is None else record.evaluated_by(*task.record.functions)
 

@@ -184,7 +184,11 @@ class BudgetPlan:
         tied = sorted(singles.loc[singles["tied"], "children"])
         each = self.costs.call + self.costs.evaluation
         lines = [
-            *([] if each == 1 else [f"each child costs {each:g}"]),
+            *(
+                []
+                if each == 1
+                else [f"each child with its evaluation costs {each:g} of the budget"]
+            ),
             *self._support[1 if self.departs else 2 :],
         ]
         if self.borrowed is not None:

@@ -375,6 +375,10 @@ def test_a_source_that_seems_to_hold_a_key_is_not_logged() -> None:
         (lambda: evo.Model("m", client=3), "client: expected a client object of openai, got 3"),
         (lambda: find_model(3), r"expected a name, evo\.Model\(\.\.\.\) or a function"),
         (lambda: find_model(int), r"expected a name, evo\.Model\(\.\.\.\) or a function"),
+        (
+            lambda: find_model(openai.OpenAI(api_key="none", base_url="http://localhost/v1")),
+            r"a client object is passed as evo\.Model\('its model', client=\.\.\.\)",
+        ),
         (lambda: find_model(len, "http://localhost/v1"), "base_url: the model 'len' is a function"),
     ],
 )

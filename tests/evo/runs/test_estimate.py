@@ -207,6 +207,15 @@ def test_wrong_arguments_are_answered_in_words(options, error, message) -> None:
         evo.estimate("cp", **options)
 
 
+def test_a_log_of_a_function_that_states_no_usage_says_how_one_does(tmp_path) -> None:
+    def silent(messages):
+        return "no program"
+
+    log = evo.run("mmd", model=silent, generations=1, children=1, log=tmp_path / "a.jsonl")
+    with pytest.raises(ValueError, match=r"like: .* evo\.Reply\(text, usage=.* without like="):
+        evo.estimate("mmd", like=log)
+
+
 def test_a_dry_run_leaves_nothing_behind(tmp_path, monkeypatch, capsys) -> None:
     from evo.cli import main
 

@@ -53,6 +53,14 @@ def test_a_call_that_does_not_fit_is_answered_with_one_that_does(call, words):
         call()
 
 
+def test_what_is_done_stays_done_when_it_is_asked_to_end(tmp_path) -> None:
+    handle = evo.start("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    handle.wait()
+    for ask in (handle.pause, handle.stop):
+        ask()
+        assert repr(handle).startswith("<Handle done")
+
+
 def test_a_wish_of_before_is_heeded_at_once() -> None:
     heard, control = list[str](), Control()
     control.heed(control.ended, lambda: heard.append("first"))

@@ -15,7 +15,7 @@ from evo.logs.hashes import hash_of_task
 from evo.runs.configuration import make_header
 from evo.runs.identity import differences, differing
 from evo.tasks.functions import task
-from evo.tasks.task import EvaluatorFailed, with_function
+from evo.tasks.task import EvaluatorFailed, TaskError, with_function
 
 ROWS = [{"input": k, "want": 2 * k + 1} for k in range(4)]
 
@@ -194,6 +194,12 @@ def test_a_log_goes_on_whose_evaluator_here_had_its_state_in_the_task() -> None:
     header = make_header(now)
     assert differences(msgspec.structs.replace(header, task=old), header) == []
     assert with_function(old, now).function is remembers
+
+
+def test_a_function_that_has_changed_does_not_stand_for_that_of_a_log() -> None:
+    one, other = (task("t", initial_program="text", evaluate=f, where="here") for f in (len, max))
+    with pytest.raises(TaskError, match="what that uses changed; undo it or run anew"):
+        with_function(one.record, other)
 
 
 def test_rows_that_are_held_out_count_for_no_metric_and_no_note() -> None:

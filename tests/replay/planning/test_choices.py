@@ -113,8 +113,9 @@ def test_splits_that_cannot_be_told_apart_are_listed_where_there_are_several():
 
 
 def test_the_price_of_a_child_is_said_unless_it_is_one():
-    assert "each child costs" not in str(made(PLAIN))
-    assert "each child costs 1.5" in str(made(PLAIN, costs=SplitCosts(1, 0.5, 9)))
+    words = "each child with its evaluation costs"
+    assert words not in str(made(PLAIN))
+    assert f"{words} 1.5 of the budget" in str(made(PLAIN, costs=SplitCosts(1, 0.5, 9)))
 
 
 def test_outcomes_are_shown_by_their_middle_and_ninety_percent():

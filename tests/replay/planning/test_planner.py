@@ -358,5 +358,5 @@ def test_calls_that_an_evaluation_makes_itself_are_paid_for(pilot, made):
     found = plan(asked, children=children, budget=5 * 64, tau=0.6, **FAST)
     assert (found.choice, found.pilot_calls) == (made.choice, 5 * made.pilot_calls)
     assert (found.options["cost"] == 5 * made.options["cost"]).all()
-    assert "each child costs 5" in str(found)
-    assert "each child costs" not in str(made)
+    assert "each child with its evaluation costs 5" in str(found)
+    assert "each child with its evaluation" not in str(made)
