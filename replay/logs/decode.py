@@ -268,7 +268,8 @@ def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
     stems = {path: path.name.removesuffix(".gz").removesuffix(".jsonl") for path in paths}
     if len(set(stems.values())) == len(paths):
         return stems
-    roots = {path: path.resolve() for path in paths}
+    # Links of one name may lead to files that lie in one folder, so a link keeps its own place.
+    roots = {path: path.parent.resolve() / path.name for path in paths}
     common = os.path.commonpath([root.parent for root in roots.values()])
     folders = {path: root.relative_to(common).parent for path, root in roots.items()}
     names = {path: (folder / stems[path]).as_posix() for path, folder in folders.items()}

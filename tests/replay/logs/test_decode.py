@@ -81,6 +81,19 @@ def test_runs_of_the_same_name_stay_apart(tmp_path):
     assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
 
 
+def test_links_of_one_name_to_logs_in_one_folder_are_runs_of_their_own(tmp_path):
+    for seed in (1, 2):
+        lines = changed(sample_lines(), Header, seed=seed)
+        log = write_lines(tmp_path / "kept" / f"{seed}.jsonl", lines)
+        (tmp_path / "runs" / f"seed-{seed}").mkdir(parents=True)
+        (tmp_path / "runs" / f"seed-{seed}" / "run.jsonl").symlink_to(log)
+    frame = replay.load(tmp_path / "runs")
+    assert frame.groupby("run")["seed"].unique().map(list).to_dict() == {
+        "seed-1/run": [1],
+        "seed-2/run": [2],
+    }
+
+
 def test_a_flipped_byte_names_file_and_line(tmp_path):
     data = make_log_bytes()
     lines = data.split(b"\n")
