@@ -23,7 +23,7 @@ from replay.explorers.chart_explorer import ChartExplorer, notice
 from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import DEFAULT, ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
-from replay.logs.frames import counted_once, models_apart
+from replay.logs.frames import models_apart, unrepeated
 from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 from replay.simulation.sizes import FEWEST, default_arms
@@ -53,7 +53,7 @@ class ExplorerPools:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        frame = counted_once(frame)
+        frame = unrepeated(frame)
         self._pools: dict[tuple[str, str, int], RunsAsArms] = {}
         reason: object = "there are no runs"
         by = ["task", models_apart(frame), "children"] if len(frame) else []

@@ -30,7 +30,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import Settings, call
 from replay.explorers.widgets import naming
 from replay.logs.columns import FAMILY
-from replay.logs.frames import counted_once, models_apart
+from replay.logs.frames import models_apart, unrepeated
 from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 
@@ -58,7 +58,7 @@ class Budgets:
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
         if "generation" not in frame or not (frame["generation"] > 0).any():
             raise ValueError("no run has a complete generation yet: there is no split to show")
-        frame = counted_once(frame)
+        frame = unrepeated(frame)
         self._children = children
         self._parts = {
             (str(task), str(model)): part

@@ -12,7 +12,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import ExplorerSpec, Settings
 from replay.explorers.panels import KEPT, PanelView
 from replay.explorers.widgets import choice, naming, words
-from replay.logs.frames import counted_once
+from replay.logs.frames import unrepeated
 from replay.logs.given import check_loaded
 from replay.plots.runs import COSTS, Cost, trajectories
 from replay.plots.style import Theme
@@ -122,7 +122,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
     check_loaded("explore_curves", frame, "replay.load")
     from ipywidgets import Checkbox
 
-    frame = counted_once(frame)
+    frame = unrepeated(frame)
     if frame.empty:
         return notice("curves", "there are no runs", theme)
     named = naming(frame)

@@ -20,7 +20,7 @@ from replay.explorers.selection import explore_selection
 from replay.explorers.stored import show_live
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
-from replay.logs.frames import counted_once
+from replay.logs.frames import unrepeated
 from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 
@@ -172,7 +172,7 @@ def explore(
         )
 
     check_loaded("explore", frame, "replay.load")
-    frame = counted_once(frame)
+    frame = unrepeated(frame)
 
     def show(split: Split) -> None:
         """Open the split in the picture of all of them."""

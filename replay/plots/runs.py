@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from replay.logs.columns import FAMILY, NESTED, groups_in_order, varies
-from replay.logs.frames import counted_once, is_stand_in
+from replay.logs.frames import is_stand_in, unrepeated
 from replay.logs.given import check_loaded, check_result
 from replay.logs.versions import told_apart
 from replay.plots import style
@@ -106,7 +106,7 @@ def trajectories(
         keys = [by] if isinstance(by, str) else list(by)
         keys += _mixed_within(frame, keys)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
-    frame = counted_once(frame)
+    frame = unrepeated(frame)
     if gap:
         frame = frame.assign(best_fitness=_of_gap(frame["best_fitness"]))
         references = {name: float(_of_gap(each)) for name, each in (references or {}).items()}
@@ -237,7 +237,7 @@ def worth(
     """
     check_loaded("worth", frame, "replay.load")
     style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
-    frame = counted_once(frame)
+    frame = unrepeated(frame)
     forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])
     if (states := forks["forked_from"].nunique()) != 1:
         raise ValueError(f"expected forks of one state (column forked_from), got {states} states")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from evo.logs.log import read_log
 from replay import plots
+from replay.logs.frames import originals
 from replay.plots import charts
 from replay.plots.chart import Chart
 from replay.plots.pen import HEAD
@@ -141,7 +142,8 @@ def draw_page(
         Chart(panels=[own]).draw(axes[name], theme)
     for number, panel in enumerate(panels):
         for name, draws in known[number].items():
-            frame, ax = panel.group.tables.generations, axes[f"{number} {name}"]
+            frame = originals(panel.group.tables.generations, quiet=True)
+            ax = axes[f"{number} {name}"]
             draw(titled(name, words[number]), draws, frame, ax, theme)
         if panel.construction:
             shown = named(panel.construction.chart, words[number])

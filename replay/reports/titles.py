@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replay.logs.frames import originals
 from replay.plots.chart import Chart
 from replay.plots.registry import GroupFigure, draws
 from replay.plots.runs import trajectories
@@ -93,7 +94,7 @@ def _beside(own: Sequence[tuple[Group, str]]) -> Chart:
         part.tables.generations.assign(configuration=name.removeprefix(f"{task}, "))
         for part, name in own
     ]
-    frame = pd.concat(frames, ignore_index=True)
+    frame = originals(pd.concat(frames, ignore_index=True), quiet=True)
     several = frame["children"].nunique() > 1
     by = ["configuration", "children"] if several else ["configuration"]
     return trajectories(frame, x="calls" if several else "generation", by=by)
@@ -120,7 +121,8 @@ def _chart_of(
     """The chart of a group, or why there is none."""
     takes = "reach" in inspect.signature(figure).parameters
     try:
-        made: Chart = figure(part.tables.generations, **({"reach": reach} if takes else {}))
+        frame = originals(part.tables.generations, quiet=True)
+        made: Chart = figure(frame, **({"reach": reach} if takes else {}))
     except ValueError as error:
         return error
     return made

@@ -16,7 +16,9 @@ from evo.logs.records import (
 )
 from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
+from replay.plots.registry import figures
 from replay.reports.report import groups, sections
+from replay.reports.titles import settled
 
 
 def test_what_a_fork_inherited_costs_nothing(tmp_path):
@@ -72,6 +74,9 @@ def test_a_rescored_log_beside_its_original_costs_nothing_and_is_no_run_of_its_o
     assert any("1 of 2 runs are rescored logs" in note for note in fitness.notes)
     assert fitness.cells.set_index("quantity").loc["final, median", "n"] == 1
     assert status.cells.set_index("quantity").loc["children", "value"] == 9
+    [shown] = settled(figures(), [group])  # without a warning: a note above says it
+    chart = next(iter(shown.values()))(tables.generations)
+    assert chart.panels[0].about == "A single run, no interval"
 
 
 def test_a_log_that_was_evaluated_again_in_the_same_way_is_of_its_originals_search(tmp_path):

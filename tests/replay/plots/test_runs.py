@@ -15,7 +15,9 @@ from plotted import (
 from synthetic_runs import as_frame
 
 from replay import plots
+from replay.logs.frames import ReplayWarning
 from replay.plots import charts
+from replay.plots.chart import pack
 from replay.plots.marks import End, Line, Rule
 from replay.plots.style import THEMES
 
@@ -30,6 +32,16 @@ def test_pulls_and_references_lie_where_they_were_made():
     ax = plots.trajectories(made_runs(3), references={"nearest_neighbour": 0.5})
     assert ax.lines[-1].get_ydata() == [0.5, 0.5]
     assert "nearest neighbour" in words(ax)
+
+
+def test_a_rescored_log_beside_its_original_is_no_run_of_a_picture():
+    frame = made_runs(7)
+    again = frame.assign(run=frame["run"] + "-again", rescored=True)
+    both = pd.concat([frame.assign(rescored=False), again], ignore_index=True)
+    with pytest.warns(ReplayWarning, match="7 of 14 runs are rescored logs"):
+        drawn = charts.trajectories(both)
+    assert pack(drawn) == pack(charts.trajectories(frame))
+    assert pack(charts.trajectories(again)) == pack(charts.trajectories(frame))
 
 
 def test_trajectories_draw_every_run_and_their_median():
