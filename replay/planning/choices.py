@@ -33,11 +33,15 @@ def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> Float
 
 @dataclass(frozen=True)
 class SplitCosts:
-    """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit."""
+    """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit.
+
+    `initial` is what a run pays before its first generation, for its initial program.
+    """
 
     call: float = 1.0
     evaluation: float = 0.0
     generation: float = 0.0
+    initial: float = 0.0
 
     def of_generation(self, children: int) -> float:
         """Cost of one generation of N children."""
@@ -189,6 +193,7 @@ class BudgetPlan:
                 if each == 1
                 else [f"each child with its evaluation costs {each:g} of the budget"]
             ),
+            *([f"each initial program costs {self.costs.initial:g}"] * (self.costs.initial > 0)),
             *self._support[1 if self.departs else 2 :],
         ]
         if self.borrowed is not None:

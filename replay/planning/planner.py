@@ -148,8 +148,8 @@ def plan(
     options = options.assign(first=chosen_row).sort_values(
         ["first", "value"], ascending=False, kind="stable", ignore_index=True
     ).drop(columns="first")  # fmt: skip
-    generation = [price.of_generation(N) for N in options["children"]]
-    options["cost"] = options["generations"] * np.array(generation)
+    generation = np.array([price.of_generation(N) for N in options["children"]])
+    options["cost"] = options["generations"] * generation + options["arms"] * price.initial
     from_runs = bool(options["replayed"].iloc[0])
     inside = from_runs or base.inside(choice.generations, choice.children)
     if from_runs:
@@ -168,14 +168,15 @@ def plan(
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else _spent_by(reached, price, choice),
         reached=reached, pilot_runs=len(pilot.runs), borrowed=borrowed, own=own[:, -1],
-        pilot_calls=round(len(children) * _calls_of_child(frame)),
+        pilot_calls=_calls_of_pilot(frame, len(children), len(pilot.runs)),
     )  # fmt: skip
 
 
 def _spent_by(reached: FloatArray, price: SplitCosts, choice: Choice) -> float:
     """Returns the cost until nine runs in ten have reached tau; infinite if they do not."""
     enough = np.flatnonzero(reached >= 0.9)
-    return float(price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf))
+    rounds = enough[0] + 1 if len(enough) else np.inf
+    return float(price.of_generation(choice.children) * rounds + choice.arms * price.initial)
 
 
 def _with_replayed(
@@ -229,7 +230,7 @@ def _in_calls(budget: object, costs: object) -> float:
 
 
 def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
-    """Generations that the budget pays for at each N = 1, 2, 4, ...
+    """Generations of one run that the budget pays for at each N = 1, 2, 4, ...
 
     Raises:
         ValueError: If it does not pay for a single call, or for more generations than MOST_ROUNDS.
@@ -242,11 +243,12 @@ def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
             "give it in the unit of the costs if it is in another"
         )
     rounds, N = {}, 1
-    while (T := int(budget / costs.of_generation(N) + 1e-9)) >= 1:
+    while (T := int((budget - costs.initial) / costs.of_generation(N) + 1e-9)) >= 1:
         rounds[N], N = T, 2 * N
     if not rounds:
         raise ValueError(
-            f"expected a budget of at least one call ({costs.of_generation(1):g}), got {budget!r}"
+            f"expected a budget of at least one call ({costs.of_generation(1) + costs.initial:g}), "
+            f"got {budget!r}"
         )
     return rounds
 
@@ -329,10 +331,22 @@ def _calls_of_child(frame: pd.DataFrame) -> float:
     return max(1.0, round(mean, 2))
 
 
+def _calls_at_first(frame: pd.DataFrame) -> float:
+    """Returns the calls that the evaluation of the initial program took on average, in a run."""
+    first = frame[frame["generation"] == 0]
+    made = first["n_calls"].dropna() if "n_calls" in first else first["generation"]
+    return round(float(made.mean()), 2) if len(made) else 0.0
+
+
+def _calls_of_pilot(frame: pd.DataFrame, children: int, runs: int) -> int:
+    """Returns all calls of so many children and runs of a pilot."""
+    return round(children * _calls_of_child(frame) + runs * _calls_at_first(frame))
+
+
 def _costs(costs: Mapping[str, float] | None, frame: pd.DataFrame) -> SplitCosts:
     """Returns the prices given; else calls, those beside the one for its reply per evaluation."""
     if costs is None:
-        return SplitCosts(evaluation=_calls_of_child(frame) - 1)
+        return SplitCosts(evaluation=_calls_of_child(frame) - 1, initial=_calls_at_first(frame))
     if unknown := sorted(set(costs) - set(COST_ITEMS)):
         raise ValueError(f"expected costs among {COST_ITEMS!r}, got {unknown!r}")
     price = SplitCosts(**{"call": 0.0, **costs})

@@ -404,7 +404,8 @@ def _outcomes(plan: BudgetPlan) -> Panel:
 def _way(plan: BudgetPlan) -> Panel:
     """Probability to reach tau against the budget."""
     generation = plan.costs.of_generation(plan.choice.children)
-    spent = generation * np.arange(1, len(plan.reached) + 1)
+    initial = plan.choice.arms * plan.costs.initial
+    spent = initial + generation * np.arange(1, len(plan.reached) + 1)
     bound = plan.budget_for_tau
     far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
     marks: list[Mark] = [

@@ -22,6 +22,7 @@ from replay.planning.planner import (
     plan,
     simulate_choice,
 )
+from replay.plots.charts import planner_card
 
 FAST = {"kernels": 6, "arms": (2,), "policies": ("round_robin",)}
 
@@ -82,6 +83,11 @@ def test_inside_the_way_to_tau_is_forecast(swept):
     assert (np.diff(easy.reached) >= 0).all()
     assert easy.reached[-1] == easy.p_tau
     assert easy.budget_for_tau <= 16 < hard.budget_for_tau
+    asked = frame.assign(n_calls=np.where(frame["generation"] > 0, frame["children"], 3))
+    later = plan(asked, children=children, budget=19, tau=0.3, arms=(), kernels=6)
+    assert later.budget_for_tau == easy.budget_for_tau + 3
+    way, way_later = (planner_card(each).panels[2].marks[0].x for each in (easy, later))
+    assert np.array_equal(way_later, way + 3)
     spent = int(easy.budget_for_tau / easy.choice.children)  # generations that are paid for
     assert (easy.reached[:spent] >= 0.9).tolist() == [False] * (spent - 1) + [True]
     assert f"probability {easy.p_tau:.2f}" in str(easy)
@@ -355,8 +361,10 @@ def test_a_run_of_the_pilot_says_nothing_of_a_search_with_several_arms(swept, mo
 def test_calls_that_an_evaluation_makes_itself_are_paid_for(pilot, made):
     frame, children = pilot
     asked = frame.assign(n_calls=np.where(frame["generation"] > 0, 5 * frame["children"], 4))
-    found = plan(asked, children=children, budget=5 * 64, tau=0.6, **FAST)
-    assert (found.choice, found.pilot_calls) == (made.choice, 5 * made.pilot_calls)
-    assert (found.options["cost"] == 5 * made.options["cost"]).all()
+    found = plan(asked, children=children, budget=5 * 64 + 4, tau=0.6, **FAST)
+    assert found.choice == made.choice
+    assert found.pilot_calls == asked["n_calls"].sum() == 5 * made.pilot_calls + 4 * made.pilot_runs
+    assert (found.options["cost"] == 5 * made.options["cost"] + 4 * made.options["arms"]).all()
+    assert "each initial program costs 4" in str(found)
     assert "each child with its evaluation costs 5" in str(found)
     assert "each child with its evaluation" not in str(made)
