@@ -143,11 +143,26 @@ def _put(
 ) -> None:
     """Draws a figure or its chart on axes; one that sets no title stands under its name."""
     if not isinstance(figure, Chart) and draws(figure):
-        figure(frame, **drawn_on(figure, ax, theme))
+        with _wearing(ax, theme):
+            figure(frame, **drawn_on(figure, ax, theme))
         if not title_of(ax):
             style.draw_heading(ax, theme, f"{name[:1].upper()}{name[1:]}", "")
     else:
         (figure if isinstance(figure, Chart) else figure(frame)).draw(ax, theme)
+
+
+@contextmanager
+def _wearing(ax: Axes, theme: Theme) -> Iterator[None]:
+    """Has what is drawn on empty axes without naming a colour wear the inks of a theme."""
+    import matplotlib as mpl
+
+    ink = style.THEMES[theme].text
+    with mpl.rc_context(style.defaults(theme)):
+        ax.clear()  # titles and labels take their ink anew
+        ax.set_facecolor("none")
+        ax.tick_params(which="both", colors=ink)
+        ax.spines[:].set_color(ink)
+        yield
 
 
 def drawn_alone(name: str, figure: GroupFigure, frame: pd.DataFrame) -> Figure:

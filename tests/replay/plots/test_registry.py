@@ -1,17 +1,22 @@
 """Figures that somebody added: what they may do, and what becomes of their mistakes."""
 
 import base64
+import io
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex, to_rgb
+from PIL import Image
 from synthetic_runs import chain_runs
 
 import replay
 from replay.plots.registry import FIGURES, draw, figures, title_of
+from replay.plots.style import THEMES
 from replay.reports.pictures import figure_of_group
 
 
@@ -110,3 +115,37 @@ def test_a_figure_on_axes_without_a_title_stands_under_its_name(added, runs, tit
     _, ax = plt.subplots()
     draw(f"{name}: search tree", figures()[name], runs, ax, "light")
     assert title_of(ax) == (title or "Mine: search tree")
+
+
+def unstyled(frame, ax):
+    """Names no colour."""
+    ax.plot([0, 1], [0, 1])
+    ax.set(title="Mine", xlabel="runs")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_figure_on_axes_that_names_no_colour_wears_the_inks_of_a_page(added, runs, theme) -> None:
+    name, ink = added(unstyled), THEMES[theme].text
+    _, alone = plt.subplots()
+    draw(name, figures()[name], runs, alone, theme)
+    overview = replay.plots.overview(runs, theme=theme)
+    [among] = [each for each in overview.axes if title_of(each) == "Mine"]
+    for ax in (alone, among):
+        texts = [ax.title, ax.xaxis.label, *ax.get_xticklabels()]
+        assert {to_hex(text.get_color()).upper() for text in texts} == {ink}
+        assert {to_hex(spine.get_edgecolor()).upper() for spine in ax.spines.values()} == {ink}
+        assert ax.get_facecolor()[3] == 0
+
+
+def test_a_figure_on_axes_wears_the_inks_of_both_themes_of_a_site(added, runs) -> None:
+    name = added(unstyled)
+    page = figure_of_group(name, figures()[name], runs)
+    pictures = re.findall(r'class="(\w+)".*?base64,([^"]+)"', page)
+    assert [theme for theme, _ in pictures] == ["light", "dark"]
+    for theme, png in pictures:
+        image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+        colours = np.asarray(image).reshape(-1, 3).astype(int)
+        ink = np.array(to_rgb(THEMES[theme].text)) * 255
+        other = np.array(to_rgb(THEMES["dark" if theme == "light" else "light"].ground)) * 255
+        assert (abs(colours - ink).max(axis=1) < 3).sum() > 500
+        assert (abs(colours - other).max(axis=1) < 3).sum() < 50
