@@ -53,7 +53,7 @@ def tree(log: Log, *, fold: int = 0) -> pd.DataFrame:
     for found in parents.values():
         if found:
             rewrites[found[0]] += 1
-    initial = log.initial.evaluation if log.initial else best.evaluation
+    initial = log.initial.evaluation if log.initial else Evaluation(status=None)
     judged: list[tuple[Place, Evaluation, str, int | None]] = [((0, 0), initial, "", None)]
     judged += [((o.generation, o.index), o.evaluation, o.operator, o.island) for o in log.outcomes]
     rows = [

@@ -141,7 +141,9 @@ def _line(log: Log, table: pd.DataFrame) -> Chart:
 def _about_tree(table: pd.DataFrame) -> str:
     """Say what `tree` drew."""
     programs, failed = int(table["members"].sum()), int((table["members"] - table["ok"]).sum())
-    parts = [f"{_programs(programs)} of one run", "thick: from the initial program to the best"]
+    parts = [f"{_programs(programs)} of one run"]
+    known = table["parents"].map(len).any() or len(table) == 1
+    parts += ["thick: from the initial program to the best" if known else "parents not recorded"]
     parts += [f"crosses: without a fitness ({_programs(failed)})"] if failed else []
     parts += ["dashed: other parents"] if table["parents"].map(len).max() > 1 else []
     if (table["members"] > 1).any():
@@ -229,6 +231,7 @@ def _texts(table: pd.DataFrame) -> list[str]:
     """What can be read at each mark."""
     columns = ("generation", "last", "index", "status", "fitness", "operator", "members")
     texts = []
+    table = table.assign(status=table["status"].fillna("of unknown status"))
     rows = zip(*(table[name].tolist() for name in columns), strict=True)
     for generation, last, index, status, fitness, operator, members in rows:
         value = "" if math.isnan(fitness) else f", fitness {fitness:.4g}"

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from samples import sample_child, sample_header, write_sample
 
@@ -12,6 +13,7 @@ from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import Evaluation, Generation, Initial
 from replay.logs.descent import FOLDS
+from replay.logs.frames import ReplayWarning
 
 SAMPLES = Path(__file__).resolve().parents[3] / "logs" / "samples"
 RUNS = [
@@ -63,6 +65,17 @@ def crossed(tmp_path):
     path = tmp_path / "crossed.jsonl"
     path.write_bytes(b"".join(map(encode_line, lines)))
     return read_log(path)
+
+
+def test_an_initial_program_that_is_not_logged_has_no_fitness_in_a_tree(tmp_path):
+    (tmp_path / "calls.csv").write_text("run,order,fitness\na,1,0.3\na,2,0.4\n")
+    with pytest.warns(ReplayWarning, match="which lack: .*generation 0"):
+        (path,) = replay.find_logs(tmp_path / "calls.csv")
+    first, *children = replay.tree(read_log(path)).to_dict("records")
+    assert (first["generation"], first["ok"]) == (0, 0)
+    assert pd.isna(first["status"])
+    assert pd.isna(first["fitness"])
+    assert [row["fitness"] for row in children] == [0.3, 0.4]
 
 
 def test_a_tree_has_every_program_once_under_its_parent(run) -> None:

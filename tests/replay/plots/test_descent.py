@@ -15,6 +15,7 @@ import replay
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from replay import plots
+from replay.logs.frames import ReplayWarning
 from replay.plots import descent, style
 from replay.plots.lanes import lanes_of
 from replay.plots.medium import LEAST_SIZE
@@ -39,6 +40,18 @@ def places_of(chart):
     [panel] = chart.panels
     points = [mark for mark in panel.marks if mark.kind == "points"]
     return [pair for mark in points for pair in zip(mark.y, mark.texts, strict=True)]
+
+
+def test_a_tree_whose_parents_are_not_recorded_says_so_and_shows_no_lineage(tmp_path):
+    (tmp_path / "calls.csv").write_text("run,order,fitness\na,1,0.3\na,2,0.4\n")
+    with pytest.warns(ReplayWarning, match="which lack: .*generation 0"):
+        (path,) = replay.find_logs(tmp_path / "calls.csv")
+    chart = descent.tree(read_log(path))
+    assert chart.panels[0].about == (
+        "3 programs of one run; parents not recorded; crosses: without a fitness (1 program)"
+    )
+    tooltips = {text for _, text in places_of(chart)}
+    assert "generation 0, child 0: initial of unknown status" in tooltips
 
 
 @pytest.mark.parametrize("name", [ISLANDS, GREEDY, OPENEVOLVE])
