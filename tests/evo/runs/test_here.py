@@ -37,6 +37,7 @@ SEEN: list[object] = []
 
 
 PICK = "def pick(number):\n    return number\n"
+ALONE = "def pick():\n    return 4\n"
 
 
 def test_an_evaluator_may_run_here_with_what_it_holds_open() -> None:
@@ -136,7 +137,7 @@ def remembers(value):
 
 def test_an_evaluator_here_may_have_state(monkeypatch) -> None:
     def made():
-        return task("t", initial_program=PICK, evaluate=remembers, where="here", statement="s")
+        return task("t", initial_program=ALONE, evaluate=remembers, where="here", statement="s")
 
     first = made()
     SEEN.append("more")
@@ -184,7 +185,7 @@ def test_an_object_that_is_called_may_evaluate_here_and_goes_on(kind, tmp_path) 
 
 
 def test_a_log_goes_on_whose_evaluator_here_had_its_state_in_the_task() -> None:
-    now = task("t", initial_program=PICK, evaluate=remembers, where="here", statement="s")
+    now = task("t", initial_program=ALONE, evaluate=remembers, where="here", statement="s")
     text = now.record.files["evaluator.py"]
     head = text[: text.index("\n") + 1]
     before = head + capture(remembers).text

@@ -75,10 +75,12 @@ def test_with_few_runs_in_all_the_worst_world_decides():
 def test_tasks_without_an_interval_or_a_unit_are_named():
     none = part(0.2, 0.1)
     none = none._replace(found=replace(none.found, low=np.nan, high=np.nan, note="3 runs are few"))
-    with pytest.raises(ValueError, match="number 2: 3 runs are few"):
+    with pytest.raises(ValueError, match="number 2 has none: 3 runs are few"):
         together(part(0.2, 0.1), none)
     for scale in (0.0, np.nan, -1.0):
-        with pytest.raises(ValueError, match="number 1: what the baseline reaches does not differ"):
+        with pytest.raises(
+            ValueError, match="number 1 has none: what the baseline reaches does not differ"
+        ):
             together(part(0.2, 0.1)._replace(scale=scale))
 
 
