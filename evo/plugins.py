@@ -289,6 +289,8 @@ def find_named(
     if isinstance(given, str) and given not in known:
         listed = sorted({*known, *aliases})
         hint = meant(given, listed)
+        if ".py" in given:
+            hint = f"; give a {what} of your own itself, or in a file the name of a registered one"
         raise ValueError(f"expected a {what} out of {listed}, got {given!r}{hint}")
     build = known[given] if isinstance(given, str) else given
     if isinstance(given, str) or parameters or isinstance(build, functools.partial):

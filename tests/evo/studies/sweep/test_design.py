@@ -24,6 +24,7 @@ COMMON: dict[str, Any] = {"task": "mmd", "seeds": [1, 2], "children": 2, "progre
         ({}, {"task": None}, "task: expected"),
         ({}, {"strategy": "best"}, "unknown strategy"),
         ({"policy": ["ucb2"]}, {}, "policy = 'ucb2': expected a policy out of"),
+        ({"policy": ["mine.py:Mine"]}, {}, "got 'mine.py:Mine'; give a policy of your own itself"),
         ({"policy": ["ucb1"]}, {"generations": 2}, "an allocation has rounds"),
         ({"rounds": [4]}, {}, "rounds: an allocation's, which needs a policy"),
         ({}, {"budget": {"money": 1}}, "expected a unit out of calls"),
