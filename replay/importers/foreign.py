@@ -183,6 +183,23 @@ def write(
     write_once(target, b"".join(lines))
 
 
+def _check_given(
+    name: object, lost: object, n: int, seconds: Sequence[float | None], generations: int
+) -> None:
+    """Refuses what an importer of one's own easily gives in place of what is meant."""
+    if not isinstance(name, str):
+        raise MistakenType(f"name: expected a text, got {name!r:.80}")
+    if isinstance(lost, str):
+        raise MistakenType(f"lost: expected a list of texts, got the text {lost!r:.80}")
+    if n < 1:
+        raise ValueError(f"n: expected at least 1 child in a generation, got {n}")
+    if seconds and len(seconds) != generations:
+        raise ValueError(
+            f"seconds: expected a number or None for each of {generations} generations, got "
+            f"{len(seconds)}"
+        )
+
+
 def _by_index(members: Sequence[Child], n: int, where: str) -> dict[int, Child]:
     """Returns the children of a generation by their index, each of which is below n."""
     if isinstance(members, Child):
@@ -232,6 +249,7 @@ def assemble(
         >>> [line.best_fitness for line in imported.generations]
         [0.5]
     """
+    _check_given(name, lost, n, seconds, len(children))
     if not children and initial is None:
         raise EmptyRunError(f"{source}: holds no call and no program of {tool}")
     if n * len(children) > 20 * MOST:

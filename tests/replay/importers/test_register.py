@@ -119,6 +119,22 @@ def test_an_importer_that_fails_or_returns_no_runs_is_named(folder, returns, err
         replay.load(folder / "a.islands.json", progress=False)
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"name": 3}, TypeError, "name: expected a text, got 3"),
+        ({"lost": "tokens"}, TypeError, "lost: expected a list of texts, got the text 'tokens'"),
+        ({"n": 0}, ValueError, "n: expected at least 1 child in a generation, got 0"),
+        ({"seconds": [1.0]}, ValueError, "seconds: expected a number or None for each of 2 gen"),
+    ],
+)
+def test_what_is_put_together_wrongly_is_named(tmp_path, given, error, message):
+    children = [[born(number, judged(0.5))] for number in (1, 2)]
+    settings = {"name": "a", "children": children, "initial": None, "lost": [], **given}
+    with pytest.raises(error, match=message):
+        assemble(tmp_path, "mine", model=Model(name="m"), **settings)
+
+
 def test_children_are_given_by_generation(tmp_path):
     child = born(1, judged(0.5))
     with pytest.raises(TypeError, match="children: expected a list of children for each generat"):
