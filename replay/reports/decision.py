@@ -89,10 +89,15 @@ def _alone(tables: Tables, why: str) -> Iterator[tuple[str, str]]:
         which = "" if name == "all" else f", {name}"
         count = f"{len(part)} run{'s' * (len(part) > 1)}"
         initial = own.loc[own["generation"] == 0, "best_fitness"].dropna()
-        start = f", from {initial.median():.5g} of the initial program" if len(initial) else ""
+        start = f", from {_of_runs(initial)} of the initial program" if len(initial) else ""
         text = f"Best fitness {known.max() + 0.0:.5g} in {count}{start}, after {_spent(part)}."
         yield f"What do the runs of {task}{which} tell?", f"{text} {_rising(own)}"
     yield "What would decide something?", _next(runs, why)
+
+
+def _of_runs(fitness: pd.Series[float]) -> str:
+    """The fitness of one program in some runs, whose evaluations may differ."""
+    return f"{'a median of ' if fitness.nunique() > 1 else ''}{fitness.median():.5g}"
 
 
 def _spent(runs: pd.DataFrame) -> str:
@@ -207,7 +212,7 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
             yield asked, f"There is none: nothing was ok in {each}."
             continue
         initial = part.loc[part["generation"] == 0, "best_fitness"].dropna()
-        start = f", where the initial program has {initial.median():.5g}" if len(initial) else ""
+        start = f", where the initial program has {_of_runs(initial)}" if len(initial) else ""
         where, advice = _place(str(part["source"].iloc[top]))
         luck = (
             " Evaluations are noisy, so that it is partly luck." if noisy & {*part["run"]} else ""

@@ -142,6 +142,22 @@ def test_the_best_program_of_a_task_is_that_of_all_its_configurations(tmp_path):
     assert "the highest of 4 runs of 2 configurations, " in said
 
 
+def test_a_median_over_runs_of_one_initial_program_is_called_one(tmp_path):
+    """As of a prompt under which a model answers now this and now that."""
+    for seed in range(3):
+        write_sample(tmp_path / f"{seed}.jsonl", generations=3, seed=seed)
+    tables = load_tables(tmp_path)
+    rows, first = tables.generations, tables.generations["generation"] == 0
+    for varied in (False, True):
+        own = 0.1 + 0.01 * varied * rows["seed"]
+        made = rows.assign(best_fitness=rows["best_fitness"].mask(first, own))
+        words = decision_section(tables._replace(generations=made), None).words
+        told, best = words[0][1], words[-1][1]
+        middle = "a median of 0.11" if varied else "0.1"
+        assert f", from {middle} of the initial program," in told
+        assert f", where the initial program has {middle}." in best
+
+
 def test_what_cannot_be_compared_says_why_and_names_the_best(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
     tables = load_tables(tmp_path)
