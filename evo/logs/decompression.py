@@ -13,8 +13,28 @@ _FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _ZEROS = re.compile(rb"\0*")
 
 
+_ARCHIVES = ((b"PK\x03\x04", 0), (b"ustar", 257))  # how zip and tar begin, and at which byte
+ARCHIVE = (
+    "an archive or a workbook; unpack an archive and name the folder, and save a table of a "
+    "workbook as CSV"
+)
+"""What is said of a file that holds others."""
+
+
 class DamagedGzip(ValueError):  # noqa: N818 - what the file is
-    """The file cannot be decompressed; the message says why."""
+    """The file cannot be decompressed, or holds others; the message says why."""
+
+
+def unarchived(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the content of a file, given from its beginning.
+
+    Raises:
+        DamagedGzip: It is an archive or a workbook, which nobody can read line by line.
+    """
+    for number, piece in enumerate(pieces):
+        if number == 0 and any(piece.startswith(mark, at) for mark, at in _ARCHIVES):
+            raise DamagedGzip(ARCHIVE)
+        yield piece
 
 
 def decompressed(blocks: Iterable[bytes], size: int, piece_size: int) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ import msgspec
 
 from evo.logs import examples
 from evo.logs.caps import above, cap
-from evo.logs.decompression import DamagedGzip, decompressed
+from evo.logs.decompression import DamagedGzip, decompressed, unarchived
 from evo.logs.files import in_folder, path_of, why_not_made, write_at
 from evo.logs.first_write import WRITTEN
 from evo.logs.lines import PREFIX, check_line, check_size, rewritten
@@ -218,10 +218,10 @@ def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
                 raise LogError(f"{path}: shorter than before: another log took its place")
             file.seek(0 if packed else start)
             blocks = iter(lambda: file.read(_PIECE), b"")
-            if not packed:
+            if start and not packed:
                 yield from blocks
             elif not start:  # compressed logs are finished: nothing is ever added
-                yield from decompressed(blocks, size, _PIECE)
+                yield from unarchived(decompressed(blocks, size, _PIECE) if packed else blocks)
     except DamagedGzip as error:
         raise LogError(f"{path}: {error}") from None
     except OSError as error:

@@ -27,6 +27,7 @@ from typing import Any
 import pandas as pd
 
 from evo.logs import examples
+from evo.logs.decompression import ARCHIVE
 from evo.logs.journal import LogError
 from evo.logs.types import as_path
 from evo.plugins import MistakenType, guarded, loaded, meant, plugged_in
@@ -46,7 +47,7 @@ from replay.importers.foreign import (
 )
 from replay.importers.keeping import keep, keep_for_now
 from replay.importers.reading import LogFormatError, parse_file, parse_lines
-from replay.logs.others import NothingYetError, what_to_do_with
+from replay.logs.others import NothingYetError, is_archive, what_to_do_with
 
 __all__ = [
     "IMPORTERS",
@@ -247,7 +248,7 @@ def detect(path: str | os.PathLike[str]) -> str:
     path = _as_path(path)
     for name, _ in _found(path, _recognisers()):
         return name
-    if words := table_words(path):
+    if words := ARCHIVE if is_archive(path) else table_words(path):
         raise LogFormatError(f"{path}: {words}")
     raise LogFormatError(
         f"{path}: not recognised; name its format, one of {', '.join(sorted(_known()))}, or make "

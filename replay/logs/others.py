@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tarfile
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -92,16 +94,22 @@ def how_to_go_on(log: Path, *, others: bool) -> str:
     """What to do about a log that cannot be read, as the end of a message.
 
     Args:
-        log: Its path; of one made of another tool's run, and of one that is gone, nothing is said.
+        log: Its path; of one made of another tool's run, of one that is gone, and of an archive
+            nothing is said.
         others: Whether there are others, which can be read without it.
     """
-    if origin_of(log) is not None or not log.exists():
+    if origin_of(log) is not None or not log.exists() or is_archive(log):
         return ""
     left = f"; {LEAVES_OUT}" if others else ""
     name = quote(from_here(log))
     return (
         f"; `evo verify {name}` checks it, and with `--salvage -o NEW` copies what is sound{left}"
     )
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file holds others, as zip, tar and workbooks do."""
+    return path.is_file() and (zipfile.is_zipfile(path) or tarfile.is_tarfile(path))
 
 
 def from_here(path: Source) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.logs.decompression import DamagedGzip, decompressed
+from evo.logs.decompression import DamagedGzip, decompressed, unarchived
 
 
 def content_of(data: bytes, *, block: int = 64, piece: int = 100) -> bytes:
@@ -85,3 +85,8 @@ def test_blocks_may_be_empty_or_hold_zeros_alone():
     data = gzip.compress(b"x")
     blocks = [b"", data[:5], b"", data[5:], b"\0" * 9, b""]
     assert b"".join(itertools.chain(decompressed(blocks, len(data), 10))) == b"x"
+
+
+@pytest.mark.parametrize("pieces", [[], [b""], [b"a line\n", b"PK\x03\x04"], [b"P", b"K"]])
+def test_what_is_no_archive_passes_as_it_is(pieces: list[bytes]) -> None:
+    assert [*unarchived(pieces)] == pieces

@@ -6,7 +6,9 @@ import gzip
 import json
 import os
 import random
+import shutil
 import time
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from samples import make_log_bytes
 
 from evo.cli.entry import main
+from evo.logs.decompression import ARCHIVE
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import LogError, encode_line, read_bytes
 from evo.logs.lines import PREFIX
@@ -76,6 +79,32 @@ def test_a_pipe_is_no_log_and_nothing_waits_for_it(
     assert "a pipe or a device" in capsys.readouterr().err
     with pytest.raises(LogError, match="a pipe or a device"):
         read_bytes(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("pack", ["zip", "tar", "gztar"])
+def test_an_archive_of_logs_is_named_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pack: str
+) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.jsonl").write_bytes(make_log_bytes())
+    path = shutil.make_archive(str(tmp_path / "sent"), pack, tmp_path, "runs")
+    for verb, command in ((main, "show"), (main, "verify"), (replay_main, "report")):
+        assert verb([command, path]) in (1, 2)
+        said = "".join(capsys.readouterr())
+        assert said.rstrip().endswith(ARCHIVE), said
+    assert replay_main(["import", "auto", path, "-o", str(tmp_path / "made")]) == 2
+    assert ARCHIVE in capsys.readouterr().err
+
+
+def test_a_workbook_is_to_be_saved_as_csv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "calls.xlsx"
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    for form in ("auto", "table"):
+        assert replay_main(["import", form, str(path), "-o", str(tmp_path / "made")]) == 2
+        assert ARCHIVE in capsys.readouterr().err
 
 
 def test_many_gzip_members_are_read_in_time_that_grows_with_their_number(tmp_path: Path) -> None:
