@@ -44,6 +44,12 @@ def listed(
     return found
 
 
+def _check_text(name: str, given: object) -> None:
+    """Refuses a number as a title, which would be found out only by a pen."""
+    if not isinstance(given, str):
+        raise MistakenType(f"{name}: expected a text, got {given!r:.80}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Axis:
     """One axis of a panel.
@@ -72,6 +78,15 @@ class Axis:
     above: bool = False
     named: bool = True
     possible: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        _check_text("label", self.label)
+        for tick in self.ticks or ():
+            if not isinstance(tick, Sequence) or len(tick) != 2 or not isinstance(tick[1], str):
+                raise MistakenType(
+                    f"ticks: expected pairs of a number and a text, such as [(0, 'a'), (1, 'b')], "
+                    f"got {tick!r:.80} among them"
+                )
 
 
 @dataclass(frozen=True)
@@ -129,6 +144,8 @@ class Panel:
     rows: int = 1
 
     def __post_init__(self) -> None:
+        _check_text("title", self.title)
+        _check_text("about", self.about)
         object.__setattr__(self, "marks", listed("marks", self.marks, Mark))
 
     def settled(self) -> Panel:

@@ -81,6 +81,27 @@ def test_what_a_chart_cannot_be_made_of_is_named(wrong):
         Panel(title="t", x=Axis(), y=Axis(), marks=wrong)
 
 
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: Axis(label=3), "label: expected a text, got 3"),
+        (
+            lambda: Axis(ticks=[1, 2]),
+            "ticks: expected pairs of a number and a text, .* got 1 among",
+        ),
+        (lambda: Axis(ticks=[(1, 2)]), r"ticks: expected pairs .* got \(1, 2\) among them"),
+        (lambda: Panel(title=40, x=Axis(), y=Axis(), marks=[]), "title: expected a text, got 40"),
+        (
+            lambda: Panel(title="t", about=None, x=Axis(), y=Axis(), marks=[]),
+            "about: expected a text, got None",
+        ),
+    ],
+)
+def test_a_text_that_is_none_is_named_before_a_pen_draws_it(made, message):
+    with pytest.raises(TypeError, match=message):
+        made()
+
+
 @pytest.mark.parametrize("suffix", [".png", ".html"])
 def test_a_chart_is_saved_in_a_folder_that_is_made_for_it(tmp_path, suffix):
     panel = Panel(title="", x=Axis(), y=Axis(), marks=[Line(x=[0, 1], y=[0, 1])])

@@ -15,6 +15,8 @@ from PIL import Image
 from synthetic_runs import chain_runs
 
 import replay
+from replay.plots.chart import Chart
+from replay.plots.panel import Axis, Panel
 from replay.plots.registry import FIGURES, draw, figures, title_of
 from replay.plots.style import THEMES
 from replay.reports.pictures import figure_of_group
@@ -62,9 +64,14 @@ def returning_a_figure(frame):
     return plt.figure()
 
 
+def titled_by_a_number(frame):
+    return Chart(panels=[Panel(title=frame["seed"].iloc[0], x=Axis(), y=Axis(), marks=[])])
+
+
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
+        (titled_by_a_number, "'mine' failed: MistakenType: title: expected a text, got .*0"),
         (failing, "the function of the figure 'mine' failed: KeyError: 'nope'"),
         (returning_nothing, "to return a replay.plots.Chart .* got NoneType"),
         (returning_a_figure, "to return a replay.plots.Chart .* got Figure"),
