@@ -39,7 +39,7 @@ def find_whole(*sources: Logs) -> list[Path]:
     """The logs of `replay.find_logs`, those of other tools' runs with the texts that they kept."""
     found, left = decode.find_all(sources)
     if left:
-        warn(f"{len(left)} files left out: {others.in_words(left)}")
+        warn(f"{len(left)} file{'s' * (len(left) > 1)} left out: {others.in_words(left)}")
     return [whole(path) for path in found]
 
 

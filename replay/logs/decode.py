@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
+import itertools
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,7 +109,7 @@ def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """
     found, left = find_all(sources)
     if left:
-        warn(f"{len(left)} files left out: {in_words(left)}")
+        warn(f"{len(left)} file{'s' * (len(left) > 1)} left out: {in_words(left)}")
     return found
 
 
@@ -175,14 +176,16 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
     if path.is_dir():
-        inside = without_engines([p for p in sorted(path.rglob("*")) if _looks_like_log(p)])
+        everything = sorted(path.rglob("*"))
+        inside = without_engines([p for p in everything if _looks_like_log(p)])
         ours = [p for p in inside if _is_ours(p, left)]
         if not ours and (read := of_another_tool(path, foreign)):
             note_others(path, left, own=ours, read=True)
             return read.logs
+        linked = {str(p): _LINKED for p in everything if _leads_to_logs(p, path.resolve())}
         if not ours:
             first = f"; {inside[0]}: {_what_it_is(inside[0])}" if inside else ""
-            others: dict[str, str] = {}
+            others = linked
             if foreign is not None and not first:
                 note_others(path, others, own=ours, read=True)
                 first = "".join(f"; {each}: {why}" for each, why in list(others.items())[:1])
@@ -190,6 +193,7 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
                 f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz, or files of "
                 f"another tool that `replay import --help` names){first}"
             )
+        left |= linked
         if foreign is not None:
             note_others(path, left, own=ours, read=False)
         return [log for each in ours for log in _arms_or_log(each)]
@@ -204,6 +208,19 @@ def _expand(source: str, left: dict[str, str], foreign: list[Foreign] | None) ->
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}{why_gone(source)}")
     return [log for each in found for log in _expand(str(each), left, foreign)]
+
+
+_LINKED = "a symbolic link to a folder with logs, which is not followed; name it"
+
+
+def _leads_to_logs(path: Path, folder: Path) -> bool:
+    """Whether a path is a link to logs outside a folder, which `rglob` passes over."""
+    if not (path.is_symlink() and path.is_dir()):
+        return False
+    there = path.resolve()
+    apart = not (there.is_relative_to(folder) or folder.is_relative_to(there))
+    near = itertools.chain(path.glob("*"), path.glob("*/*"))
+    return apart and any(each.name.endswith(ENDINGS) for each in near)
 
 
 def _looks_like_log(path: Path) -> bool:

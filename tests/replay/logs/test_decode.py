@@ -81,6 +81,21 @@ def test_runs_of_the_same_name_stay_apart(tmp_path):
     assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
 
 
+def test_a_link_to_a_folder_of_logs_elsewhere_is_named_where_it_is_not_followed(tmp_path):
+    write_sample(tmp_path / "elsewhere" / "deep" / "a.jsonl")
+    (tmp_path / "runs" / "within").mkdir(parents=True)
+    (tmp_path / "runs" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "runs" / "around").symlink_to(tmp_path / "runs" / "within")
+    (tmp_path / "runs" / "up").symlink_to(tmp_path)
+    words = r"runs/linked: a symbolic link to a folder with logs, which is not followed; name it"
+    with pytest.raises(LogError, match=rf"no log in this folder .*{words}"):
+        find_logs(tmp_path / "runs")
+    own = write_sample(tmp_path / "runs" / "within" / "b.jsonl")
+    with pytest.warns(UserWarning, match=f"1 file left out: .*{words}"):
+        assert find_logs(tmp_path / "runs") == [own]
+    assert len(find_logs(tmp_path / "runs" / "within", tmp_path / "runs" / "linked")) == 2
+
+
 def test_links_of_one_name_to_logs_in_one_folder_are_runs_of_their_own(tmp_path):
     for seed in (1, 2):
         lines = changed(sample_lines(), Header, seed=seed)
@@ -221,7 +236,7 @@ def test_a_folder_of_other_files_says_how_to_read_them(tmp_path):
     ):
         find_logs(tmp_path)
     good = write_sample(tmp_path / "good.jsonl")
-    with pytest.warns(UserWarning, match=r"1 files left out: .*trace\.jsonl"):
+    with pytest.warns(UserWarning, match=r"1 file left out: .*trace\.jsonl"):
         assert find_logs(tmp_path) == [good]
     assert find_own(tmp_path) == [good]  # without a word
     assert find_own(tmp_path / "trace.jsonl") == []
