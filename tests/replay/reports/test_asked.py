@@ -2,14 +2,16 @@
 
 import dataclasses
 import html
+import math
 
+import numpy as np
 import pytest
 
 import replay
 from replay.cli.entry import main
 from replay.reports import SECTIONS, stack
 from replay.reports.asked import sections_of
-from replay.reports.tables import Section
+from replay.reports.tables import Section, exact
 
 
 def failing(group, tau):
@@ -24,9 +26,14 @@ def returning_text(group, tau):
     return "a table"
 
 
+def of_the_runs(group, tau):
+    return group.section("Runs", "runs", group.tables.runs, ["all"])
+
+
 @pytest.mark.parametrize(
     ("section", "words"),
     [
+        (of_the_runs, "makes of cells, got a table of run, "),
         (failing, "the function of the section 'mine' failed: KeyError: 'nope'"),
         (refusing, "these runs have no tokens"),
         (returning_text, "expected the function of the section 'mine' to return a table"),
@@ -84,6 +91,29 @@ def test_what_is_no_table_is_named_by_its_type(made):
     [found] = asked({"mine": lambda: made})
     [(_, said)] = found.words
     assert f"or None, got {type(made).__name__}" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "given", "words"),
+    [
+        ({4: [exact("q", 1.0, 3, "count")]}, {}, "row: expected a text, got 4"),
+        ({"a": [exact(3, 1.0, 3, "count")]}, {}, "quantity: expected a text, got 3"),
+        ({"a": [exact("q", "x", 3, "count")]}, {}, "value: expected a number, which may be NaN"),
+        ({"a": [exact("q", math.nan, 3, "count")]}, {"title": 3}, "title: expected a text, got 3"),
+        ({}, {"notes": (3,)}, "notes: expected a text, got 3"),
+        ({}, {"cells": [1]}, "cells: expected what `replay.reports.stack` makes of cells, got [1]"),
+    ],
+)
+def test_what_no_report_can_write_is_a_sentence_in_its_place(rows, given, words):
+    made = dataclasses.replace(table(), **{"cells": stack(rows), **given})
+    [found] = asked({"mine": lambda: made})
+    assert words in found.words[0][1]
+
+
+@pytest.mark.parametrize("value", [1, 1.5, np.int64(2), np.float64(2.5), math.nan, math.inf])
+def test_any_number_is_written(value):
+    made = dataclasses.replace(table(), cells=stack({"a": [exact("q", value, 3, "fitness")]}))
+    assert asked({"mine": lambda: made}) == [made]
 
 
 def test_interrupting_a_table_stops_the_report():
