@@ -269,8 +269,8 @@ def _separated(path: Path, text: str, known: Collection[str]) -> Iterator[tuple[
                 continue
             if any(cells[len(names) :]):
                 raise LogFormatError(
-                    f"{path}:{reader.line_num}: expected {len(names)} cells, got {len(cells)}; a "
-                    f"text that holds {separator!r} is written in quotes"
+                    f"{path}:{reader.line_num}: expected {len(names)} cells, got {len(cells)}; "
+                    f"{_why_more(names, separator, known)}"
                 )
             if len(cells) < len(names):
                 short.append(reader.line_num)
@@ -284,6 +284,16 @@ def _separated(path: Path, text: str, known: Collection[str]) -> Iterator[tuple[
             f"{path}:{short[0]}{many}: fewer than {len(names)} cells; those at the end are taken "
             "for empty"
         )
+
+
+def _why_more(names: Sequence[str], separator: str, known: Collection[str]) -> str:
+    """Why a row may have more cells than the first line has names."""
+    if any(name in known or name.lower() in known for name in names):
+        return f"a text that holds {separator!r} is written in quotes"
+    return (
+        f"the first line, {', '.join(names)!r:.60}, holds no name of a column that is known: "
+        "delete what stands above the names"
+    )
 
 
 def _names(line: str, separator: str) -> list[str]:

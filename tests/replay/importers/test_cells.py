@@ -120,6 +120,17 @@ def test_a_row_that_is_too_short_is_said(tmp_path):
     assert len(runs_of(path)) == 1
 
 
+@pytest.mark.parametrize("above", ["# exported on Monday", "sep=,"])
+def test_a_line_above_the_names_of_the_columns_is_to_be_deleted(tmp_path, above):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{above}\n{PLAIN}")
+    with pytest.raises(LogFormatError, match="delete what stands above the names"):
+        table.read(path)
+    path.write_text(f"{PLAIN}c,1,0.1,more\n")
+    with pytest.raises(LogFormatError, match="a text that holds ',' is written in quotes"):
+        table.read(path)
+
+
 def test_a_row_without_its_order_is_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("run,order,fitness\na,1,0.1\na,,0.2\n")
