@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from replay.claims.decision import OPEN, in_family
+from replay.claims.decision import FEW, OPEN, in_family
 from replay.claims.further import UNTIL_THEN, further_runs, nearer_none, sentence
 from replay.claims.task_comparison import TaskComparison, limits_of
 
@@ -89,7 +89,8 @@ def _ahead_of(found: TaskComparison, name: str, row: Row) -> str:
     more = further_runs(
         row["runs_needed"], had=row["runs"], within=within, of=" of the two", among=found.family
     )
-    return f"{text}: {OPEN[row['why']]}. {sentence(more)}"
+    text += "" if row["why"] == FEW else f": {OPEN[row['why']]}"  # few are named beside the effect
+    return f"{text}. {sentence(more)}"
 
 
 def _turned(row: Row) -> Row:

@@ -77,6 +77,13 @@ def test_what_is_open_is_named_with_the_lead_and_how_many_runs_would_show_it():
     assert "p =" not in advise_over_tasks(compared(["x", "y"], ("x", "y", OPEN | {"p": math.nan})))
 
 
+def test_that_there_are_too_few_runs_for_an_interval_is_said_once():
+    nowhere = dict.fromkeys(("low", "high", "alone_low", "alone_high", "p", "p_holm"), math.nan)
+    said = advise_over_tasks(compared(["x", "y"], ("x", "y", OPEN | nowhere | {"why": FEW})))
+    assert said.count("too few runs") == 1
+    assert "Its lead over y is 0.8 (too few runs for an interval) standard deviations. " in said
+
+
 def test_a_pair_is_asked_alone_only_where_there_are_several():
     several = compared(["x", "y", "z"], ("x", "y", OPEN), ("x", "z", OPEN), ("y", "z", OPEN))
     assert advise_over_tasks(several).endswith(ALONE)
