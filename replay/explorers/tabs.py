@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
@@ -71,6 +71,14 @@ class Tabs:
             raise KeyError(f"expected a tab among {[*self._makers]}, got {title!r}")
         self._opened(list(self._makers).index(title))
         return self._made[title]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Says how to reach what an explorer has and the tabs as a whole have not."""
+        words = f"{type(self).__name__!r} object has no attribute {name!r}"
+        titles = list(self.__dict__.get("_makers", ()))
+        if titles and hasattr(Explorer, name):
+            words += f"; an explorer has it: use .open({titles[0]!r}).{name}, of tabs {titles}"
+        raise AttributeError(words, name=name, obj=self)
 
     def open(self, title: str) -> Any:
         """Open a tab, and return its explorer."""

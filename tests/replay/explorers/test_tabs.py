@@ -105,6 +105,16 @@ def test_a_tab_that_is_not_there_is_named_with_those_that_are(two):
         two.open("three")
 
 
+def test_what_only_an_explorer_has_is_asked_of_one_in_a_tab(logged, tmp_path):
+    tabs = replay.explore(logged)
+    with pytest.raises(AttributeError, match=r"use \.open\('Budget'\)\.save, of tabs \['Budget', "):
+        tabs.save(tmp_path / "view.html")
+    assert tabs.open("Budget").save(tmp_path / "view.html").exists()
+    with pytest.raises(AttributeError, match=r"no attribute 'sabe'$"):
+        tabs.sabe(tmp_path / "view.html")
+    tabs.close()
+
+
 def test_tabs_without_runs_below_have_none_to_choose(two):
     two.choose("r1")
     assert two.chosen == []
