@@ -205,7 +205,9 @@ def in_words(left: Sequence[tuple[str, str]]) -> str:
     """Names what was left out, and why: what has one reason stands together."""
     reasons: dict[str, list[str]] = {}
     for path, why in left:
-        reasons.setdefault(why, []).append(path)
+        named = re.match(rf"({re.escape(path)}(?::\d+)?): ", why)  # with the line, if it is known
+        place, reason = (named[1], why[named.end() :]) if named else (path, why)
+        reasons.setdefault(reason, []).append(place)
     parts = []
     for why, paths in list(reasons.items())[:3]:
         more = f" and {len(paths) - 3} more" if paths[3:] else ""

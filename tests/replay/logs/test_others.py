@@ -14,6 +14,9 @@ from replay.logs.others import FOR_NOW, from_here, in_words, united, why_gone
 
 def test_what_has_one_reason_stands_together():
     assert in_words([("a", "torn"), ("b", "empty"), ("c", "torn")]) == "a, c: torn; b: empty"
+    assert in_words([("a", "a:3: torn"), ("b", "b:3: torn"), ("c", "c: empty")]) == (
+        "a:3, b:3: torn; c: empty"
+    )
     many = [(str(k), "torn") for k in range(5)]
     assert in_words(many) == "0, 1, 2 and 2 more: torn"
     assert in_words([(str(k), f"reason {k}") for k in range(5)]).endswith("; and more")
