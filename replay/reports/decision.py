@@ -19,7 +19,7 @@ from replay.claims.advice import advise
 from replay.claims.task_advice import ALONE
 from replay.claims.task_comparison import TaskComparison
 from replay.logs.decode import name_runs
-from replay.logs.frames import GREEDY, models_apart, originals, tasks_apart
+from replay.logs.frames import GREEDY, models_apart, originals, split_repeats, tasks_apart
 from replay.logs.others import from_here, origin_of
 from replay.logs.tables import Tables
 from replay.reports.comparison import asked_alone, named_runs
@@ -200,8 +200,9 @@ def _best(tables: Tables) -> Iterator[tuple[str, str]]:
         known = part["best_fitness"].to_numpy(np.float64, na_value=-np.inf)
         top = int(known.argmax())
         offline = " (not an LLM)" if part["run"].iloc[top] in stand_ins else ""
-        begun = part.loc[part["generation"] > 0, "run"].nunique()
-        runs = begun or part["run"].nunique()
+        counted, _ = split_repeats(part)
+        begun = counted.loc[counted["generation"] > 0, "run"].nunique()
+        runs = begun or counted["run"].nunique()
         each = f"{runs} run{'s' * (runs > 1)}"
         if (several := labels.nunique()) > 1:
             asked, by = f"What is the best program for {task}?", f" by {labels.iloc[top]}{offline}"

@@ -142,6 +142,15 @@ def test_the_best_program_of_a_task_is_that_of_all_its_configurations(tmp_path):
     assert "the highest of 4 runs of 2 configurations, " in said
 
 
+def test_the_best_program_is_the_highest_of_runs_that_are_counted_once(tmp_path):
+    for name, generations in (("a", 3), ("copy", 3), ("shorter", 2)):
+        write_sample(tmp_path / f"{name}.jsonl", generations=generations, seed=1)
+    write_sample(tmp_path / "b.jsonl", generations=3, seed=2)
+    words = dict(decision_section(load_tables(tmp_path), None).words)
+    [said] = [text for asked, text in words.items() if asked.startswith("What is the best")]
+    assert "the highest of 2 runs," in said
+
+
 def test_a_median_over_runs_of_one_initial_program_is_called_one(tmp_path):
     """As of a prompt under which a model answers now this and now that."""
     for seed in range(3):
