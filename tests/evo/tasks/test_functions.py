@@ -360,7 +360,9 @@ WRONG = {
         {"initial_program": __file__}, "is the name of a file that exists; to read it write Path"
     ),
     "an async evaluator": ({"evaluate": "ASYNC"}, "is async.*where='here'"),
-    "a function from a deleted cell": ({"evaluate": LOST}, "the source of .* cannot be had: define it in a file"),
+    "a function from a deleted cell": (
+        {"evaluate": LOST}, "the source of .* cannot be had: define it in a file"
+    ),
     "one that changes a global": ({"evaluate": counts}, "changes 'COUNT', which"),
     "a method": ({"evaluate": Client().ask}, "is a method"),
     "a number": ({"evaluate": 3}, "evaluate: expected a function"),
