@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tarfile
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from evo.logs.journal import LogError
+from evo.logs.decompression import ARCHIVE
+from evo.logs.journal import LogError, raw_pieces
 from replay.logs.given import ROW
 
 if TYPE_CHECKING:
@@ -109,7 +108,11 @@ def how_to_go_on(log: Path, *, others: bool) -> str:
 
 def is_archive(path: Path) -> bool:
     """Whether a file holds others, as zip, tar and workbooks do."""
-    return path.is_file() and (zipfile.is_zipfile(path) or tarfile.is_tarfile(path))
+    try:
+        next(raw_pieces(path, 0), b"")
+    except LogError as error:
+        return str(error).endswith(ARCHIVE)
+    return False
 
 
 def from_here(path: Source) -> str:

@@ -93,6 +93,15 @@ def test_what_other_tools_wrote_beside_logs_is_left_and_named(tmp_path):
         replay.load(tmp_path)
 
 
+def test_a_compressed_log_that_is_cut_anywhere_is_a_damaged_file(tmp_path):
+    whole = gzip.compress(make_log_bytes(generations=2, children=2))
+    for cut in (2, 9, 18, len(whole) // 2, len(whole) - 1):
+        path = tmp_path / f"{cut}.jsonl.gz"
+        path.write_bytes(whole[:cut])
+        with pytest.raises(LogError, match="damaged gzip file: it ends too early"):
+            replay.load(path)
+
+
 @given(data=st.data())
 def test_whatever_a_file_holds_it_is_a_table_or_one_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "a.jsonl"
