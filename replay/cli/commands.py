@@ -250,7 +250,8 @@ def import_runs(
         task: What they were run on: a task's name or folder, for rescore and fork; any other name
             is what tables call the task of runs whose tool does not say it.
         columns: What a table calls our columns, such as run=trial,order=step,fitness=score; several
-            columns that name the run are given one after another, run=config,run=island.
+            columns that name the run are given one after another, run=config,run=island;
+            search=config has reports compare the configurations.
     """
     from replay.importers import keep, read
     from replay.importers.keeping import log_paths
