@@ -17,8 +17,9 @@ import numpy as np
 
 from evo.logs.types import as_path, writable
 from evo.plugins import MistakenType
+from replay.plots.arranging import arrange
 from replay.plots.medium import LIGHTER
-from replay.plots.style import THEMES, arrange, figure_of
+from replay.plots.style import THEMES, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evo.plugins import MistakenType
 from replay.plots import style
+from replay.plots.arranging import arrange
 from replay.plots.chart import Chart
 from replay.plots.medium import PRINT_SIZE, for_print
 from replay.plots.output import save
@@ -66,7 +67,7 @@ def paper(
     vars(figure)["text_size"] = PRINT_SIZE
     with for_print(titles=caption):
         _draw(draw, tables, figure.subplots(), options)
-        style.arrange(figure)
+        arrange(figure)
     if path is not None:
         save(figure, path, dpi=300)
     return figure

@@ -237,27 +237,6 @@ def broken(text: str, width: int) -> list[str]:
     return [line.replace("\xa0", " ") for line in textwrap.wrap(glued, width)]
 
 
-def arrange(figure: Figure) -> None:
-    """Lay a figure out, its subtitles wrapped to the final width of their axes."""
-    _lay_out(figure)
-    fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
-    for _ in range(2):  # headings that are wrapped leave axes another width
-        if not sum(fit() for fit in fits):
-            break
-        _lay_out(figure)
-
-
-def _lay_out(figure: Figure) -> None:
-    """Place the axes; this is faster than a full draw without pixels."""
-    from replay.plots.plain import show_plainly
-
-    show_plainly(figure)
-    if (engine := figure.get_layout_engine()) is None:
-        figure.draw_without_rendering()
-    else:
-        engine.execute(figure)
-
-
 def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
     """Move the common part of all titles above the figure, and that of all subtitles below it."""
     heading = [vars(ax).get("heading", {"title": "", "subtitle": ""}) for ax in axes]

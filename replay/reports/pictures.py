@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from replay.markup import clean
+from replay.plots.arranging import arrange
 from replay.plots.chart import Chart, pack
 from replay.plots.output import in_dark
 from replay.plots.registry import GroupFigure, drawn_alone, draws, title_of
 from replay.plots.scripts import chart_figure, encoded, picture_of
-from replay.plots.style import arrange
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from samples import write_sample
 from synthetic_runs import chain_runs, sweep_runs
 
 from replay import explorers
-from replay.plots.style import arrange
+from replay.plots.arranging import arrange
 
 FIGURES = ("main effects", "configurations", "depth and breadth", "cost and fitness")
 EVERY = ("allocation", "many policies", "run", "live", "selection", "nothing", *FIGURES)

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageColor
 
 from replay.plots import style
+from replay.plots.arranging import arrange
 from replay.plots.medium import LIGHTER
 from replay.plots.output import save, show, small_png
 
@@ -57,7 +58,7 @@ def test_what_is_shown_is_what_a_file_holds_and_the_layout_stays_open(tmp_path, 
     assert figure.get_layout_engine() is engine
     assert figure.dpi == before
     other.dpi = dpi
-    style.arrange(other)
+    arrange(other)
     assert save(other, tmp_path / "picture.png", dpi=dpi).read_bytes() == shown.png
 
 

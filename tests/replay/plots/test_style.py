@@ -8,6 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from replay.plots import style
+from replay.plots.arranging import arrange
 
 
 @pytest.mark.parametrize("heights", [[0.5] * 9, [0.0, 0.01, 1.0], [1.0, 0.99, 0.98], [np.nan, 0.2]])
@@ -52,7 +53,7 @@ def test_a_legend_has_as_many_columns_as_have_room_and_the_words_stand_above_it(
     names = [f"{name} {k}" for k, name in enumerate(names)]
     entries = [(name, "#0072B2") for name in names]
     style.draw_heading(ax, "light", "Title", "What is drawn", legend=entries)
-    style.arrange(figure)
+    arrange(figure)
     legend = ax.get_legend().get_window_extent()
     box = ax.get_window_extent()
     assert legend.x1 <= box.x1 + 2
@@ -73,7 +74,7 @@ def test_no_title_is_wider_than_its_axes(columns):
         style.draw_heading(
             ax, "light", r"MMMM WWWW word_problems by qwen2.5-coder-1.5b $\x$", "drawn"
         )
-    style.arrange(figure)
+    arrange(figure)
     renderer = FigureCanvasAgg(figure).get_renderer()
     for ax in axes:
         [title] = [each for each in ax.findobj(Text) if "MMMM" in each.get_text()]
