@@ -42,6 +42,17 @@ from replay.importers.reading import LogFormatError
 _NO_NUMBER = {"", "-", "nan", "na", "n/a", "none", "null"}
 """What tables write where there is no fitness."""
 
+_Runs = dict[str, list[tuple[str, Row]]]
+"""Rows by their run, each with where it stands."""
+
+_COSTS = {
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "dollars",
+    "seconds",
+    *cells.SO_FAR,
+}
 _WORDS = {"run", "task", "model", "search", "status"}
 _PLAIN: dict[Status, str] = {
     "ok": "success succeeded successful passed correct valid",
@@ -96,7 +107,7 @@ def read(
     cells.check_columns(columns or {})
     table = cells.table_of(path, columns or {})
     renamed = {theirs[0] for name, theirs in table.ours.items() if name not in (columns or {})}
-    runs: dict[str, list[tuple[str, Row]]] = {}
+    runs: _Runs = {}
     for line, row in table.rows:
         known = {name: row[name] for name in row if name not in table.ours and name not in renamed}
         for name, theirs in table.ours.items():
@@ -116,6 +127,7 @@ def read(
     elif "" in runs and len(runs) > 1:
         raise LogFormatError(_no_run(runs, table.ours["run"]))
     _warn_of_unknown_words(path, [row for rows in runs.values() for _, row in rows])
+    runs = _with_costs_that_are_numbers(runs)
     for name in cells.SO_FAR.keys() & table.ours.keys():
         runs = {of: counters.taken_apart(rows, name) for of, rows in runs.items()}
     if words := counters.rising(list(runs.values()), table.ours):
@@ -148,6 +160,35 @@ def _warn_of_unknown_words(path: Path, rows: Sequence[Row]) -> None:
             f"{'ve' if words[1:] else 's'} the status {', '.join(map(repr, [*first][:3]))}, which "
             "is none that is known: such children have no fitness; write 'ok' where they have one"
         )
+
+
+def _with_costs_that_are_numbers(runs: Mapping[str, list[tuple[str, Row]]]) -> _Runs:
+    """Rows without costs that are no numbers, or no whole ones of tokens, which are warned of.
+
+    A point before the last three digits is one of thousands where tokens are counted.
+    """
+    kept: _Runs = {}
+    wrong: dict[str, list[tuple[str, object]]] = {}
+    for of, rows in runs.items():
+        for where, row in rows:
+            left = [name for name in sorted(_COSTS & row.keys()) if _is_no_cost(name, row[name])]
+            for name in left:
+                if str(row[name]).strip().lower() not in _NO_NUMBER:
+                    wrong.setdefault(name, []).append((where, row[name]))
+            kept.setdefault(of, []).append((where, {k: v for k, v in row.items() if k not in left}))
+    for name, found in wrong.items():
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        kind = "whole number" if "tokens" in name else "number"
+        warn(
+            f"{found[0][0]}{more}: expected a {kind} in column {name!r}, with a point before "
+            f"decimals and nothing between thousands, got {found[0][1]!r:.60}; such cells are "
+            "taken for empty"
+        )
+    return kept
+
+
+def _is_no_cost(name: str, cell: object) -> bool:
+    return isinstance(cell, str) or ("tokens" in name and isinstance(cell, float) and cell % 1 != 0)
 
 
 def _warn_of_one_run(table: CallTable) -> None:

@@ -282,3 +282,25 @@ def test_what_a_parquet_table_lacks_is_no_name(tmp_path, monkeypatch):
     monkeypatch.setattr("pandas.read_parquet", lambda _: pd.DataFrame(columns))
     with pytest.raises(LogFormatError, match="more than one search, 'A' and None"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "kind"),
+    [
+        ("dollars", "0,01", "number"),
+        ("seconds", "1.5 s", "number"),
+        ("prompt_tokens", "1.234", "whole number"),
+        ("completion_tokens_so_far", "1,234", "whole number"),
+    ],
+)
+def test_a_cost_that_is_no_number_is_taken_for_missing_and_said(tmp_path, name, cell, kind):
+    path = tmp_path / "calls.csv"
+    path.write_text(f"run;order;fitness;{name}\na;1;0.1;{cell}\na;2;0.2;-\na;3;0.3;{cell}\n")
+    words = f"calls.csv:2 and 1 more: expected a {kind} in column '{name}', .*got '?{cell}"
+    with pytest.warns(UserWarning, match=words):
+        [run] = table.read(path)
+    [first, *_] = run.children
+    assert first.evaluation.seconds is None
+    assert all(attempt.usage is None for attempt in first.attempts)
+    path.write_text(f"run;order;fitness;{name}\na;1;0.1;2\na;2;0.2;\n")
+    assert len(table.read(path)) == 1
