@@ -24,6 +24,7 @@ from replay.logs.frames import (
 )
 from replay.logs.versions import scoring_of, what_differs
 from replay.statistics.intervals import NOTHING, FloatArray
+from replay.statistics.numbers import amount
 
 MOST_NAMED = 8  # values of a column, in a message
 SEVERAL_TASKS = (
@@ -88,7 +89,8 @@ class Sides:
             text += f", paired by {self.by}"
         elif self.pairs:
             text += (
-                f", compared as groups in which {self.pairs} pairs of one {self.by} stay together"
+                f", compared as groups in which {amount(self.pairs, 'pair')} of one {self.by} "
+                f"stay{'s' * (self.pairs == 1)} together"
             )
         return text + self.given
 

@@ -108,7 +108,8 @@ def _planned_bandit(journal: Path, folder: Path) -> _Planned:
 def _target(log: Log, folder: Path, name: str) -> Path:
     if log.initial is None:
         raise LogError(
-            f"{lasting_name(log.path)}: has no generation 0, which the paper's layout begins with"
+            f"{lasting_name(log.path)}: has no generation 0, which the paper's layout begins with; "
+            "of a table, give the fitness of the initial program in a row of generation 0"
         )
     _require_best_of_children(log)
     parts = (_task(log), log.header.model_name.replace("/", "_"), name)

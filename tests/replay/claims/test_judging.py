@@ -213,6 +213,9 @@ def test_a_few_equal_seeds_discard_no_run():
     found = replay.judge(pd.concat([new, old]), NEW, OLD)
     assert (found.n, found.unit) == (40, "runs")
     assert "5 pairs of one seed stay together" in found.setting
+    old["seed"] += 4
+    one = replay.judge(pd.concat([new, old]), NEW, OLD)
+    assert "1 pair of one seed stays together" in one.setting
     assert found.verdict == "greater"
 
 

@@ -165,6 +165,7 @@ def test_a_site_a_browser_and_an_export_read_what_a_tool_wrote_as_it_is(tmp_path
     if tool == "table":
         assert done == 2
         assert f"{source}, run calls/0: has no generation 0" in said
+        assert "in a row of generation 0" in said
     else:
         assert done == 0
         assert [*(tmp_path / "out").rglob("*.json")]
