@@ -549,6 +549,7 @@ def test_every_row_is_run_by_a_test() -> None:
     assert all(row.startswith(beginning) for row, beginning in zip(rows, TESTED, strict=True))
 
 
+@pytest.mark.thorough
 def test_the_page_names_what_runs_here() -> None:
     text = PAGE.read_text()
     for name in (

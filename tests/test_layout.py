@@ -411,6 +411,7 @@ def test_only_verbs_and_commands_have_many_parameters() -> None:
 
 
 @pytest.mark.parametrize("script", ["other-pythons", "lowest"])
+@pytest.mark.thorough
 def test_the_tests_that_a_script_of_ci_names_are_there(script: str) -> None:
     chosen = re.findall(r"tests/[\w/]+(?:\.py)?", (ROOT / ".ci" / script).read_text())
     assert len(chosen) > 5

@@ -90,6 +90,7 @@ def test_hostile_programs_are_contained(machine: str) -> None:
 
 @pytest.mark.slow
 @needs_root
+@pytest.mark.thorough
 def test_a_whole_run_as_root_in_a_container_without_namespaces(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     arguments = ["run", "mmd", "-T", "1", "-N", "6", "-q", "--log", str(log)]
@@ -146,7 +147,7 @@ with Evaluator(1) as evaluator:
 
 @pytest.mark.slow
 @needs_root
-@pytest.mark.parametrize("machine", list(MACHINES)[:-1])
+@pytest.mark.parametrize("machine", thorough_after(1, list(MACHINES)[:-1]))
 def test_processes_and_the_memory_of_all_of_them_are_bounded(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def interrupted(tmp_path: Path, wait: float, *, busy: bool, twice: bool) -> floa
 
 
 @pytest.mark.parametrize("busy", thorough_after(1, [False, True]), ids=["calls", "filter"])
-@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("twice", thorough_after(1, [True, False]), ids=["twice", "once"])
 def test_ctrl_c_gives_calls_five_seconds_and_a_second_one_none(
     tmp_path: Path, busy: bool, twice: bool
 ) -> None:

@@ -8,6 +8,7 @@ from evo.runs.delivery import deliver_rest
 QUIET = {"generations": 2, "children": 2, "progress": False}
 
 
+@pytest.mark.thorough
 def test_wandb_holds_them_too_offline(tmp_path) -> None:
     wandb = pytest.importorskip("wandb")
     seen = []

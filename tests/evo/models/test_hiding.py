@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import thorough_after
 
 from evo.models.hiding import HIDDEN, without_key
 
@@ -50,7 +51,7 @@ SPELT = {
 }
 
 
-@pytest.mark.parametrize("name", SPELT)
+@pytest.mark.parametrize("name", thorough_after(8, SPELT))
 @settings(max_examples=20)
 @given(key=keys)
 def test_a_key_is_hidden_however_its_characters_are_escaped(name: str, key: str) -> None:

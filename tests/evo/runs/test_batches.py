@@ -252,6 +252,7 @@ def test_resume_from_any_line_and_rerun(
     assert outcome.same, str(outcome)
 
 
+@pytest.mark.thorough
 def test_a_search_of_several_parents_races_too(task: Path, tmp_path: Path) -> None:
     log = evo.run(task, batches=8, search="population", log=tmp_path / "p.jsonl", **RUN, **QUIET)
     assert log.trajectory[-1] > 0
@@ -259,6 +260,7 @@ def test_a_search_of_several_parents_races_too(task: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_budget_reserves_the_test_at_the_end(task: Path, raced: evo.Log, tmp_path: Path) -> None:
     worst = cost_bound(raced.header, 3, retries=0)
     assert worst.final["calls"] == 2 * CHECK

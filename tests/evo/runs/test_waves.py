@@ -13,6 +13,7 @@ import pytest
 from evo_runs import timeless
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import thorough_after
 
 import evo
 from evo.runs.budget import Ledger
@@ -310,7 +311,7 @@ def part_of(amount: float, unit: str) -> float:
     return round(0.6 * amount) if unit == "calls" else 0.6 * amount
 
 
-@pytest.mark.parametrize("unit", ["calls", "tokens", "dollars"])
+@pytest.mark.parametrize("unit", thorough_after(1, ["calls", "tokens", "dollars"]))
 def test_every_seed_gets_equally_far_whatever_goes_on_at_once(
     unit: str, whole: list[evo.Log], tmp_path: Path
 ) -> None:

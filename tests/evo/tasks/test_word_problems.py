@@ -63,6 +63,7 @@ def test_prompts_that_ask_for_more_score_better() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_evolution_improves_the_prompt(tmp_path) -> None:
     log = evo.run("wp", generations=6, children=8, log=tmp_path / "a.jsonl", progress=False)
     assert log.trajectory[-1] > log.trajectory[0] + 0.2

@@ -51,6 +51,7 @@ def test_the_page_is_told_once_the_view_is_complete(explorer):
     assert explorer._screen.source == explorer.code
 
 
+@pytest.mark.thorough
 def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch, tmp_path):
     from replay.explorers import chart_explorer
 

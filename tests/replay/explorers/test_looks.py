@@ -5,6 +5,7 @@ import pytest
 from looks import complaints
 from samples import write_sample
 from synthetic_runs import chain_runs, sweep_runs
+from tiers import thorough_after
 
 from replay import explorers
 from replay.plots.arranging import arrange
@@ -50,7 +51,7 @@ def test_budgets_on_paper_can_be_read(theme, gap):
     made.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", thorough_after(1, ["dark", "light"]))
 @pytest.mark.parametrize("name", EVERY)
 def test_explorers_on_paper_can_be_read(made, name, theme):
     figure = made[name].figure(theme)

@@ -34,6 +34,7 @@ def logs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_each_repeat_names_the_longest_log_of_its_run_and_the_others_none(logs):
     repeat_of = replay.load(logs).groupby("run")["repeat_of"].first().to_dict()
     others = {run: of for run, of in repeat_of.items() if of}

@@ -6,6 +6,7 @@ An analysis returns what stays exactly, what stays up to rounding, fitness, and 
 import numpy as np
 import pytest
 from synthetic_runs import chain_runs
+from tiers import thorough_after
 
 import replay
 
@@ -58,7 +59,7 @@ def judge(frame, children, move):
 
 
 @pytest.mark.parametrize("analysis", [depth, bilinear, kernel, plan, compete, judge])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", thorough_after(1, [0, 1]))
 def test_scale_and_origin_of_fitness_change_the_numbers_alone(analysis, seed):
     rng = np.random.default_rng(seed)
     tables = chain_runs(sizes=(1, 2, 4), budget=16, seeds=range(10), rng=rng)

@@ -171,7 +171,7 @@ def test_figures_take_a_share_of_the_time_and_are_drawn_of_what_has_changed(
 ):
     drawn = []
 
-    def draw(figure, frame):
+    def draw(name, figure, frame):
         drawn.append((figure, *frame["model"].unique()))
         return Figure()
 

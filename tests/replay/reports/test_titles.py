@@ -86,6 +86,7 @@ def charts_of(page):
     return [json.loads(base64.b64decode(e)) for e in re.findall(r'data-chart="([^"]*)"', page)]
 
 
+@pytest.mark.thorough
 def test_a_site_names_groups_apart_and_says_first_what_was_decided(folder, tmp_path):
     text = replay.site(folder, tmp_path / "site").read_text()
     menu = re.findall(r'<a href="#part-\d">(.*?)</a>', text)
@@ -130,6 +131,7 @@ def _together(parts):
     return Tables(*(pd.concat(each) for each in zip(*(p.tables for p in parts), strict=True)))
 
 
+@pytest.mark.thorough
 def test_a_page_of_three_searches_has_a_height_that_a_screen_shows(parts, tmp_path):
     found, _, _ = comparison_with_sections(_together(parts))
     assert found is not None

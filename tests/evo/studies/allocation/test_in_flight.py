@@ -134,6 +134,7 @@ def test_an_order_of_another_allocation_is_refused() -> None:
     budget=st.sampled_from([{}, {"tokens": 31.0}]),
     seed=st.integers(0, 1000),
 )
+@pytest.mark.thorough
 def test_replicates_of_a_delayed_replay_are_allocations_of_their_own(
     name: str,
     in_flight: int,

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from killing import seen_by, serve_as_model
 from sweep_spaces import ENDS, SHORT
+from tiers import thorough_after
 
 import evo
 import replay
@@ -476,7 +477,7 @@ def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: P
     assert "2 configurations, although 9 trials were asked for" in str(summary)
 
 
-@pytest.mark.parametrize("k", range(len(ENDS)))
+@pytest.mark.parametrize("k", thorough_after(2, range(len(ENDS))))
 def test_a_run_that_a_target_or_the_patience_ends_is_complete(
     k: int, alone: dict[tuple[int, int], evo.Log], tmp_path: Path
 ) -> None:
