@@ -11,5 +11,5 @@ import pytest
 def thorough_after(kept: int, cases: Iterable[Any]) -> list[Any]:
     """Cases of a parametrization, of which those after the first `kept` are thorough ones."""
     every = list(cases)
-    told = (case if isinstance(case, tuple) else (case,) for case in every[kept:])
-    return [*every[:kept], *(pytest.param(*case, marks=pytest.mark.thorough) for case in told)]
+    rest = (case if isinstance(case, tuple) else (case,) for case in every[kept:])
+    return [*every[:kept], *(pytest.param(*case, marks=pytest.mark.thorough) for case in rest)]

@@ -1,4 +1,4 @@
-"""Decompresses the members of a gzip file in linear time and within the caps on its size."""
+"""Decompresses gzip files in linear time and within the caps on their size; refuses archives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARCHIVE = (
     "an archive or a workbook; unpack an archive and name the folder, and save a table of a "
     "workbook as CSV"
 )
-"""What is said of a file that holds others."""
+"""What messages call a file that holds other files, such as a zip."""
 
 
 class DamagedGzip(ValueError):  # noqa: N818 - what the file is

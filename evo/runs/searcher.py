@@ -26,9 +26,9 @@ from evo.runs.handle import begin, read_begun
 from evo.runs.holders import take_over
 from evo.runs.options import RunOptions
 from evo.runs.own_programs import as_reply
+from evo.runs.own_results import call_of, evaluation_of
 from evo.runs.signatures import lists_options
 from evo.runs.state import State
-from evo.runs.told import call_of, evaluation_of
 from evo.runs.verbs import prepare_run
 from evo.searches.base import Place
 from evo.tasks.task import Task, load_task

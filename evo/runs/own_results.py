@@ -1,4 +1,4 @@
-"""Replies and evaluations that are told to `evo.Searcher`, as a log can hold them.
+"""Replies and evaluations of one's own, given to `evo.Searcher.tell`, as a log can hold them.
 
 A user's objects may hold anything. A log that took them as they are could not be read again.
 """
@@ -18,7 +18,11 @@ from evo.sandbox.scores import read_score
 
 
 def call_of(reply: Any) -> Call:
-    """Returns the call whose reply was told; MistakenType: it is no reply."""
+    """Returns the call of which this is the reply.
+
+    Raises:
+        MistakenType: It is neither a text nor an `evo.Reply` nor None.
+    """
     if not isinstance(text := getattr(reply, "text", reply), str | None):
         raise MistakenType(f"reply: expected a text, evo.Reply or None, got {reply!r:.80}")
     if text is None:
@@ -32,7 +36,7 @@ def call_of(reply: Any) -> Call:
 
 
 def evaluation_of(given: Any) -> Evaluation:
-    """Returns what was told as an evaluation that a log can hold.
+    """Returns a score or an evaluation of one's own as an evaluation that a log can hold.
 
     Raises:
         MistakenType: It is no evaluation.
