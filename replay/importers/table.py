@@ -150,8 +150,11 @@ def _status_of(word: object) -> Status | None:
 
 
 def _warn_of_unknown_words(path: Path, rows: Sequence[Row]) -> None:
-    """Warns of a status that is not known in rows that have a fitness, which do not count as ok."""
-    stated = [row.get("status") for row in rows if foreign.finite(row.get("fitness")) is not None]
+    """Warns of a status that is not known in rows that have a fitness, which do not count as ok.
+
+    A fitness of 0 is what many tools write for a failure.
+    """
+    stated = [row.get("status") for row in rows if foreign.finite(row.get("fitness"))]
     words = [str(word) for word in stated if word is not None and _status_of(word) is None]
     if words:
         first = dict.fromkeys(words)

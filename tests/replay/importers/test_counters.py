@@ -102,7 +102,14 @@ def test_words_that_are_plain_are_statuses(tmp_path, word, status):
 
 def test_a_fitness_beside_a_status_that_is_not_known_is_warned_of(tmp_path):
     path = tmp_path / "strange.csv"
-    path.write_text("run,order,fitness,status\na,1,.1,ok\na,2,0,strange\na,3,.5,strange\n")
+    path.write_text("run,order,fitness,status\na,1,.1,ok\na,2,.2,strange\na,3,.5,strange\n")
     with pytest.warns(UserWarning, match="2 rows with a fitness have the status 'strange', which"):
         [run] = read(path)
+    assert [child.evaluation.fitness for child in run.children] == [0.1, None, None]
+
+
+def test_a_fitness_of_0_beside_a_status_that_is_not_known_is_that_of_a_failure(tmp_path):
+    path = tmp_path / "strange.csv"
+    path.write_text("run,order,fitness,status\na,1,.1,ok\na,2,0,strange\na,3,0.0,strange\n")
+    [run] = read(path)
     assert [child.evaluation.fitness for child in run.children] == [0.1, None, None]
