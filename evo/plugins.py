@@ -57,12 +57,13 @@ class Registry(UserDict[str, Entry]):
         what: What messages call an entry.
         built_in: The entries of this package.
         taken: Names of what is built in and no entry.
+        reserved: Words that mean something else where an entry is named, by what they mean.
         kind: What an entry is, where it is called: "class" or "function"; empty: a value.
         group: The group of entry points by which packages add entries; empty: there is none.
 
     Attributes:
         built_in: As given.
-        taken: The names of all that is built in.
+        taken: The names of all that is built in, and what is reserved.
     """
 
     def __init__(
@@ -71,21 +72,23 @@ class Registry(UserDict[str, Entry]):
         built_in: Mapping[str, Entry],
         taken: Collection[str] = (),
         *,
+        reserved: Mapping[str, str] | None = None,
         kind: Literal["class", "function", ""] = "",
         group: str = "",
     ) -> None:
         self.what, self.built_in, self.kind, self.group = what, dict(built_in), kind, group
-        self.taken = (*self.built_in, *taken)
+        self.reserved = dict(reserved or {})
+        self.taken = (*self.built_in, *taken, *self.reserved)
         super().__init__(built_in)
 
     def __setitem__(self, name: str, entry: Entry) -> None:
+        self._check(name, entry)
         if name in self.taken and entry is not self.built_in.get(name):
             raise ValueError(
                 f"{name!r} is the name of a built-in {self.what}: expected a name other than "
                 f"{', '.join(self.taken)}; replace({name!r}, ...) of this registry replaces it "
                 "on purpose"
             )
-        self._check(name, entry)
         super().__setitem__(name, entry)
 
     def __missing__(self, name: str) -> Entry:
@@ -114,6 +117,11 @@ class Registry(UserDict[str, Entry]):
         if not isinstance(name, str) or not name.strip():
             raise MistakenType(
                 f"{self.what}: expected a name, a text that is not empty, got {name!r:.80}"
+            )
+        if name in self.reserved:
+            raise ValueError(
+                f"{self.what}: expected a name of its own, got {name!r}, which is the word for "
+                f"{self.reserved[name]}; choose another one"
             )
         if self.kind and not callable(entry):
             given = type(entry)

@@ -44,6 +44,9 @@ from evo.policies.learned import (
     optimal_stopping,
 )
 
+ALIASES = {"ucb": "ucb1"}
+"""Other names that are understood."""
+
 POLICIES: Registry[PolicyClass] = Registry(
     "policy",
     {
@@ -63,6 +66,7 @@ POLICIES: Registry[PolicyClass] = Registry(
         "optimal_stopping": OptimalStopping,
         "freeze_thaw": FreezeThaw,
     },
+    reserved={"all": "every policy", **ALIASES},
     kind="class",
     group="evo.policies",
 )
@@ -73,9 +77,6 @@ SETS = (
     "ucb1.c=0.1` of `replay report --policies ucb1`"
 )
 """How parameters are given, at the end of messages."""
-
-ALIASES = {"ucb": "ucb1"}
-"""Other names that are understood."""
 
 
 def find_policy(policy: str | PolicyClass, **parameters: object) -> PolicyClass:

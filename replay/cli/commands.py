@@ -253,11 +253,11 @@ def import_runs(
             columns that name the run are given one after another, run=config,run=island;
             search=config has reports compare the configurations.
     """
-    from replay.importers import keep, read
+    from replay.importers import AUTO, keep, read
     from replay.importers.keeping import log_paths
     from replay.logs.others import united
 
-    given = None if format == "auto" else format
+    given = None if format == AUTO else format
     found = [run for path in paths for run in read(path, given, columns=columns)]
     names = Counter(run.name for run in found)
     if len(paths) > 1 and (twice := [name for name, count in names.items() if count > 1]):

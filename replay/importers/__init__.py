@@ -71,6 +71,8 @@ __all__ = [
 
 OWN = "evo"
 """What `load` calls the logs of this package."""
+AUTO = "auto"
+"""What `replay import` calls whichever format it recognises."""
 
 IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
     "openevolve": openevolve.read,
@@ -95,6 +97,7 @@ _RECOGNISED: Recognisers = {
     "table": table.recognises,
 }
 _SHIPPED = frozenset(IMPORTERS)
+_TAKEN = _SHIPPED | {OWN, AUTO}
 
 
 def register(
@@ -109,8 +112,8 @@ def register(
             formats are, about every path, so it should read little and never raise.
 
     Raises:
-        TypeError: `read` or `recognise` is no function.
-        ValueError: The name is empty or that of a shipped format.
+        TypeError: The name is no text, or `read` or `recognise` is no function.
+        ValueError: The name is empty, that of a shipped format, "evo" or "auto".
 
     Example:
         >>> def read(place):
@@ -119,8 +122,10 @@ def register(
         >>> replay.importers.IMPORTERS.pop("mine") is not None
         True
     """
-    if not name or name in _SHIPPED | {OWN}:
-        taken = ", ".join(sorted(_SHIPPED | {OWN}))
+    if not isinstance(name, str):
+        raise MistakenType(f"name: expected a text, got {name!r:.80}")
+    if not name.strip() or name in _TAKEN:
+        taken = ", ".join(sorted(_TAKEN))
         raise ValueError(f"name: expected one that is none of {taken}, got {name!r}")
     for what, function in (("read", read), ("recognise", recognise)):
         if not callable(function):
@@ -161,7 +166,7 @@ def apart_from(path: Path, names: Sequence[str]) -> Iterator[Path]:
 
 def _known() -> Mapping[str, Any]:
     """What reads each format, what other packages add included."""
-    return plugged_in("replay.importers", IMPORTERS, _SHIPPED)
+    return plugged_in("replay.importers", IMPORTERS, _TAKEN)
 
 
 def _recognisers() -> Recognisers:

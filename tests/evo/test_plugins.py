@@ -112,6 +112,19 @@ def test_a_name_is_a_text_that_is_not_empty(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("registry", "word"),
+    [(POLICIES, "all"), (POLICIES, "ucb"), (evo.ENGINES, "evo"), (evo.ENGINES, "ours")],
+)
+def test_a_word_that_means_something_else_where_a_name_is_asked_for_names_no_entry(
+    registry: Registry[Any], word: str
+) -> None:
+    for register in (registry.__setitem__, registry.replace):
+        with pytest.raises(ValueError, match=f"got {word!r}, which is the word for "):
+            register(word, lambda: None)
+    assert word not in registry
+
+
+@pytest.mark.parametrize(
     ("find", "wrong", "right"),
     [
         (find_policy, "UCB1", "ucb1"),

@@ -17,6 +17,7 @@ from evo.plugins import MistakenType, Registry, meant, plugged_in
 ENGINES: Registry[Engine] = Registry(
     "engine",
     {engine.name: engine for engine in (openevolve.ENGINE, shinka.ENGINE, gepa.ENGINE)},
+    reserved={"evo": "this package", "ours": "the searches of this package"},
     group="evo.engines",
 )
 """Name -> engine."""
@@ -41,7 +42,7 @@ def register_engine(engine: Engine) -> None:
         engine: The engine: its name, how it is prepared and started, and how its prompts are read.
 
     Raises:
-        ValueError: The name is empty, that of a shipped engine, or "evo".
+        ValueError: The name is empty, that of a shipped engine, "evo" or "ours".
 
     Example:
         >>> def prepare(job):
@@ -52,11 +53,9 @@ def register_engine(engine: Engine) -> None:
     """
     if not isinstance(engine, Engine):
         raise MistakenType(f"expected an evo.Engine, got {engine!r}")
-    taken = {*ENGINES.built_in, "evo"}
-    if not engine.name or engine.name in taken:
-        raise ValueError(
-            f"name: expected one that is none of {', '.join(sorted(taken))}, got {engine.name!r}"
-        )
+    if not engine.name or engine.name in ENGINES.taken:
+        taken = ", ".join(sorted(ENGINES.taken))
+        raise ValueError(f"name: expected one that is none of {taken}, got {engine.name!r}")
     ENGINES[engine.name] = engine
 
 

@@ -74,7 +74,7 @@ def test_it_is_recognised_wherever_the_shipped_formats_are(folder, tmp_path, cap
 def test_a_format_can_be_registered_again_but_not_in_place_of_a_shipped_one():
     importers.register("mine", read, recognise)
     assert list(importers._RECOGNISED).count("mine") == 1
-    for taken in ("openevolve", "evo", ""):
+    for taken in ("openevolve", "evo", "auto", "", " "):
         with pytest.raises(ValueError, match="name: expected one that is none of"):
             importers.register(taken, read, recognise)
 
@@ -92,6 +92,8 @@ def test_what_is_no_function_is_refused_where_it_is_registered():
         with pytest.raises(TypeError, match="expected a function of a path, got"):
             importers.register("other", *functions)
     assert "other" not in importers.IMPORTERS
+    with pytest.raises(TypeError, match="name: expected a text, got 3"):
+        importers.register(3, read, recognise)
 
 
 @pytest.mark.usefixtures("own")

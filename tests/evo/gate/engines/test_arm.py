@@ -257,7 +257,9 @@ def test_mistakes_are_said_before_anything_is_made(
         arms(engine="toy", patience=0)
     with pytest.raises(evo.EngineError, match="programs are one Python file"):
         evo.allocate_live("word_problems", "ucb1", arms=[{"engine": "toy"}], rounds=2)
-    with pytest.raises(ValueError, match="none of evo, gepa, openevolve, shinka, got 'shinka'"):
+    with pytest.raises(
+        ValueError, match="none of evo, gepa, openevolve, ours, shinka, got 'shinka'"
+    ):
         evo.register_engine(evo.Engine("shinka", lambda job: []))
     assert not (tmp_path / "a").exists()
     argv = ["allocate", "mmd", "--policy", "ucb1", "--arm", "engine=shinkah", "--arm", "seed=1"]
