@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tiers import thorough_after
 
 import evo
 import replay
@@ -116,6 +117,7 @@ def test_other_tools_made_as_many_calls_as_the_gate_counted() -> None:
             assert 0.9 * counts["tokens"] < made["tokens"] <= counts["tokens"]
 
 
+@pytest.mark.thorough
 def test_every_cell_of_every_budget_has_ten_runs() -> None:
     frame = replay.load(OFFLINE)
     assert not (frame["model"] != "offline").any()
@@ -130,11 +132,14 @@ def test_every_cell_of_every_budget_has_ten_runs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "children", "seed", "generations"),
-    [
-        ("circle_packing", 16, 43, 4),
-        ("min_max_distance", 1, 47, 48),
-        ("heilbronn_triangle", 64, 45, 1),
-    ],
+    thorough_after(
+        1,
+        [
+            ("circle_packing", 16, 43, 4),
+            ("min_max_distance", 1, 47, 48),
+            ("heilbronn_triangle", 64, 45, 1),
+        ],
+    ),
 )
 def test_a_run_is_made_again(
     task: str, children: int, seed: int, generations: int, tmp_path: Path
@@ -219,10 +224,14 @@ SOME = re.compile(
 )
 
 
+SLOW = (pytest.mark.slow,)
+THOROUGH = (pytest.mark.slow, pytest.mark.thorough)
+
+
 def made_again(paths: list[Path]) -> list[object]:
     """Logs that are played again, which takes as long as their programs took."""
     kept = [path for path in paths if ALL or SOME.search(path.name)]
-    return [pytest.param(path, marks=pytest.mark.slow) for path in kept]
+    return [pytest.param(path, marks=SLOW if k < 2 else THOROUGH) for k, path in enumerate(kept)]
 
 
 SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl"))

@@ -32,6 +32,7 @@ CONTROLS = (
 )
 
 
+@pytest.mark.thorough
 @lab.pages(EVERY, dark=(False,))
 def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_tab(opened):
     page = opened

@@ -232,6 +232,7 @@ def test_a_sentence_stands_where_there_is_no_chart(page: Any) -> None:
     assert page.get_by_role("application").count() == 0
 
 
+@pytest.mark.thorough
 def test_the_page_that_an_explorer_saves_is_accessible(opened: Any, tmp_path: Path) -> None:
     for theme in ("light", "dark"):
         explorer = explore_selection(np.random.default_rng(1).random((3, 12)), theme=theme)

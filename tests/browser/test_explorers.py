@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser import lab
+from tiers import thorough_after
 
 import evo
 
@@ -97,13 +98,16 @@ TOGETHER = """([explorer, picture]) => {
 
 @pytest.mark.parametrize(
     "call",
-    [
-        "explorers.explore_budget(frame, child_table=children)",
-        "explorers.explore_allocation(frame)",
-        "explorers.explore_selection(np.random.default_rng(1).random((3, 12)))",
-        "replay.browse(log)",
-        "replay.explore(frame, child_table=children)",
-    ],
+    thorough_after(
+        1,
+        [
+            "replay.explore(frame, child_table=children)",
+            "explorers.explore_budget(frame, child_table=children)",
+            "explorers.explore_allocation(frame)",
+            "explorers.explore_selection(np.random.default_rng(1).random((3, 12)))",
+            "replay.browse(log)",
+        ],
+    ),
 )
 def test_on_a_small_screen_sliders_and_what_they_move_are_seen_together(
     notebooks, screenshots, call
@@ -135,6 +139,7 @@ FOLLOWS = """(dark) => {
 """Whether the charts fill their page, and wear its ink."""
 
 
+@pytest.mark.thorough
 @lab.pages(*ALLOCATION, dark=(False,))
 def test_allocation_which_follows_its_page(opened, screenshots, request):
     page, name = opened, request.node.name
@@ -187,6 +192,7 @@ def test_a_condition_that_cannot_be_met_is_said_at_its_input(opened):
 GONE = "Error displaying widget"
 
 
+@pytest.mark.thorough
 def test_a_saved_notebook_shows_its_pictures_and_no_error(notebooks, screenshots):
     url, folder, _ = notebooks
     name = "saved.ipynb"

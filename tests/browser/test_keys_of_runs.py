@@ -49,6 +49,7 @@ async (room) => {
 """
 
 
+@pytest.mark.thorough
 def test_runs_are_used_by_keys_and_say_what_changed(notebooks):
     url, root, log = notebooks
     folder = Path(tempfile.mkdtemp(dir=root))  # of this attempt alone

@@ -138,6 +138,7 @@ def test_runs_that_begin_later_are_sorted_as_the_others_are(page: Any, view: Liv
     assert names() == ["done", "10", "9", "5", "2"]
 
 
+@pytest.mark.thorough
 def test_the_page_of_a_long_run_is_read_less_often(
     page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,6 +185,7 @@ def test_a_saved_panel_has_no_buttons_on_paper(panel: Any) -> None:
     panel.emulate_media(media="screen")
 
 
+@pytest.mark.thorough
 def test_every_page_has_a_heading_a_main_part_and_headings_in_order(
     page: Any, tmp_path: Path
 ) -> None:

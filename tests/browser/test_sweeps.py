@@ -32,6 +32,7 @@ DRAWN = """() => {
 """The points of the first panel, in the coordinates of its axes."""
 
 
+@pytest.mark.thorough
 @lab.pages(*SWEEP, dark=(False,))
 def test_filters(opened, screenshots, request):
     page, name = opened, request.node.name

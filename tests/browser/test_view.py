@@ -493,6 +493,7 @@ def test_the_saved_page_is_accessible(page) -> None:
     assert lab.faults(page) == []
 
 
+@pytest.mark.thorough
 def test_a_film_plays_to_its_end(page, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(film, "SECONDS", 0.05)
     made = replay.film(write_sample(tmp_path / "run.jsonl", generations=4, children=3))

@@ -160,6 +160,7 @@ def plain(path: Path) -> list[object]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", thorough_after(1, WAYS))
 def test_a_kill_at_any_step_loses_nothing_paid(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type

@@ -79,7 +79,7 @@ def outcomes(folder: Path) -> dict[tuple[str, int], object]:
     return found
 
 
-@pytest.mark.parametrize("verb", thorough_after(3, VERBS))
+@pytest.mark.parametrize("verb", thorough_after(2, VERBS))
 def test_kills_lose_nothing_and_repeat_nothing(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spare_sandboxes: type
 ) -> None:
@@ -131,6 +131,7 @@ def score(value):
 PROGRAM = "def value():\n    a = 1.5\n    b = 2.5\n    return a * b - a\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [[], ["--asynchronous", "--search", "population"]])
 def test_a_kill_loses_no_reply_that_waits_for_its_evaluation(
     options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -185,7 +186,7 @@ def seeds_of(log: evo.Log) -> set[int]:
     return {child_seed(header.seed, header.children, *place) for place in places}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", thorough_after(1, [signal.SIGINT, signal.SIGTERM]))
 def test_signals_end_a_run_cleanly(number: int, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     command = ["run", "mmd", "-T", "500", "-N", "4", "--log", str(path), "-q"]

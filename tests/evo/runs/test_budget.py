@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from evo_runs import timeless, write_task
+from tiers import thorough_after
 
 import evo
 import replay
@@ -242,7 +243,7 @@ def silence() -> Iterator[tuple[str, list[float]]]:
             each.close()
 
 
-@pytest.mark.parametrize("verb", ["run", "allocate"])
+@pytest.mark.parametrize("verb", thorough_after(1, ["run", "allocate"]))
 def test_a_stop_is_heeded_while_the_endpoint_hangs(
     verb: str, silence: tuple[str, list[float]], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import openai
 import pytest
 from endpoints import Endpoint, say
+from tiers import thorough_after
 
 import evo
 import replay
@@ -102,7 +103,7 @@ def test_a_call_of_the_main_thread_that_ctrl_c_ends_is_logged_and_made_again(
 
 
 @pytest.mark.parametrize("status", [200, 503])
-@pytest.mark.parametrize("fails", [1, 2])
+@pytest.mark.parametrize("fails", thorough_after(1, [1, 2]))
 def test_tokens_of_attempts_without_a_reply_are_in_the_log_its_costs_and_budgets(
     tmp_path: Path, status: int, fails: int
 ) -> None:

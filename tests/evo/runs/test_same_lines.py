@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import same_lines
+from tiers import thorough_after
 
 import evo
 from evo.logs.records import SCHEMA
@@ -51,7 +52,7 @@ def cut(log: evo.Log, rng: random.Random, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", thorough_after(3, NUMBERS))
 def test_a_run_and_its_forks_give_the_recorded_lines(
     number: int, recorded: list[dict[str, Any]], tasks: dict[str, Task], tmp_path: Path
 ) -> None:

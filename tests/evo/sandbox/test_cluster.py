@@ -121,6 +121,7 @@ def test_the_same_seeds_give_the_same_log_as_here(
     assert all(sandboxes(worker.process.pid) for worker in cluster.workers.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # it leaves its jobs' pipes to Python
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_workers_that_are_jobs_of_a_batch_system_evaluate_alike(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_prefix(
     assert len(extended.children) == T * N
 
 
-@every
+@pytest.mark.parametrize("name", thorough_after(4, RUNS))
 def test_it_goes_on_from_any_line(
     name: str, task: Path, runs: dict[str, evo.Log], resources: Resources, tmp_path: Path
 ) -> None:

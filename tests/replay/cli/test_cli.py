@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from samples import write_lines
 from test_report import pool
+from tiers import thorough_after
 
 import evo
 from evo.logs.log import line_decoder
@@ -70,7 +71,9 @@ def test_report_of_policies(here, capsys):
     assert all(cell["n"] == 8 for cell in found["cells"])
 
 
-@pytest.mark.parametrize("form", [each for each in get_args(Form) if each != "text"])
+@pytest.mark.parametrize(
+    "form", thorough_after(1, [each for each in get_args(Form) if each != "text"])
+)
 def test_every_format_of_tables_has_a_short_form(here, capsys, form):
     pool(here / "logs", runs=3)
     assert run("report", "logs", f"--{form}") == 0

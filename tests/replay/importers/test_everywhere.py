@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from foreign_samples import write_codeevolve, write_openevolve, write_paper, write_shinka
+from tiers import thorough_after
 
 import evo
 import replay
@@ -101,7 +102,7 @@ def test_what_a_report_of_another_tools_folder_advises_can_be_done(
     assert done == (1 if tool in ("table", "paper") else 3)
 
 
-@pytest.mark.parametrize("kind", ["compact", "whole", "imported"])
+@pytest.mark.parametrize("kind", thorough_after(1, ["compact", "whole", "imported"]))
 def test_what_a_report_of_logs_advises_can_be_done(tmp_path, monkeypatch, capsys, kind):
     monkeypatch.chdir(tmp_path)
     if kind == "imported":

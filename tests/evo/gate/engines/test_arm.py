@@ -230,6 +230,7 @@ def test_no_compiled_copy_of_the_judge_outlives_its_session(tmp_path: Path) -> N
         evo.allocate_live("mmd", "random", log_dir=tmp_path, **MORTAL)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_allocation_goes_on_from_many_kills(tmp_path: Path) -> None:
     check_kills(tmp_path, KILLS)

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from tiers import thorough_after
 
 import evo
 import replay
@@ -61,7 +62,7 @@ def test_live_equals_replay(policy: str, separate: np.ndarray, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", sorted({*POLICIES} - {*SOME}))
+@pytest.mark.parametrize("policy", thorough_after(3, sorted({*POLICIES} - {*SOME})))
 def test_live_equals_replay_for_every_policy(
     policy: str, separate: np.ndarray, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_run_of_a_sweep_is_the_run_that_evo_run_makes(finished, tmp_path: Path
     assert [child.reply for child in mine.children] == [child.reply for child in alone.children]
 
 
+@pytest.mark.thorough
 def test_a_grid_is_extended_by_further_values_and_seeds(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     small: dict[str, Any] = {"children": [2], "temperature": [0.4]}
@@ -477,7 +478,7 @@ def test_a_sweep_that_found_fewer_configurations_than_trials_says_so(tmp_path: P
     assert "2 configurations, although 9 trials were asked for" in str(summary)
 
 
-@pytest.mark.parametrize("k", thorough_after(2, range(len(ENDS))))
+@pytest.mark.parametrize("k", thorough_after(1, range(len(ENDS))))
 def test_a_run_that_a_target_or_the_patience_ends_is_complete(
     k: int, alone: dict[tuple[int, int], evo.Log], tmp_path: Path
 ) -> None:

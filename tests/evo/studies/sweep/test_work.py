@@ -67,6 +67,7 @@ def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) 
     assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
 
 
+@pytest.mark.thorough
 def test_configurations_that_differ_in_what_ends_them_share_logs_that_go_as_far_as_any(
     alone: dict[tuple[int, int], evo.Log], tmp_path: Path
 ) -> None:
