@@ -36,6 +36,10 @@ class UnknownValue(ValueError):  # noqa: N818
     """A log was made with a value whose class is not known here."""
 
 
+class FieldChanged(ValueError):  # noqa: N818
+    """A method of a frozen value changed one of its fields."""
+
+
 @dataclass(frozen=True)
 class Kind(Generic[T]):
     """A kind of value, such as searches.
@@ -117,6 +121,8 @@ class Kind(Generic[T]):
             return f"; give an instance of the class, {value.__name__}(...)"
         if not is_dataclass(value):
             return "; it is not a dataclass"
+        if not vars(type(value))["__dataclass_params__"].frozen:
+            return f"; it is not frozen: write @dataclass(frozen=True) above {type(value).__name__}"
         if not isinstance(getattr(value, "name", None), str):
             return "; it has no attribute `name`, a string"
         missing = [name for name in self.methods if not callable(getattr(value, name, None))]
@@ -246,6 +252,28 @@ def fields_of(value: object) -> JsonObject:
             f"{error}; make what is no plain data where it is used"
         ) from error
     return as_logged(fields)
+
+
+def called_on(value: object, method: str, *given: object) -> object:
+    """Returns what a method of a frozen value returns.
+
+    Raises:
+        FieldChanged: It changed a field of the value, for instance a list.
+    """
+    before = fields_of(value)
+    found: object = getattr(value, method)(*given)
+    try:
+        after = fields_of(value)
+    except ValueError:  # it holds now what no log can
+        after = vars(value)
+    changed = [name for name in before if after.get(name) != before[name]]
+    if changed:
+        name = changed[0]
+        raise FieldChanged(
+            f"expected its fields to stay as they are, and {name} was {before[name]!r:.60} before "
+            f"it and {after.get(name)!r:.60} after it"
+        )
+    return found
 
 
 def as_logged(fields: Mapping[str, object]) -> JsonObject:

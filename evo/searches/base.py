@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeGuard, TypeVar
 from evo.keyed import KeyedStream
 from evo.logs.caps import above, cap
 from evo.plugins import MistakenType
+from evo.values import FieldChanged, called_on
 
 Place = tuple[int, int]
 """Generation and index of a program; (0, 0) is the initial program."""
@@ -199,7 +200,12 @@ def fold(search: Search, state: Any, generation: Sequence[Member]) -> Any:
 
 def _asked(search: Search, method: str, *given: object) -> Any:
     try:
-        return getattr(search, method)(*given)
+        return called_on(search, method, *given)
+    except FieldChanged as error:
+        raise SearchError(
+            f"search {search.name!r}: `{method}` changed the search itself: {error}; keep what "
+            "changes in the state, which `start` and `fold` return"
+        ) from None
     except Exception as error:
         raise SearchError(
             f"search {search.name!r}: `{method}` raised {type(error).__name__}: {error}"

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from evo.logs.inputs import MOST_INT
 from evo.logs.records import ValueRecord
 from evo.plugins import Registry
-from evo.values import Kind, UnknownValue, as_logged, fields_of, source_hash
+from evo.values import (
+    FieldChanged,
+    Kind,
+    UnknownValue,
+    as_logged,
+    called_on,
+    fields_of,
+    source_hash,
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,30 @@ class Idle:
     name = "idle"
 
 
+@dataclass
+class Loose:
+    """Its fields may change at any time."""
+
+    name = "loose"
+
+    def act(self) -> None:
+        """Does nothing."""
+
+
+@dataclass(frozen=True)
+class Noting:
+    """It has a field that its method changes, at times to what no log can hold."""
+
+    seen: list[object] = field(default_factory=list)
+
+    name = "noting"
+
+    def act(self, what: object) -> int:
+        if what is not None:
+            self.seen.append(what)
+        return len(self.seen)
+
+
 @dataclass(frozen=True)
 class Posing(Own):
     """It has the name of a built-in one."""
@@ -115,6 +147,7 @@ class Posing(Own):
         (3, TypeError, "expected the name of a thing.*it is not a dataclass"),
         (Nameless(), TypeError, "it has no attribute `name`, a string"),
         (Idle(), TypeError, "it has no method `act`"),
+        (Loose(), TypeError, r"it is not frozen: write @dataclass\(frozen=True\) above Loose"),
         (Posing(), ValueError, "'shipped' is the name of a built-in one, got one of Posing"),
     ],
 )
@@ -134,6 +167,21 @@ def test_a_class_that_is_no_dataclass_is_named() -> None:
         ValueError, match=r"thing 'plain': expected a frozen dataclass, got .*Plain"
     ):
         kind(plain=Plain).find("plain")
+
+
+def test_a_registered_class_that_is_not_frozen_is_named() -> None:
+    with pytest.raises(ValueError, match=r"thing 'loose': is not frozen: write @dataclass"):
+        kind(loose=Loose).find("loose")
+
+
+def test_a_method_that_changes_a_field_of_its_value_is_told_which() -> None:
+    value = Noting()
+    assert called_on(value, "act", None) == 0
+    with pytest.raises(FieldChanged, match=r"and seen was \[\] before it and \[1\] after it"):
+        called_on(value, "act", 1)
+    assert called_on(value, "act", None) == 1
+    with pytest.raises(FieldChanged, match=r"seen was \[1\] before it and \[1, <object"):
+        called_on(value, "act", object())
 
 
 def read_back(record: ValueRecord) -> ValueRecord:

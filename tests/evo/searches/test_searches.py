@@ -1,6 +1,7 @@
 """What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
 
-from dataclasses import FrozenInstanceError, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -247,9 +248,25 @@ class Whole(Forgetful):
         return [Request((state,))] * children  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Noting(Whole):
+    """Keeps what it has seen in itself, where a search that resumes or forks does not find it."""
+
+    seen: list[Place] = field(default_factory=list)
+    name = "noting"
+
+    def plan(self, state: Member, children: int, rng: object) -> list[Request]:  # type: ignore[override]
+        return [Request((self.seen[-1] if self.seen else state.place,))] * children
+
+    def fold(self, state: Member, generation: Sequence[Member]) -> Member:  # type: ignore[override]
+        self.seen.extend(member.place for member in generation)
+        return state
+
+
 @pytest.mark.parametrize(
     ("search", "kind", "message"),
     [
+        (Noting, ValueError, r"search 'noting': `fold` changed the search itself: .*seen was \[\]"),
         (
             Raising,
             ValueError,
