@@ -118,9 +118,7 @@ def _program(text: str, language: str) -> str:
     return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>"
 
 
-def difference(
-    before: str, after: str, *, context: int = 3, language: str = ""
-) -> tuple[str, int, int]:
+def difference(before: str, after: str, *, language: str = "") -> tuple[str, int, int]:
     """A unified difference of two programs as HTML in colours; lines added and removed.
 
     Of several files, each that differs stands below its name. ValueError if one of them is too long
@@ -128,26 +126,26 @@ def difference(
     """
     files, others = unpacked(before), unpacked(after)
     if files is None or others is None:
-        return _difference(before, after, context, language)
+        return _difference(before, after, language)
     parts, added, removed = [], 0, 0
     for name in dict.fromkeys([*files, *others]):
         if files.get(name) != others.get(name):
             shown, more, less = _difference(
-                files.get(name, ""), others.get(name, ""), context, named(fence_of(name))
+                files.get(name, ""), others.get(name, ""), named(fence_of(name))
             )
             parts.append(f"{_named(name)}{shown}")
             added, removed = added + more, removed + less
     return "".join(parts), added, removed
 
 
-def _difference(before: str, after: str, context: int, language: str) -> tuple[str, int, int]:
+def _difference(before: str, after: str, language: str) -> tuple[str, int, int]:
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:
         raise ValueError(f"programs of {len(old):,} and {len(new):,} lines are too long to compare")
     was, now = coloured(old, language), coloured(new, language)
     lines: list[str] = []
     added = removed = 0
-    for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(context):
+    for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes():
         lines.append(f"<span class='place'>line {group[0][3] + 1}</span>")
         for word, a, b, c, d in group:
             if word == "equal":

@@ -264,12 +264,11 @@ def cost_of_children(
     sampling: Sampling,
     *,
     rule: TimeoutRule = "worst_case",
-    bounded_completion: float | None = None,
 ) -> Cost:
     """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`."""
     calls = [child.attempts for child in children]
-    median = bounded_completion
-    if rule == "bounded" and median is None:
+    median = None
+    if rule == "bounded":
         median = median_limited_completion(attempt for call in calls for attempt in call)
     costs = (
         cost_of_attempts(call, model, sampling, rule=rule, bounded_completion=median)

@@ -50,9 +50,10 @@ EVALUATOR = ("def score(value):", "    return {'fitness': value}")
 TASK_TOML = ("entry = ['solve']",)
 
 
-def minimal(lines: Sequence[str], name: str = "a minimal valid file") -> str:
+def minimal(lines: Sequence[str]) -> str:
     """Returns the words that show a file: its lines in one line."""
-    return f"{name}, its lines separated by {SEPARATOR.strip()!r}: {SEPARATOR.join(lines)}"
+    shown = SEPARATOR.join(lines)
+    return f"a minimal valid file, its lines separated by {SEPARATOR.strip()!r}: {shown}"
 
 
 def minimal_task() -> str:

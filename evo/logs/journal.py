@@ -55,9 +55,9 @@ def encode_line(record: msgspec.Struct) -> bytes:
     return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
 
 
-def file_name(text: str, *, longest: int = 120) -> str:
-    """Returns a name from any source as one part of a path: no separators, no leading dots."""
-    plain = re.sub(r"[^\w.+-]", "-", text)[:longest].lstrip(".")
+def file_name(text: str) -> str:
+    """Returns a text as one part of a path: at most 120 plain characters, no leading dots."""
+    plain = re.sub(r"[^\w.+-]", "-", text)[:120].lstrip(".")
     return plain or "unnamed"
 
 

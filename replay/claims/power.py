@@ -138,9 +138,9 @@ def power(
     if is_policy(a) and is_policy(b):
         settings: Any = {"arms": arms, "rounds": rounds, "reward": reward, "seed": seed}
         if "task" in frame and frame["task"].nunique() > 1:
-            pilot = _of_policies_on_tasks(TaskPools(frame, **settings), a, b, level, seed)
+            pilot = _of_policies_on_tasks(TaskPools(frame, **settings), a, b, level)
         else:
-            pilot = _of_policies(Pools(frame, **settings), a, b, level, seed)
+            pilot = _of_policies(Pools(frame, **settings), a, b, level)
     elif isinstance(a, Mapping) and isinstance(b, Mapping):
         if tasks := shared_tasks(frame, a, b):
             if pooled:
@@ -319,9 +319,7 @@ def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray
     return left.mean() + spreads[0] * shape, right.mean() + spreads[1] * shape
 
 
-def _of_policies(
-    pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float, seed: int
-) -> _Pilot:
+def _of_policies(pools: Pools, a: str | PolicyClass, b: str | PolicyClass, level: float) -> _Pilot:
     limits = pools.effect(a, b, level=level)
 
     def drawn(n: int, studies: int, rng: np.random.Generator) -> Iterator[Study]:
@@ -337,7 +335,7 @@ def _of_policies(
 
 
 def _of_policies_on_tasks(
-    pools: TaskPools, a: str | PolicyClass, b: str | PolicyClass, level: float, seed: int
+    pools: TaskPools, a: str | PolicyClass, b: str | PolicyClass, level: float
 ) -> _Pilot:
     """Two policies on several tasks; studies have as many logged runs on each of them."""
     each, scales = [*pools.pools.values()], pools.scales(b)

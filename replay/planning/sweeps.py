@@ -198,15 +198,15 @@ def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
     return labels, [*names, "not asked"]
 
 
-def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:
+def pareto_front(table: pd.DataFrame, cost: str) -> pd.DataFrame:
     """Rows that no other row beats in both: cheaper or as cheap, and fitter, or the reverse.
 
     By cost; rows where either is NaN are left out. Being the best of many, their means flatter.
     """
-    known = table.dropna(subset=[cost, fitness])
-    ordered = known.sort_values([cost, fitness], ascending=[True, False], kind="stable")
-    best = ordered[fitness].cummax().shift(fill_value=-np.inf)
-    return ordered[ordered[fitness] > best]
+    known = table.dropna(subset=[cost, "fitness"])
+    ordered = known.sort_values([cost, "fitness"], ascending=[True, False], kind="stable")
+    best = ordered["fitness"].cummax().shift(fill_value=-np.inf)
+    return ordered[ordered["fitness"] > best]
 
 
 _PAIRS = 2_000_000

@@ -345,26 +345,23 @@ def ranged(value: float, low: float, high: float) -> str:
     return with_limits(value, low, high) if known else f"{value:.4g}"
 
 
-def intervals(
-    table: pd.DataFrame, what: str = "mean", *, level: float = 0.95, over: str = "runs"
-) -> str:
+def intervals(table: pd.DataFrame, what: str = "mean", *, level: float = 0.95) -> str:
     """Describe what is drawn: a statistic with its interval, or the reason why there is none.
 
     Args:
         table: Columns low, high and, where it is known, n; NaN limits are no interval.
         what: The statistic.
         level: Coverage of the interval, in (0, 1).
-        over: What was resampled.
     """
     if table["low"].notna().any():
         held = table["coverage"].min() if "coverage" in table else math.nan
         least = table["least"].min() if "least" in table else math.nan
         if least < level:
-            return f"{what} and {name_of(held, level, least)}, over {over}"
+            return f"{what} and {name_of(held, level, least)}, over runs"
         shown = level if math.isnan(held) else min(level, held)  # the worst that was measured
         percent = f"{100 * shown:.3g}" if math.isnan(held) else f"{100 * shown:.0f}"  # as tables do
-        return f"{what} and {percent} % interval over {over}"
-    return f"{what}; too few {over} for an interval"
+        return f"{what} and {percent} % interval over runs"
+    return f"{what}; too few runs for an interval"
 
 
 def counted(n: pd.Series[int], of: str = "runs") -> str:

@@ -86,7 +86,6 @@ def draw_page(
     *,
     comparison: TaskComparison | None = None,
     theme: Theme = "light",
-    width: float | None = None,
 ) -> Figure:
     """Draws what compares the groups, then each: rows of its runs, then those of each contest.
 
@@ -97,7 +96,6 @@ def draw_page(
         panels: What is shown of each group.
         comparison: Of the configurations, if there is one.
         theme: Inks.
-        width: Inches; None: what suits what is shown.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -131,9 +129,9 @@ def draw_page(
     compared = any(panel.contests for panel in panels) or comparison is not None
     wide = compared or any(len(set(row)) > 1 for row in layout)
     even = compared or len(figures()) > 1 or columns > 2
-    usual = (columns * COLUMN if columns > 2 else WIDE) if wide else WIDTH
+    width = (columns * COLUMN if columns > 2 else WIDE) if wide else WIDTH
     figure = PlainFigure(
-        figsize=(width or usual, sum(heights)),
+        figsize=(width, sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )

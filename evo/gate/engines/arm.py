@@ -135,7 +135,7 @@ class EngineArm(Arm):
                 self.close(grace=0.0)
         elif missing > 0 and self.abandoned:
             self.over = "the engine's process ended with an earlier session and cannot go on"
-        self._complete(number)
+        self._complete()
 
     def close(self, grace: float = GRACE) -> None:
         """Ends the engine's process, which has so many seconds for that; then gate and judge."""
@@ -315,7 +315,7 @@ class EngineArm(Arm):
         if program is not None:
             self._places.setdefault(plain_lines(program), place)
 
-    def _complete(self, number: int) -> None:
+    def _complete(self) -> None:
         """Logs the calls that gave no program, and then the generation."""
         with self._changed:
             self._changed.wait_for(lambda: not self._judging)
