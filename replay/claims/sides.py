@@ -120,6 +120,8 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         raise ValueError(
             f"calls: expected at least {max(sizes)}, one generation of the larger N, got {budget}"
         )
+    if depths[0] == depths[1]:
+        _check_apart(parts[0][0], parts[1][0])
     spent = [depth * N for depth, N in zip(depths, sizes, strict=True)]
     if spent[0] != spent[1] and not any(depth for _, depth, _ in parts):
         warn(
@@ -131,6 +133,23 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
     costs = [cost_of_run(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
     matched = _matched(ends[0], ends[1], (depths[0], depths[1]))
     return replace(matched, cost=mean_cost(costs))
+
+
+def _check_apart(left: pd.DataFrame, right: pd.DataFrame) -> None:
+    """Raises ValueError where a run, or a copy of it, stands on both sides."""
+    one, other = (
+        part["run"].where(part["repeat_of"].fillna("") == "", part["repeat_of"])
+        if "repeat_of" in part
+        else part["run"]
+        for part in (left, right)
+    )
+    if shared := sorted({*one} & {*other}):
+        runs = len({*one} | {*other})
+        raise ValueError(
+            f"expected different runs on the two sides, got {shared[0]!r} on both, itself or as a "
+            f"copy of the same configuration, seed and children ({len(shared)} of {runs} runs are "
+            "on both); leave it out on one side"
+        )
 
 
 def _check_version(left: pd.DataFrame, right: pd.DataFrame, *, named: bool) -> None:

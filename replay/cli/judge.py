@@ -111,6 +111,7 @@ def _of_logs(a: str, b: str, *, strict: bool, task: str | None, where: Where) ->
 
     from evo.policies import POLICIES
     from replay.importers.anything import load
+    from replay.logs.repeats import repeats_across
     from replay.logs.selected import chosen
 
     if all(text in POLICIES or ".py:" in text for text in (a, b)):
@@ -129,5 +130,10 @@ def _of_logs(a: str, b: str, *, strict: bool, task: str | None, where: Where) ->
     if shared := {*parts[0]["source"]} & {*parts[1]["source"]}:
         raise ValueError(f"expected different runs on the two sides, got {min(shared)} on both")
     for number, part in enumerate(parts):
-        part["run"] = part["run"].astype(str) + f" ({number})"
-    return pd.concat(parts, ignore_index=True)
+        for column in ("run", "repeat_of"):
+            names = part[column].astype(str)
+            part[column] = names.where(names == "", names + f" ({number})")
+    frame = pd.concat(parts, ignore_index=True)
+    across = repeats_across(*parts)
+    of = [across.get(*pair) for pair in zip(frame["run"], frame["repeat_of"], strict=True)]
+    return frame.assign(repeat_of=of)

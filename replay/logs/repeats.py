@@ -10,12 +10,14 @@ the run that it left, under an identity of its own, and is no repeat.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from evo.logs.records import Header
-from replay.logs.decode import LeanRun
+from replay.logs.decode import LeanRun, read_run
 from replay.logs.rows import evaluation_of, programs_of
 
 if TYPE_CHECKING:
@@ -74,3 +76,27 @@ def repeats_of(runs: Iterable[Lines]) -> dict[str, str]:
             else:
                 originals.append(run)
     return found
+
+
+def repeats_across(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, str]:
+    """Returns the repeats of two frames of `load` that were read apart, as of `repeats_of`.
+
+    Only the logs of runs of one seed that went alike are read again.
+    """
+    sides = [
+        [(part["run"].iloc[0], part["source"].iloc[0], part["seed"].iloc[0], _went(part))
+         for _, part in frame.groupby("run", sort=False)]
+        for frame in (one, other)
+    ]  # fmt: skip
+    alike: dict[str, str] = {}
+    for run, source, seed, went in sides[0]:
+        for another, its_source, its_seed, its_way in sides[1]:
+            length = min(len(went), len(its_way))
+            if seed == its_seed >= 0 and np.array_equal(went[:length], its_way[:length], True):
+                alike |= {run: source, another: its_source}
+    return repeats_of(lines_of(read_run(Path(source), run)) for run, source in alike.items())
+
+
+def _went(part: pd.DataFrame) -> NDArray[np.float64]:
+    """The best fitness of a run by generation."""
+    return part["best_fitness"].to_numpy(np.float64)

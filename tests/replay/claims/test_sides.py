@@ -41,3 +41,18 @@ def test_runs_whose_seeds_are_unknown_are_no_pairs(seeds: tuple[int, int], paire
     ]
     verdict = replay.judge(pd.concat(both, ignore_index=True), {"model": "m0"}, {"model": "m1"})
     assert ("paired by seed" in verdict.paragraph) == paired
+
+
+def test_a_run_stands_on_one_side_alone_or_on_both_at_two_depths() -> None:
+    best = np.linspace(0.1, 0.9, 30).reshape(6, 5)
+    frame = as_frame(best, children=1, seeds=range(6))
+    frame["early"] = frame["seed"] < 4
+    with pytest.raises(
+        ValueError, match=r"got 'toy-chain-1-0' on both, .* \(4 of 6 runs are on both\)"
+    ):
+        replay.judge(frame, {"early": True}, {"children": 1})
+    depths = replay.judge(frame, {"generations": 4}, {"generations": 2})
+    assert depths.n == 6
+    assert depths.effect > 0
+    with pytest.raises(ValueError, match="6 of 6 runs are on both"):
+        replay.judge(frame, {"generations": 4}, {"children": 1, "generations": 4})

@@ -1,6 +1,7 @@
 """`replay judge`: one question, asked alone."""
 
 import re
+import shutil
 
 import pytest
 from test_report import pool
@@ -56,6 +57,20 @@ def test_what_is_no_side_is_answered_with_what_is(logs, capsys, given, says):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert says in said
+
+
+def test_a_run_and_its_copy_are_no_two_sides_and_on_one_side_they_count_once(logs, capsys):
+    assert main(["judge", "N2", "N4"]) == 0
+    alone = capsys.readouterr().out
+    shutil.copytree(logs / "N2", logs / "copied")
+    assert main(["judge", "N2", "copied"]) == 2
+    assert re.search(r"got '.*' on both, .* \(6 of 6 runs are on both\)", capsys.readouterr().err)
+    first = min((logs / "N2").glob("*.jsonl"))
+    shutil.copy(first, logs / "N2" / "again.jsonl")
+    assert main(["judge", "N2", "N4"]) == 0
+    said = capsys.readouterr()
+    assert said.out == alone
+    assert "1 of 13 runs repeat others here" in said.err
 
 
 def test_a_policy_of_ones_own_is_a_class_in_a_file(logs, capsys):

@@ -14,7 +14,7 @@ import replay
 from evo.logs.maintenance import compact
 from replay.logs.decode import read_run
 from replay.logs.frames import ReplayWarning, independent_runs, split_repeats
-from replay.logs.repeats import lines_of, repeats_of
+from replay.logs.repeats import lines_of, repeats_across, repeats_of
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
 
@@ -79,7 +79,7 @@ def same(found, other):
         lambda frame: replay.cost_matrices(frame)["calls"],
         lambda frame: replay.depth_breadth(frame).cells,
         lambda frame: replay.judge(frame, "ucb1", "random"),
-        lambda frame: replay.judge(frame, {"seed": 3}, {"children": 2}),
+        lambda frame: replay.judge(frame, {"seed": 3}, {"seed": 4}),
         lambda frame: replay.power(frame, "ucb1", "random", runs=6, studies=3),
         replay.diagnose,
         lambda frame: replay.compete(frame, ["ucb1"]).effects,
@@ -154,3 +154,20 @@ def test_the_same_run_with_other_replies_is_no_repeat(logs):
     assert repeats_of([lines_of(run), lines_of(other)]) == {}
     begun = dataclasses.replace(run, name="c", children=run.children[1:])
     assert repeats_of([lines_of(begun), lines_of(other), lines_of(run)]) == {"c": "b"}
+
+
+def test_repeats_are_found_between_tables_that_were_read_apart(logs, tmp_path):
+    copied, other = tmp_path / "copied", tmp_path / "other"
+    shutil.copytree(logs, copied)
+    evo.run("mmd", generations=4, children=2, seed=99, log=other / "a.jsonl", progress=False)
+    one, copy, different = (
+        table.assign(run=f"{name} " + table["run"])
+        for name, table in (
+            ("one", replay.load(logs)),
+            ("copy", replay.load(copied)),
+            ("other", replay.load(other)),
+        )
+    )
+    found = repeats_across(one, copy)
+    assert {run for run in found if run.startswith("copy")} == {*copy["run"]}
+    assert not repeats_across(one, different)
