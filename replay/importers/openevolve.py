@@ -25,7 +25,14 @@ from evo.logs.journal import LogError, read_bytes
 from evo.logs.records import Child, Evaluation
 from replay.importers import foreign, reading
 from replay.importers.foreign import Failure, Imported
-from replay.importers.openevolve_log import EVICTED, LoggedChild, LoggedSession, read_log, why
+from replay.importers.openevolve_log import (
+    EVICTED,
+    REJECTED,
+    LoggedChild,
+    LoggedSession,
+    read_log,
+    why,
+)
 from replay.importers.reading import LogFormatError
 
 _CHECKPOINT = re.compile(r"^checkpoint_(\d{1,9})$")
@@ -299,6 +306,10 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
         lost.append(f"{told} of {len(calls)} programs, whose fitness is known to four decimals")
     if evicted := errors.count(EVICTED):
         lost.append(f"the fitness of {evicted} of {len(calls)} children, counted as failed")
+    if refused := errors.count(REJECTED):
+        lost.append(
+            f"{refused} of {len(calls)} programs, which the tool refused, and their fitness"
+        )
     if absent := errors.count(foreign.NOT_IN_SOURCE):
         lost.append(f"{absent} of {len(calls)} iterations, counted as failed calls")
     if len(found.sessions) > 1:

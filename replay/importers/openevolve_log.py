@@ -20,14 +20,19 @@ _BROKEN = re.compile(
     r"Iteration (?P<late>\d{1,9}) (?P<timeout>timed out after [\d.]+s)"
     r"|Error processing result from iteration (?P<lost>\d{1,9}): (?P<error>.*)"
 )
+_REJECTED = re.compile(r" - INFO - (?:Database|Admission strategy) rejected program \S+$")
 _METRICS = re.compile(r" - INFO - Metrics: (.*)$")
 _METRIC = re.compile(r"(?:^|, )([^=,]{1,80})=")
 _NO_REPLY = re.compile("LLM generation failed|LLM returned None")
 _NO_PROGRAM = re.compile(
     "No valid (diffs|code)|None of the .* SEARCH block|Diff did not change|Rewrite is identical|"
-    "All edits were outside|Generated code exceeds|changes_description was not"
+    "All edits were outside|Generated code exceeds|changes_description was not|"
+    "(Unmatched|Malformed) SEARCH/REPLACE|Ambiguous diff block|EVOLVE-BLOCK markers were"
 )
 EVICTED = "completed, but in no checkpoint and no trace: fitness not in the source"
+REJECTED = (
+    "refused by the tool's database, as not novel or by its strategy; fitness not in the source"
+)
 
 
 @dataclass
@@ -38,6 +43,21 @@ class LoggedSession:
     last: int = 0
     made: dict[int, str] = field(default_factory=dict)
     failures: dict[int, Child] = field(default_factory=dict)
+    rejected: int = 0
+
+    def place_rejected(self) -> None:
+        """Gives rejected programs, whose lines state no iteration, those that have no line.
+
+        While other calls are under way, or after a kill, there are more of these: then none is.
+        """
+        last = max(self.last, self.first - 1)
+        known = sum(self.first <= number <= last for number in self.failures)
+        further = self.rejected - (last + 1 - self.first - known)
+        if self.rejected and further >= 0:
+            self.last = last + further
+            for number in range(self.first, self.last + 1):
+                failure = foreign.failed(number, ("rejected", REJECTED))
+                self.failures.setdefault(number, failure)
 
 
 @dataclass
@@ -71,6 +91,11 @@ def read_log(path: Path) -> tuple[list[LoggedSession], list[LoggedChild]]:
         elif last is not None and (told := _METRICS.search(line)):  # the line after its own
             last.metrics = _metrics(told[1])
             children.append(last)
+        elif _REJECTED.search(line):
+            sessions = sessions or [LoggedSession(first=1)]
+            sessions[-1].rejected += 1
+    for session in sessions:
+        session.place_rejected()
     return sessions, children
 
 
