@@ -13,7 +13,6 @@ iteration into `adaevolve_iteration_stats_<time>.jsonl`.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,9 +21,18 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.journal import LogError, read_bytes
-from evo.logs.records import Child, Evaluation
+from evo.logs.records import Child
 from replay.importers import foreign, reading
-from replay.importers.foreign import Failure, Imported
+from replay.importers.foreign import Imported
+from replay.importers.openevolve_files import (
+    IterationLine,
+    StoredMetadata,
+    StoredProgram,
+    TracedChild,
+    TracedFailure,
+    TraceFile,
+    evaluation,
+)
 from replay.importers.openevolve_log import (
     EVICTED,
     REJECTED,
@@ -37,92 +45,23 @@ from replay.importers.reading import LogFormatError
 
 _CHECKPOINT = re.compile(r"^checkpoint_(\d{1,9})$")
 _TRACES = ("evolution_trace.jsonl", "evolution_trace.jsonl.gz", "evolution_trace.json")
+_FAILURES = ("evolution_trace_failures.jsonl", "evolution_trace_failures.jsonl.gz")
 _STATISTICS = "adaevolve_iteration_stats_*.jsonl"
 _TEXT_LOGS = "openevolve_*.log"
-
-
-class _Program(msgspec.Struct):
-    """A program of a checkpoint; SkyDiscover calls its code `solution`."""
-
-    id: str
-    metrics: dict[str, object] | None
-    iteration_found: int = 1
-    code: str | None = None
-    solution: str | None = None
-    parent_id: str | None = None
-    timestamp: float | None = None
-    metadata: dict[str, object] | None = None
-    prompts: dict[str, object] | None = None
-    artifacts_json: object = None  # what the evaluator said, as text, or as a trace has it
-
-    @property
-    def is_initial(self) -> bool:
-        return self.parent_id is None and self.iteration_found == 0
-
-    @property
-    def known(self) -> dict[str, object]:
-        return self.metadata or {}
-
-    @property
-    def usage(self) -> Mapping[str, object]:
-        return foreign.mapping(self.known.get("token_usage"))
-
-    @property
-    def asked(self) -> Mapping[str, object]:
-        prompts = (self.prompts or {}).values()
-        return next((prompt for prompt in prompts if isinstance(prompt, Mapping)), {})
-
-    @property
-    def when(self) -> tuple[float, str]:
-        return foreign.finite(self.timestamp) or 0.0, self.id
-
-
-class _Metadata(msgspec.Struct):
-    last_iteration: int = 0
-
-
-class _Trace(msgspec.Struct):
-    iteration: int
-    parent_id: str
-    child_id: str
-    parent_metrics: dict[str, object] | None
-    child_metrics: dict[str, object] | None
-    timestamp: float | None = None
-    child_code: str | None = None
-    parent_code: str | None = None
-    prompt: object = None
-    llm_response: str | None = None
-    island_id: int | None = None
-    metadata: dict[str, object] | None = None
-    artifacts: object = None
-
-
-class _TraceFile(msgspec.Struct):
-    traces: list[_Trace]
-
-
-class _Result(msgspec.Struct):
-    error: str | None = None
-    iteration_time_seconds: float | None = None
-    child_program: _Program | None = None
-
-
-class _Iteration(msgspec.Struct):
-    iteration: int
-    iteration_result: _Result
 
 
 @dataclass
 class _Found:
     """What was found of a run so far, by id of a program or by iteration."""
 
-    programs: dict[str, _Program] = field(default_factory=dict)
+    programs: dict[str, StoredProgram] = field(default_factory=dict)
     parents: dict[str, tuple[dict[str, object] | None, str | None]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # migrants: the program each copies
     seconds: dict[str, float | None] = field(default_factory=dict)
     sessions: list[LoggedSession] = field(default_factory=list)  # where text logs tell them
     failures: dict[int, Child] = field(default_factory=dict)  # where no session is known
-    told: dict[str, _Program] = field(default_factory=dict)  # by text logs, without their code
+    traced: dict[int, list[TracedFailure]] = field(default_factory=dict)  # by iteration, in order
+    told: dict[str, StoredProgram] = field(default_factory=dict)  # by text logs, without their code
     last: int = 0
     notes: list[str] = field(default_factory=list)  # what went wrong on the way
 
@@ -167,6 +106,9 @@ def read(path: Path) -> list[Imported]:
         _add_checkpoint(checkpoint, found, torn_allowed=checkpoint == checkpoints[-1])
     for trace in traces:
         _add_trace(trace, found)
+    for trace in (root / name for name in _FAILURES if traces and (root / name).is_file()):
+        for failure in reading.parse_lines(trace, TracedFailure, found.notes):
+            found.traced.setdefault(failure.iteration, []).append(failure)
     for log in logs:
         sessions, told = read_log(log)
         found.sessions += sessions
@@ -195,9 +137,11 @@ def _add_checkpoint(folder: Path, found: _Found, *, torn_allowed: bool) -> None:
     for file in [*sorted((folder / "programs").glob("*.json")), folder / "metadata.json"]:
         try:
             if file.name == "metadata.json":
-                found.last = max(found.last, reading.parse_file(file, _Metadata).last_iteration)
+                found.last = max(
+                    found.last, reading.parse_file(file, StoredMetadata).last_iteration
+                )
                 continue
-            program = reading.parse_file(file, _Program)
+            program = reading.parse_file(file, StoredProgram)
             if program.known.get("migrant"):
                 found.copies[program.id] = program.parent_id or ""
             else:
@@ -216,14 +160,14 @@ def _add_trace(path: Path, found: _Found) -> None:
     if path.suffix in {".hdf5", ".h5"}:
         raise LogFormatError(f"{path}: HDF5 traces are not read; export the trace as jsonl")
     if path.suffix == ".json":
-        traces = reading.parse_file(path, _TraceFile).traces
+        traces = reading.parse_file(path, TraceFile).traces
     else:
-        traces = reading.parse_lines(path, _Trace, found.notes)
+        traces = reading.parse_lines(path, TracedChild, found.notes)
     for trace in traces:
         metadata = {"island": trace.island_id, **(trace.metadata or {})}
         found.parents.setdefault(trace.parent_id, (trace.parent_metrics, trace.parent_code))
         found.seconds[trace.child_id] = foreign.finite(metadata.get("iteration_time"))
-        made = _Program(
+        made = StoredProgram(
             trace.child_id, trace.child_metrics, trace.iteration, trace.child_code,
             parent_id=trace.parent_id, timestamp=trace.timestamp, metadata=metadata,
         )  # fmt: skip
@@ -233,15 +177,15 @@ def _add_trace(path: Path, found: _Found) -> None:
         child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **responses}}
 
 
-def _of_log(child: LoggedChild) -> _Program:
+def _of_log(child: LoggedChild) -> StoredProgram:
     known: dict[str, object] = {"token_usage": child.usage}
-    return _Program(
+    return StoredProgram(
         child.id, child.metrics, child.iteration, parent_id=child.parent, metadata=known
     )
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
-    for line in reading.parse_lines(path, _Iteration, found.notes):
+    for line in reading.parse_lines(path, IterationLine, found.notes):
         result = line.iteration_result
         found.last = max(found.last, line.iteration)
         if (child := result.child_program) is None:
@@ -253,7 +197,7 @@ def _add_statistics(path: Path, found: _Found) -> None:
         found.programs.setdefault(child.id, child)
 
 
-def _sessions(found: _Found, children: list[_Program]) -> list[LoggedSession]:
+def _sessions(found: _Found, children: list[StoredProgram]) -> list[LoggedSession]:
     """The sessions, each with the ids of what it made."""
     sessions = found.sessions
     if not sessions:  # an iteration that was made before begins another session
@@ -274,35 +218,70 @@ def _sessions(found: _Found, children: list[_Program]) -> list[LoggedSession]:
     return sessions
 
 
-def _calls(found: _Found, path: Path) -> Iterator[_Program | Child]:
+def _traced(found: _Found, iteration: int, failure: Child | None) -> TracedFailure | None:
+    """What a trace holds of a failed iteration, if it is the failure that the text log tells."""
+    left = found.traced.get(iteration)
+    told = "" if failure is None else failure.evaluation.error or ""
+    return left.pop(0) if left and told in left[0].error else None
+
+
+def _calls(found: _Found, path: Path) -> Iterator[StoredProgram | TracedFailure | Child]:
     """The calls in the order in which they were made."""
     children = [program for program in found.programs.values() if not program.is_initial]
     sessions = _sessions(found, children)
     for program in children:
         foreign.within(program.iteration_found, path, "iterations")
     for session in sessions:
-        rest = (found.last, *found.failures) if session is sessions[-1] else ()
+        rest = (found.last, *found.failures, *found.traced) if session is sessions[-1] else ()
         last = max([session.last, *session.made, *rest])
         for iteration in range(session.first, foreign.within(last, path, "iterations") + 1):
             made = session.made.get(iteration, "")
-            known = found.programs.get(made) or found.told.get(made)
             failure = session.failures.get(iteration) or found.failures.get(iteration)
-            yield known or failure or foreign.failed(iteration, (None, foreign.NOT_IN_SOURCE))
+            yield (
+                found.programs.get(made)
+                or found.told.get(made)
+                or _traced(found, iteration, failure)
+                or failure
+                or foreign.failed(iteration, (None, foreign.NOT_IN_SOURCE))
+            )
 
 
 def _finish(found: _Found, path: Path, tool: str) -> Imported:
     calls = list(_calls(found, path))
     places = dict.fromkeys(_roots(found), (0, 0))
-    places |= {c.id: (k, 0) for k, c in enumerate(calls, start=1) if isinstance(c, _Program)}
+    places |= {c.id: (k, 0) for k, c in enumerate(calls, start=1) if isinstance(c, StoredProgram)}
     children = [
-        _child(call, number, found, places)
-        if isinstance(call, _Program)
-        else msgspec.structs.replace(call, generation=number)
+        msgspec.structs.replace(call, generation=number)
+        if isinstance(call, Child)
+        else _child(call, number, found, places)
         for number, call in enumerate(calls, start=1)
     ]
+    return foreign.assemble(
+        path,
+        tool,
+        name=path.resolve().name,
+        model=foreign.named(program.usage.get("model") for program in found.programs.values()),
+        children=[[child] for child in children],
+        initial=_initial(found),
+        lost=_lost(found, calls, children),
+        seconds=[found.seconds.get(c.id) if isinstance(c, StoredProgram) else None for c in calls],
+    )
+
+
+def _lost(
+    found: _Found, calls: list[StoredProgram | TracedFailure | Child], children: list[Child]
+) -> list[str]:
+    """What the run does not hold, each in a few words."""
     errors = [child.evaluation.error for child in children]
     lost = ["sampling settings, seeds and times of calls and evaluations"]
-    if told := sum(isinstance(call, _Program) and call.id not in found.programs for call in calls):
+    roots = _initials(found)
+    if others := [root for root in roots if root.text != roots[0].text]:
+        known = [root.judged.fitness for root in others if root.judged.fitness is not None]
+        reached = f", with a fitness of up to {max(known):.4g}" if known else ""
+        lost.append(f"{len(others)} other initial program{'s' * (len(others) > 1)}{reached}")
+    if told := sum(
+        isinstance(call, StoredProgram) and call.id not in found.programs for call in calls
+    ):
         lost.append(f"{told} of {len(calls)} programs, whose fitness is known to four decimals")
     if evicted := errors.count(EVICTED):
         lost.append(f"the fitness of {evicted} of {len(calls)} children, counted as failed")
@@ -314,92 +293,51 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
         lost.append(f"{absent} of {len(calls)} iterations, counted as failed calls")
     if len(found.sessions) > 1:
         lost.append(f"{len(found.sessions)} sessions follow one another")
-    return foreign.assemble(
-        path,
-        tool,
-        name=path.resolve().name,
-        model=foreign.named(program.usage.get("model") for program in found.programs.values()),
-        children=[[child] for child in children],
-        initial=_initial(found),
-        lost=(*lost, *found.notes),
-        seconds=[found.seconds.get(c.id) if isinstance(c, _Program) else None for c in calls],
-    )
+    return [*lost, *found.notes]
+
+
+def _initials(found: _Found) -> list[StoredProgram]:
+    """The initial programs by age: the first is that of the run, others islands may begin with."""
+    initial = [program for program in found.programs.values() if program.is_initial]
+    return sorted(initial, key=lambda each: ("seeded_to_island" in each.known, each.when))
 
 
 def _roots(found: _Found) -> list[str]:
     """Ids of the initial program; before the first checkpoint, the parent of the first child."""
-    initial = [program.id for program in found.programs.values() if program.is_initial]
+    roots = _initials(found)
+    initial = [program.id for program in roots if program.text == roots[0].text]
     first = next((child.parent_id for child in found.told.values()), None)
     return initial or ([] if first is None else [first])
 
 
 def _initial(found: _Found) -> Child | None:
     """The initial program, as a child of generation 0."""
-    roots = [
-        (program.when, program.metrics, program.code or program.solution)
-        for program in found.programs.values()
-        if program.is_initial and "seeded_to_island" not in program.known
-    ]
+    roots = [(program.metrics, program.text) for program in _initials(found)]
     stated = [known for key, known in found.parents.items() if key not in found.programs]
     if not roots and not stated:
         return None
-    metrics, code = min(roots)[1:] if roots else stated[0]
+    metrics, code = (roots or stated)[0]
     return foreign.born(0, evaluation(metrics), program=code)
 
 
 def _child(
-    program: _Program, generation: int, found: _Found, places: Mapping[str, tuple[int, int]]
+    call: StoredProgram | TracedFailure,
+    generation: int,
+    found: _Found,
+    places: Mapping[str, tuple[int, int]],
 ) -> Child:
     """A child; `places` tells where its parent stands, the initial program and copies at 0."""
-    parent = program.parent_id or ""
+    parent = call.parent_id or ""
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
-    answers = program.asked.get("responses")
-    tokens = (program.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
+    tokens = (call.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
     return foreign.born(
         generation,
-        evaluation(program.metrics, _cause(program.artifacts_json)),
+        call.judged,
         attempts=foreign.answered(*tokens),
         parent=places.get(parent),
-        island=program.known.get("island"),
-        program=program.code or program.solution,
-        reply=answers[-1] if isinstance(answers, list) and answers else None,
-        prompt=[(role, program.asked.get(role)) for role in ("system", "user")],
+        island=call.island,
+        program=call.text,
+        reply=call.reply,
+        prompt=[(role, call.asked.get(role)) for role in ("system", "user")],
     )
-
-
-def _cause(artifacts: object) -> str:
-    """Why a program failed, by its artifacts: the exception if they name it; else empty."""
-    try:
-        known = foreign.mapping(json.loads(artifacts) if isinstance(artifacts, str) else artifacts)
-    except (ValueError, RecursionError):
-        return ""
-    texts = (foreign.text(known.get(name)) for name in ("stderr", "error_message", "traceback"))
-    words = [text.strip() for text in texts if text and text.strip()] or [""]
-    raised = words[-1].rpartition("\n")[2]  # a traceback ends in its exception
-    return raised if words[0].rpartition("\n")[2] in raised else words[0]
-
-
-def evaluation(metrics: Mapping[str, object] | None, cause: str = "") -> Evaluation:
-    """An evaluation from a program's metrics, where failures are numbers as well.
-
-    `cause` is why the program failed, where its metrics do not say.
-    The fitness is `combined_score`, otherwise the mean of the numbers. A timeout is
-    `{"error": 0.0, "timeout": true}`; an `error` that is text is one, too.
-    """
-    metrics = metrics or {}
-    error = metrics.get("error")
-    failure: Failure | None = None
-    if metrics.get("timeout") is True:
-        failure = ("timeout", "timed out")
-    elif isinstance(error, str) and error:
-        failure = (foreign.status_of(error) or "error", error)
-    elif "combined_score" not in metrics and "error" in metrics:
-        failure = ("error", cause or "the source does not say why")
-    elif not metrics:
-        failure = ("error" if cause else None, cause or "no metrics in the source")
-    numbers = [v for v in metrics.values() if isinstance(v, int | float) and type(v) is not bool]
-    known = [number for number in map(foreign.finite, numbers) if number is not None]
-    mean = sum(known) / len(known) if known and len(known) == len(numbers) else None
-    others = {key: value for key, value in metrics.items() if key != "combined_score"}
-    return foreign.judged(metrics.get("combined_score", mean), failure=failure, metrics=others)

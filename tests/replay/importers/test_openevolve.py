@@ -7,7 +7,6 @@ from foreign_samples import USED, openevolve_program, statuses, trajectory, writ
 
 import replay
 from replay.importers import LogFormatError, detect, read, write
-from replay.importers.openevolve import evaluation
 
 SAMPLES = Path(__file__).parents[3] / "logs" / "samples"
 
@@ -142,60 +141,46 @@ def test_prompts_islands_and_parents_through_migrants(tmp_path):
         replay.fit_kernel(table)
 
 
-TRACE = "Traceback (most recent call last):\n  ...\nZeroDivisionError: division by zero\n"
-
-
-@pytest.mark.parametrize(
-    ("metrics", "status", "fitness"),
-    [
-        ({"combined_score": 0.0}, "ok", 0.0),
-        ({"combined_score": 1.5, "error": ""}, "ok", 1.5),
-        ({"combined_score": 0.0, "error": "ValueError: no"}, "error", None),
-        ({"combined_score": 0.0, "timeout": True}, "timeout", None),
-        ({"combined_score": float("inf")}, "invalid", None),
-        ({"combined_score": "high"}, "invalid", None),
-        ({"combined_score": None, "x": 1.0}, "invalid", None),
-        ({"error": 0.0}, "error", None),
-        ({"x": 1.0, "y": float("nan")}, "invalid", None),
-        ({"flag": True}, "invalid", None),
-        ({}, None, None),
-        (None, None, None),
-    ],
-)
-def test_failures_are_statuses_never_numbers(metrics, status, fitness):
-    found = evaluation(metrics)
-    assert (found.status, found.fitness) == (status, fitness)
-
-
-@pytest.mark.parametrize(
-    ("artifacts", "error"),
-    [
-        ({"stderr": "division by zero", "traceback": TRACE}, "ZeroDivisionError: division by zero"),
-        ({"traceback": TRACE}, "ZeroDivisionError: division by zero"),
-        ({"stderr": "invalid syntax (a.py, line 1)", "traceback": "  ...\nSyntaxError: invalid"},
-         "invalid syntax (a.py, line 1)"),
-        ({"stderr": {}, "error_message": "no"}, "no"),
-        ({"stdout": "well"}, "the source does not say why"),
-        (None, "the source does not say why"),
-        ("{torn", "the source does not say why"),
-    ],
-)  # fmt: skip
-def test_artifacts_say_why_a_program_failed(tmp_path, artifacts, error):
+def test_islands_with_initial_programs_of_their_own_leave_generation_0_to_the_first(tmp_path):
     write_openevolve(tmp_path)
-    program = openevolve_program("g", 7, {"stage1_passed": 0.0, "error": 0.0})
-    text = json.dumps(artifacts) if isinstance(artifacts, dict) else artifacts
-    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "g.json"
-    inside.write_text(json.dumps(program | {"artifacts_json": text}))
+    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs"
+    other = openevolve_program("other", 0, {"combined_score": 0.7}, None, island=1)
+    same = openevolve_program("same", 0, {"combined_score": 0.1}, None, island=2)
+    same |= {"code": "print('root')"}
+    of_other = openevolve_program("g", 7, {"combined_score": 0.2}, "other", island=1)
+    of_same = openevolve_program("h", 8, {"combined_score": 0.2}, "same", island=2)
+    for program in (other, same, of_other, of_same):
+        program["timestamp"] += 1
+        (inside / f"{program['id']}.json").write_text(json.dumps(program))
     (run,) = read(tmp_path)
-    found = run.children[6].evaluation
-    assert (found.status, found.error, found.fitness) == ("error", error, None)
+    assert (run.program, run.initial.evaluation.fitness) == ("print('root')", 0.1)
+    assert [child.parents for child in run.children[6:]] == [(), ((0, 0),)]
+    assert "1 other initial program, with a fitness of up to 0.7" in run.lost
 
 
-def test_artifacts_of_a_trace_say_why_a_program_failed():
-    (run,) = read(SAMPLES / "openevolve-1")
-    errors = {child.evaluation.error for child in run.children}
-    assert "ValueError: expected 16 finite points" in errors
-    assert "the source does not say why" not in errors
+def test_a_trace_of_failures_has_what_was_asked_and_answered(tmp_path):
+    write_openevolve(tmp_path)
+    failures = [
+        {
+            "iteration": 5, "error": "No valid code found in response", "parent_id": "b",
+            "island_id": 1, "token_usage": USED, "llm_response": "prose",
+            "prompt": {"system": "Be good.", "user": "Improve."},
+        },
+        {"iteration": 8, "error": "Iteration timed out after 90s", "parent_id": None},
+    ]  # fmt: skip
+    lines = "".join(json.dumps(failure) + "\n" for failure in failures)
+    (tmp_path / "evolution_trace_failures.jsonl").write_text(lines)
+    (run,) = read(tmp_path)
+    found = run.children[4]
+    assert (found.evaluation.status, found.reply, found.island) == ("no_program", "prose", 1)
+    assert found.parents == ((2, 0),)
+    assert found.prompt == (("system", "Be good."), ("user", "Improve."))
+    assert found.attempts[0].usage == {"prompt_tokens": 300, "completion_tokens": 40}
+    assert run.children[7].evaluation.error == "Iteration timed out after 90s"
+    assert "counted as failed calls" not in run.lost
+    (tmp_path / "logs" / "openevolve_1.log").unlink()
+    (alone,) = read(tmp_path)
+    assert alone.children[4] == found
 
 
 def test_skydiscover_adds_failed_iterations(tmp_path):
