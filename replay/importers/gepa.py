@@ -31,6 +31,13 @@ class _Task(msgspec.Struct):
     subsample_scores: list[float] | None = None
     new_subsample_scores: list[float] | None = None
 
+    @property
+    def gained(self) -> float:
+        """How far the proposal is better than its parent."""
+        if self.new_subsample_scores is None:
+            return -math.inf
+        return math.fsum(self.new_subsample_scores) - math.fsum(self.subsample_scores or ())
+
 
 class _Iteration(msgspec.Struct):
     """An entry of the trace; `new_program_indices` are the candidates that it accepted."""
@@ -108,10 +115,12 @@ def _children(
     """The accepted candidates of an iteration, then those that were dropped on a minibatch."""
     children = [_candidate(i, (number, k), state, places) for k, i in enumerate(entry.accepted)]
     parents = [state.parent_program_for_candidate[i] for i in entry.accepted]
-    for task in entry.tasks:
-        if [task.parent_idx] in parents:
+    left = list(entry.tasks)
+    for task in sorted(entry.tasks, key=lambda task: task.gained, reverse=True):
+        if [task.parent_idx] in parents:  # of proposals for one parent the best are accepted
             parents.remove([task.parent_idx])
-            continue
+            left = [each for each in left if each is not task]
+    for task in left:
         index, parent = (
             len(children),
             places.get(-1 if task.parent_idx is None else task.parent_idx),
@@ -121,9 +130,10 @@ def _children(
             failure = foreign.failed(number, (None, foreign.NOT_IN_SOURCE), index=index)
             children.append(failure)
             continue
+        tried = f"{len(scores)} instance{'s' * (len(scores) != 1)}"
         gained = f"{math.fsum(scores):.6g} gained, its parent gained {math.fsum(before or ()):.6g}"
         dropped = Evaluation(
-            status="partial", error=f"dropped after {len(scores)} instances: {gained}", seconds=None
+            status="partial", error=f"dropped after {tried}: {gained}", seconds=None
         )
         children.append(foreign.born(number, dropped, parent=parent, index=index))
     return children or [foreign.failed(number, (None, foreign.NOT_IN_SOURCE))]

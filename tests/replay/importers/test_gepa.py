@@ -77,6 +77,25 @@ def test_several_proposals_components_and_merges(tmp_path: Path) -> None:
     assert merged.evaluation.instances == ()  # its scores are no shares
 
 
+def test_of_proposals_for_one_parent_those_that_gained_most_are_the_accepted_ones(
+    tmp_path: Path,
+) -> None:
+    gains = [([0.0], [0.0]), ([1.0], [0.0]), ([0.0], [1.0]), None]
+    scores = [
+        {} if gain is None else {"subsample_scores": gain[0], "new_subsample_scores": gain[1]}
+        for gain in gains
+    ]
+    entry = {"i": 0, "tasks": [{"parent_idx": 0, **each} for each in scores]}
+    trace = [entry | {"new_program_indices": [1]}, {"i": 1, "new_program_idx": 2}]
+    (run,) = read(written(tmp_path / "run", {**STATE, "full_program_trace": trace}))
+    first = [child for child in run.children if child.generation == 1]
+    assert [child.evaluation.status for child in first] == ["ok", "partial", "partial", None]
+    assert [child.evaluation.error for child in first[1:3]] == [
+        "dropped after 1 instance: 0 gained, its parent gained 0",
+        "dropped after 1 instance: 0 gained, its parent gained 1",
+    ]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
