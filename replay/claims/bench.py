@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evo.plugins import MistakenType
 from evo.policies import POLICIES, BasePolicy, PolicyClass, find_policy, learns
 from evo.policies.base import Floats, Ints
+from evo.warning import warn
 from replay.claims.decision import decide
 from replay.logs.columns import FAMILY, varies
 from replay.logs.frames import Brief, ReplayWarning
@@ -101,7 +103,11 @@ def bench(
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: An unknown policy or world, or there is no pool at all.
+        ValueError: An unknown policy or world, there is no pool at all, or every policy failed on
+            all of them.
+
+    Warns:
+        ReplayWarning: A policy failed on some pools, where it has no verdict; says how.
 
     Example:
         >>> made = replay.bench(["ucb1"], logs=[], worlds=["null"], replicates=200)
@@ -119,9 +125,21 @@ def bench(
             "generations of one task, model and N; got none"
         )
     rows = []
+    failed: dict[str, list[Exception]] = {}
     pairs = [(name, build, pool) for name, build in builds.items() for pool in pools]
     for label, build, (where, name, pool) in shown(pairs, "bench", "pool", progress=progress):
-        rows.append((label, where, name, pool.n, pool.K, pool.rounds, *_judged(build, pool)))
+        try:
+            judged = _judged(build, pool)
+        except (ValueError, MistakenType) as error:
+            failed.setdefault(label, []).append(error)
+            judged = (*[np.nan] * 4, "undetermined", 0.0, f"failed: {error}")
+        rows.append((label, where, name, pool.n, pool.K, pool.rounds, *judged))
+    errors = [error for each in failed.values() for error in each]
+    if len(errors) == len(pairs):
+        raise errors[0]
+    for label, own in failed.items():
+        many = f"{len(own)} of {len(pools)} pools"
+        warn(f"{label} failed on {many}, where it has no verdict: {own[0]}", ReplayWarning)
     table = pd.DataFrame(rows, columns=_COLUMNS)
     return Bench(table=table, summary=_summary(table))
 
@@ -132,9 +150,14 @@ def policies_in(path: str | os.PathLike[str]) -> dict[str, PolicyClass]:
     These are the values of its dictionary `POLICIES`, else its classes that have `ask` and `tell`.
 
     Raises:
-        ValueError: It defines none.
+        ValueError: It cannot be run, or defines none.
     """
-    names = runpy.run_path(str(path), run_name="policies")
+    try:
+        names = runpy.run_path(str(path), run_name="policies")
+    except Exception as error:  # a stranger's file may raise anything
+        raise ValueError(
+            f"{os.fspath(path)} cannot be run: {type(error).__name__}: {error}"
+        ) from error
     if isinstance(listed := names.get("POLICIES"), dict) and listed is not POLICIES:
         return dict(listed)
     found: dict[str, Any] = {

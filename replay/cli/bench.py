@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from evo.cli.options import Count, Flag, Seed
 from evo.cli.tables import table
 
+if TYPE_CHECKING:
+    from evo.policies import PolicyClass
+
 NAMED = 3
 """Pools of a policy that are named in the table."""
 
 
 def bench(
-    file: Annotated[Path | None, Parameter(name="FILE.py")] = None,
+    file: Annotated[str | None, Parameter(name="FILE.py")] = None,
     *,
     logs: Annotated[list[str] | None, Parameter(negative=())] = None,
     no_logs: Flag = False,
@@ -27,7 +32,8 @@ def bench(
 
     Args:
         file: A Python file with policies, classes that have `ask` and `tell`, or a dictionary
-            POLICIES of them; it is run. By default all shipped policies are judged.
+            POLICIES of them; it is run. FILE.py:CLASS judges one of them. By default all shipped
+            policies are judged.
         logs: Logs or folders in place of the shipped ones.
         no_logs: Judge in the worlds alone.
         replicates: Replicates of each policy and pool; 4000 by default.
@@ -35,14 +41,9 @@ def bench(
         csv: Print one row per policy and pool as CSV.
     """
     from replay.claims.bench import bench as judge_all
-    from replay.claims.bench import policies_in
 
-    if file is not None and not file.is_file():
-        raise ValueError(
-            f"FILE.py: expected a Python file that defines policies, got {str(file)!r}"
-        )
     made = judge_all(
-        None if file is None else policies_in(file),
+        None if file is None else _policies(file),
         logs=[] if no_logs else logs,
         replicates=4000 if replicates is None else replicates,
         seed=0 if seed is None else seed,
@@ -59,7 +60,7 @@ def bench(
         policy = row["policy"]
         own = gains.loc[policy].loc[names]
         shown = [
-            f"{gain:+.3f} {_mark(verdict)}"
+            "failed" if math.isnan(gain) else f"{gain:+.3f} {_mark(verdict)}"
             for gain, verdict in zip(own["gain"], own["verdict"], strict=True)
         ]
         counts = (str(row[name]) for name in ("greater", "less", "undetermined"))
@@ -74,6 +75,21 @@ def bench(
                 more = f" and {len(where) - NAMED} more" if len(where) > NAMED else ""
                 print(f"{row['policy']} {verb} on {', '.join(where[:NAMED])}{more}")
     return 0
+
+
+def _policies(given: str) -> Sequence[str] | Mapping[str, PolicyClass]:
+    """The policies of a file, or the one that is named after it."""
+    from evo.cli.own import known_name
+    from replay.claims.bench import policies_in
+
+    if ".py:" in given:
+        return [known_name("policy", given, "bench ")]
+    if not Path(given).is_file():
+        raise ValueError(
+            "FILE.py: expected a Python file that defines policies, or FILE.py:CLASS, got "
+            f"{given!r}"
+        )
+    return policies_in(given)
 
 
 def _mark(verdict: object) -> str:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import worlds as other
 
 import replay
+from evo.policies import POLICIES
 from replay.claims.bench import policies_in
 from replay.cli import main
 from replay.simulation.worlds import WORLDS
@@ -86,6 +87,46 @@ def test_a_policy_of_ones_own_is_one_file_and_one_command(tmp_path, capsys) -> N
     (tmp_path / "none.py").write_text("x = 1\n")
     with pytest.raises(ValueError, match="expected a class with `ask` and `tell`"):
         policies_in(tmp_path / "none.py")
+
+
+def test_one_class_of_a_file_can_be_named_and_one_that_fails_ends_nothing(tmp_path, capsys) -> None:
+    file = tmp_path / "two.py"
+    file.write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            from evo.policies import IndexPolicy
+
+            class Level(IndexPolicy):
+                def index(self):
+                    return np.zeros((self.replicates, self.arms))
+
+            class Broken(IndexPolicy):
+                def index(self):
+                    return {}["key"]
+            """
+        )
+    )
+    options = ["--no-logs", "--replicates", "50"]
+    assert main(["bench", str(file), *options]) == 0
+    both = capsys.readouterr()
+    assert "note: Broken failed on 4 of 4 pools, where it has no verdict: policy Broken: `ask`" in (
+        both.err
+    )
+    rows = {line.split()[0]: line for line in both.out.splitlines() if line.strip()}
+    assert rows["Broken"].count("failed") == 4
+    try:
+        assert main(["bench", f"{file}:Level", *options]) == 0
+        alone = capsys.readouterr().out
+        assert rows["Level"].split()[:-1] == alone.splitlines()[1].split()[:-1]
+        assert main(["bench", f"{file}:Broken", *options]) == 2
+        assert "`ask` raised KeyError: 'key'; correct it" in capsys.readouterr().err
+    finally:
+        for name in ("Level", "Broken"):
+            POLICIES.pop(name, None)
+    file.write_text("1 / 0\n")
+    with pytest.raises(ValueError, match=r"two\.py cannot be run: ZeroDivisionError"):
+        policies_in(file)
 
 
 def test_a_file_is_searched_for_classes_that_are_asked_and_told(tmp_path) -> None:
