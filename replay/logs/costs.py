@@ -67,8 +67,10 @@ class Calls:
         details = _stated(usages, "prompt_tokens_details", "input_tokens_details")
         known = [each if isinstance(each, dict) else {} for each in details]
         cached = _counts(known, "cached_tokens", "")
-        # An endpoint that states its prompt tokens and nothing of a cache has none.
-        cached[np.isnan(cached) & ~np.isnan(prompt)] = 0.0
+        # An endpoint that states its prompt tokens and nothing of a cache has none. Other tools may
+        # leave it out; of their calls the latency is unknown.
+        of_endpoint = np.array([each.latency is not None for each in self.attempts], dtype=np.bool_)
+        cached[np.isnan(cached) & ~np.isnan(prompt) & of_endpoint] = 0.0
         self.reported = dict(
             zip(REPORTED, (prompt, np.minimum(cached, prompt), completion), strict=True)
         )
@@ -134,7 +136,7 @@ class Calls:
                 bounded_completion=middle,
             )
         prompt, cached, completion = (
-            np.where(free, 0.0, tokens) for tokens in (prompt, cached, completion)
+            np.where(free, 0.0, tokens) for tokens in (prompt, np.nan_to_num(cached), completion)
         )
         completion[lacking] = assumed
         if timeouts == "exclude":  # an answer without usage did compute something

@@ -11,6 +11,7 @@ from samples import sample_child, sample_header
 
 from evo.logs.cost import MOST_TOKENS, TIMEOUT_RULES, cost_of_attempts, median_limited_completion
 from evo.logs.records import Attempt
+from replay.importers import answered
 from replay.logs.costs import Calls, floats
 from replay.logs.decode import LeanRun
 
@@ -104,6 +105,14 @@ def test_cached_tokens_are_part_of_the_prompt_and_none_where_nothing_is_said_of_
     assert cached(prompt_tokens=10, prompt_tokens_details={"cached_tokens": 40}) == [10.0]
     assert cached(prompt_tokens=10, prompt_tokens_details="none") == [0.0]
     assert np.isnan(cached(prompt_tokens_details={"cached_tokens": 4})).all()
+
+
+def test_of_what_another_tool_counted_without_a_word_of_a_cache_cached_tokens_are_unknown():
+    [attempt] = answered(10, 1)
+    [known] = answered(10, 1, prompt_tokens_details={"cached_tokens": 0})
+    spent = calls_of([attempt], [known]).spent("worst_case")
+    assert spent["cached_tokens"] == pytest.approx([np.nan, 0.0], nan_ok=True)
+    assert spent["flops"].tolist() == [spent["flops"][1]] * 2
 
 
 def test_unknown_numbers_are_nan():
