@@ -15,7 +15,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -121,8 +121,9 @@ class Kind(Generic[T]):
             return f"; give an instance of the class, {value.__name__}(...)"
         if not is_dataclass(value):
             return "; it is not a dataclass"
-        if not vars(type(value))["__dataclass_params__"].frozen:
-            return f"; it is not frozen: write @dataclass(frozen=True) above {type(value).__name__}"
+        made: Any = type(value)  # a class that only inherits is as frozen as what it inherits
+        if not made.__dataclass_params__.frozen:
+            return f"; it is not frozen: write @dataclass(frozen=True) above {made.__name__}"
         if not isinstance(getattr(value, "name", None), str):
             return "; it has no attribute `name`, a string"
         missing = [name for name in self.methods if not callable(getattr(value, name, None))]

@@ -66,6 +66,12 @@ class Old(Shipped):
     version = 1
 
 
+class Inheriting(Own):
+    """It is a dataclass by what it inherits."""
+
+    name = "inheriting"
+
+
 def kind(**more):
     return Kind(
         what="thing", registry="evo.THINGS", group="evo.tests.none",
@@ -81,6 +87,7 @@ def test_a_value_is_found_by_name_by_fields_or_is_itself() -> None:
     given_fields = {"name": "shipped", "size": 4, "inner": {"depth": 2}}
     assert kind().find(given_fields) == Shipped(4, Inner(2))
     assert kind().find(own) is own
+    assert kind().find(inherited := Inheriting()) is inherited
     assert kind().has(own)
     assert not kind().has("shipped")
     assert not kind().has(Own)
