@@ -27,6 +27,8 @@ _FAILED: dict[str, Status] = {
     "patch_apply_failed": "no_program",
 }
 """Its own classes of failed proposals that say what became of the call."""
+_COPIES = ("_is_island_copy", "_spawned_island")
+"""Marks of copies: onto the islands of the beginning, and onto one that begins later."""
 _COSTS = ("api_costs", "embed_cost", "novelty_cost", "meta_cost")
 
 Row = Fields
@@ -48,11 +50,11 @@ def read(path: Path) -> list[Imported]:
     if database is None:
         raise LogFormatError(f"{path}: expected {' or '.join(_FILES)}")
     programs, failures = _tables(database)
-    own = [row for row in programs if not row["metadata"].get("_is_island_copy")]
+    own = [row for row in programs if not any(row["metadata"].get(mark) for mark in _COPIES)]
     by_generation: dict[int, list[Row]] = {}
     for row in own:
         by_generation.setdefault(row["generation"], []).append(row)
-    lost = ["seeds and the times of calls"]
+    lost = ["seeds and the times of calls", "all calls but the last for each program"]
     if copies := len(programs) - len(own):
         what = "copy" if copies == 1 else "copies"
         lost.append(f"{copies} {what} of the initial program or between islands")

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from foreign_samples import execute, statuses, trajectory, write_shinka
 
@@ -29,6 +31,7 @@ def test_programs_failures_and_missing_work_items(tmp_path):
     assert (run.header.sampling.temperature, run.header.sampling.max_tokens) == (0.7, 500)
     assert "1 copy of" in run.lost
     assert "1 of 5 proposals" in run.lost
+    assert "all calls but the last for each program" in run.lost  # attempts, judges, advice
 
 
 def test_an_old_database_without_the_newer_columns(tmp_path):
@@ -49,6 +52,23 @@ def test_the_last_program_of_a_generation_counts(tmp_path):
     assert run.children[0].program == "late"
     assert trajectory(run)[:3] == [0.1, 0.3, 0.3]
     assert "2 further programs of generation 1" in run.lost
+
+
+def test_a_copy_onto_an_island_that_begins_later_is_no_child(tmp_path):
+    database = write_shinka(tmp_path) / "programs.sqlite"
+    columns = "id, code, parent_id, generation, timestamp, combined_score, correct, metadata"
+    insert = f"INSERT INTO programs ({columns}) VALUES (?, '# c', ?, ?, ?, ?, 1, ?)"
+    spawned = json.dumps({"_spawned_island": True, "_spawned_from_program_id": "a"})
+    execute(
+        database,
+        (insert, "copy-of-a", None, 1, 99.0, 0.2, spawned),
+        (insert, "c", "copy-of-a", 6, 100.0, 0.3, "{}"),
+    )
+    (run,) = read(tmp_path)
+    assert (run.children[0].program, run.children[0].parents) == ("# a", ((0, 0),))
+    assert run.children[5].parents == ((1, 0),)
+    assert "2 copies of the initial program or between islands" in run.lost
+    assert "further program" not in run.lost
 
 
 def test_reading_leaves_the_database_alone(tmp_path):
