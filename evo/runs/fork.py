@@ -21,10 +21,9 @@ from evo.plugins import MistakenType
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
 from evo.runs.handle import Prepared, in_foreground
 from evo.runs.options import ChangeOptions, ConfigurationOptions, ForkOptions
-from evo.runs.places import Resume, found_job
+from evo.runs.places import Resume, found_jobs
 from evo.runs.playback import evaluated_again
 from evo.runs.progress import counted
-from evo.runs.session import RunJob
 from evo.runs.settings import Settings
 from evo.runs.signatures import check_options, lists_options, options_in
 from evo.runs.verbs import prepare_jobs
@@ -144,11 +143,11 @@ def prepare_fork(
     stem = parent.path.name.removesuffix(".gz").removesuffix(".jsonl")
     own_folder = parent.path.with_name(f"{stem}-forks")
     folder = own_folder if log_dir is None else as_path("log_dir", log_dir)
-    jobs = []
     headers, inherited = copies_of(parent, header, lines, at, copies)
-    for own in headers:
-        job = found_job(own, goal, folder, resume=resume)
-        jobs.append(RunJob(job.path, own, goal, named="model" in changes, inherited=inherited))
+    runs = [(own, goal) for own in headers]
+    found = found_jobs(runs, folder, settings, resume=resume, apart=True)
+    named = "model" in changes
+    jobs = [replace(job, named=named, inherited=inherited) for job in found]
     return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {counted(copies, 'fork')}")
 
 

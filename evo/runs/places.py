@@ -24,6 +24,7 @@ from evo.runs.identity import differences, differing
 from evo.runs.progress import say
 from evo.runs.session import RunJob
 from evo.runs.settings import Goal, Settings
+from evo.warning import warn
 
 Resume = bool | Literal["auto"]
 """Whether a log of the same configuration goes on; "auto" is True."""
@@ -98,27 +99,32 @@ def place_of_run(header: Header, settings: Settings, *, resume: bool) -> Path:
     return path
 
 
-def found_job(
-    header: Header, goal: Goal, folder: str | os.PathLike[str] | None, *, resume: Resume
-) -> RunJob:
-    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    path, _ = place_in_folder(header, folder, resume=check_resume(resume))
-    return RunJob(path, header, goal)
-
-
 def found_jobs(
     runs: Iterable[tuple[Header, Goal]],
     folder: str | os.PathLike[str] | None,
     settings: Settings,
     *,
     resume: Resume,
+    apart: bool = False,
 ) -> list[RunJob]:
     """Returns the jobs of runs; with `resume`, logs of theirs in the folder go on.
 
-    Where another configuration has logs of these names there, a line says so.
+    Where another configuration has logs of these names there, a line or a warning says so.
+
+    Args:
+        runs: What to run, and how far.
+        folder: Where the logs are; None: logs/local.
+        settings: Whether lines on progress are shown.
+        resume: Whether logs go on.
+        apart: Whether other configurations are to be expected, as among forks of one log, so that
+            nothing warns of them.
     """
-    jobs = [found_job(header, goal, folder, resume=resume) for header, goal in runs]
-    if resume:
+    goes_on = check_resume(resume)
+    jobs = [
+        RunJob(place_in_folder(header, folder, resume=goes_on)[0], header, goal)
+        for header, goal in runs
+    ]
+    if goes_on and (settings.progress or not apart):
         _say_why_new([(job.header, job.path) for job in jobs], settings)
     return jobs
 
@@ -128,14 +134,13 @@ def _say_why_new(runs: Iterable[tuple[Header, Path]], settings: Settings) -> Non
 
     Args:
         runs: Each run with the path of its log.
-        settings: Whether there is anybody who reads it.
+        settings: Whether lines on progress are shown; without them a warning says it.
     """
     new = [(run, path) for run, path in runs if path.name != f"{run_stem(run)}.jsonl"]
-    if not settings.progress:
-        return
+    tell = say if settings.progress else warn
     for header, path in new:
         if not path.exists() and (why := _why_new(header, path)):
-            say(f"{why}{f'; {len(new) - 1} more likewise' if len(new) > 1 else ''}")
+            tell(f"{why}{f'; {len(new) - 1} more likewise' if len(new) > 1 else ''}")
             return
 
 

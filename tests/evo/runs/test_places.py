@@ -155,13 +155,29 @@ def test_a_line_says_why_runs_begin_new_logs_beside_others_of_their_names(tmp_pa
     assert line.startswith("logs/min_max_distance-offline-N1-s1-2.jsonl is a new log, since logs/")
     assert line.endswith("evaluator.py of the task min_max_distance changed; 1 more likewise")
     evo.run_many("task", **settings, resume=False)
-    evo.run_many("task", **settings, draws=2, progress=False)
+    assert "is a new log" not in capsys.readouterr().err
+    with pytest.warns(UserWarning, match=r"s1-4\.jsonl is a new log, since .* likewise"):
+        evo.run_many("task", **settings, draws=2, progress=False)
     assert "is a new log" not in capsys.readouterr().err
     newest = sorted(tmp_path.glob("logs/*-s1-*.jsonl"))[-1]
     newest.write_bytes(newest.read_bytes().replace(b'"draws":2', b'"draws":3'))  # damaged
     with pytest.warns(UserWarning, match="this log is passed over"):
         evo.run_many("task", **{**settings, "seeds": [1]}, draws=4)
     assert "is a new log, since" in capsys.readouterr().err  # of the readable ones before it
+
+
+def test_a_line_says_why_a_fork_begins_a_new_log_beside_others_of_its_name(
+    tmp_path, capsys
+) -> None:
+    log = evo.run("mmd", log=tmp_path / "a.jsonl", generations=2, **QUIET)
+    how = {"at": 1, "log_dir": tmp_path / "forks", "generations": 2}
+    evo.fork(log.path, **how)
+    evo.fork(log.path, search="population", progress=False, **how)  # other forks are expected
+    assert "is a new log" not in capsys.readouterr().err
+    evo.fork(log.path, search="islands", **how)
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if "is a new log" in each]
+    assert "copy0-3.jsonl is a new log, since " in line
+    assert "search" in line
 
 
 def test_a_grid_goes_on_unless_told_otherwise(tmp_path: Path) -> None:
