@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from evo.logs.calls import as_written, generations_of_calls
 from evo.logs.caps import above, cap
 from evo.logs.hashes import hash_of_lines, hash_of_task
+from evo.logs.inputs import TaskRecord
 from evo.logs.journal import LogError, encode_line, raw_pieces, write_new
 from evo.logs.lines import PREFIX, check_line, check_size
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
@@ -51,46 +52,61 @@ def faults_of(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
     for each in (header, *(segment.header for segment in header.segments)):
-        most = max(each.children * each.drafts, each.inspirations, *_counts(each.search))
-        if most > cap("EVO_MAX_CHILDREN"):
-            yield above("EVO_MAX_CHILDREN")
-        if max(each.draws, each.confirm) > cap("EVO_MAX_DRAWS"):
-            yield above("EVO_MAX_DRAWS")
+        yield from _above_caps(each)
     if header.source.startswith("evo"):
-        task = header.task
-        if hash_of_task(task) != task.hash:
-            yield (
-                "its task's files were changed after it was written: they do not have the stated "
-                f"hash {task.hash[:12]!r}"
-            )
-        for file in {task.program_file, task.evaluator_file} - {"", *task.files}:
-            yield f"its task has no file {file!r}, which the header names"
+        yield from _wrong_files(header.task)
     by_generation: dict[int, dict[int, Outcome]] = {}
     for outcome in log.outcomes:
         by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
     if [g.generation for g in log.generations] != list(range(1, len(log.generations) + 1)):
         yield "the generations are not numbered 1, 2, 3, ..."
+    yield from _wrong_generations(log, by_generation)
+    yield from _wrong_means(log)
+    yield from _wrong_plans(log)
+    yield from _wrong_inheritance(log)
+    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
+        yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _above_caps(header: Header) -> Iterator[str]:
+    """Yields which numbers of a configuration are above what a log may ask for."""
+    most = max(header.children * header.drafts, header.inspirations, *_counts(header.search))
+    if most > cap("EVO_MAX_CHILDREN"):
+        yield above("EVO_MAX_CHILDREN")
+    if max(header.draws, header.confirm) > cap("EVO_MAX_DRAWS"):
+        yield above("EVO_MAX_DRAWS")
+
+
+def _wrong_files(task: TaskRecord) -> Iterator[str]:
+    """Yields how the files of a task are not those that it names."""
+    if hash_of_task(task) != task.hash:
+        yield (
+            "its task's files were changed after it was written: they do not have the stated "
+            f"hash {task.hash[:12]!r}"
+        )
+    for file in {task.program_file, task.evaluator_file} - {"", *task.files}:
+        yield f"its task has no file {file!r}, which the header names"
+
+
+def _wrong_generations(
+    log: Log, by_generation: Mapping[int, Mapping[int, Outcome]]
+) -> Iterator[str]:
+    """Yields what complete generations state that their children contradict."""
+    children = log.header.children
     best = log.initial.evaluation.fitness if log.initial else None
     for generation in log.generations:
         members = by_generation.get(generation.generation, {})
         last = generation is log.generations[-1]
         short = last and any(end.reason == "over" for end in log.ends)  # the engine ended in it
-        expected = min(header.children, len(members) + (not short))
+        expected = min(children, len(members) + (not short))
         if sorted(members) != list(range(expected)):
             yield (
                 f"generation {generation.generation} is complete but has children "
-                f"{sorted(members)}, expected {header.children} of them"
+                f"{sorted(members)}, expected {children} of them"
             )
-        fitnesses = [o.evaluation.fitness for o in members.values() if o.evaluation.status == "ok"]
-        top = max((f for f in (best, *fitnesses) if f is not None), default=None)
+        top, slack = _best_of(log, generation.generation, members.values(), best)
         stated = generation.best_fitness
-        slack = header.min_improvement
-        tried = log.confirmations.get(generation.generation)
-        if tried is not None and (fresh := _fresh_mean(tried, best)) is not None:
-            top, slack = fresh, TOLERANCE
-        if (top is None) != (stated is None) or (
-            top is not None and stated is not None and not top - 2 * slack <= stated <= top
-        ):
+        if not _agrees(stated, top, slack):
             yield (
                 f"generation {generation.generation} states best fitness {stated!r}, but its "
                 f"children and parent give {top!r}"
@@ -99,11 +115,28 @@ def faults_of(log: Log) -> Iterator[str]:
         if generation.best != (0, 0) and index not in by_generation.get(made, {}):
             yield f"generation {generation.generation} names as best {generation.best}, not logged"
         best = stated
-    yield from _wrong_means(log)
-    yield from _wrong_plans(log)
-    yield from _wrong_inheritance(log)
-    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
-        yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _agrees(stated: float | None, top: float | None, slack: float) -> bool:
+    """Whether a best fitness that is stated is that of the children, but for rounding."""
+    if stated is None or top is None:
+        return stated is top
+    return top - 2 * slack <= stated <= top
+
+
+def _best_of(
+    log: Log, generation: int, members: Iterable[Outcome], before: float | None
+) -> tuple[float | None, float]:
+    """Best fitness after a generation by its children, and by how much what is stated may differ.
+
+    `before` is that after the previous generation.
+    """
+    tried = log.confirmations.get(generation)
+    if tried is not None and (fresh := _fresh_mean(tried, before)) is not None:
+        return fresh, TOLERANCE
+    fitnesses = [o.evaluation.fitness for o in members if o.evaluation.status == "ok"]
+    top = max((f for f in (before, *fitnesses) if f is not None), default=None)
+    return top, log.header.min_improvement
 
 
 def _counts(search: SearchRecord | None) -> Iterator[int]:
