@@ -16,7 +16,20 @@ from evo.runs.configuration import software_versions
 from evo.runs.handle import read_begun
 from evo.runs.identity import differing
 from evo.runs.resources import Resources
+from evo.runs.screening import embedding_models
 from evo.runs.settings import Goal
+
+
+def find_endpoints(resources: Resources, header: Header) -> None:
+    """Raises EndpointMissing unless there is an endpoint for each model that a run calls."""
+    if resources.hand is None:
+        resources.caller(header)
+    if header.task.asks_model:
+        resources.caller(header.asks or header)
+    if header.critic is not None:
+        resources.caller(header.critic)
+    for model in embedding_models(header):
+        resources.embedding_caller(model)
 
 
 def session_line(resources: Resources, task: TaskRecord, goal: Goal | None) -> Session:

@@ -11,14 +11,9 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
-from evo.logs.journal import LogError, check_free
+from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, Logs, read_log
-from evo.logs.records import (
-    EndReason,
-    Header,
-    InheritableLine,
-    RunEnd,
-)
+from evo.logs.records import EndReason, Header, InheritableLine, RunEnd
 from evo.logs.stopping import StopRequests, wishes_of
 from evo.logs.timeouts import timeouts_of
 from evo.models.client import EndpointDown, EndpointRefused
@@ -27,10 +22,9 @@ from evo.runs.bounds import kept_for_checks
 from evo.runs.budget import BudgetError, Ledger
 from evo.runs.handle import read_begun
 from evo.runs.identity import as_begun
-from evo.runs.opening import open_log, session_line
+from evo.runs.opening import find_endpoints, open_log, session_line
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
-from evo.runs.screening import embedding_models
 from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
 from evo.runs.waves import Payer, Turns, Waves
@@ -308,25 +302,7 @@ class _Run:
         wanted = self.alone and known is None  # whatever was requested, or time is over, meanwhile
         if not (yield from self._leave()) and not wanted:
             return JobResult(job, known, self.end)
-        # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
-        # and an endpoint that nobody named is missed before it.
-        if self.resources.hand is None:
-            self.resources.caller(job.header)
-        if job.header.task.asks_model:
-            self.resources.caller(job.header.asks or job.header)
-        if job.header.critic is not None:
-            self.resources.caller(job.header.critic)
-        for model in embedding_models(job.header):
-            self.resources.embedding_caller(model)
-        session = session_line(self.resources, job.header.task, job.goal)
-        if job.named:
-            session = msgspec.structs.replace(session, model=job.header.model)
-        self.end = "busy"  # where another process writes the log
-        writer, log = open_log(job.path, job.header, session, job.inherited)
-        for each in self.requests:
-            each.watch(job.path)
-        self.resources.control.claim(job.path)
-        self.end = "interrupted"
+        writer, log = self._open_log()
         with contextlib.closing(writer):
             arm = Arm(writer, as_begun(job.header, log), self.resources)
             self.new = arm.state if log is None else None
@@ -348,6 +324,23 @@ class _Run:
                 raise error.before_calls() from error.__cause__
             writer.check_in_place()
         return JobResult(job, read_log(job.path), self.end)
+
+    def _open_log(self) -> tuple[Writer, Log | None]:
+        """Opens the log for writing, and what it holds already; heeds requests beside it."""
+        job = self.job
+        # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
+        # and an endpoint that nobody named is missed before it.
+        find_endpoints(self.resources, job.header)
+        session = session_line(self.resources, job.header.task, job.goal)
+        if job.named:
+            session = msgspec.structs.replace(session, model=job.header.model)
+        self.end = "busy"  # where another process writes the log
+        opened = open_log(job.path, job.header, session, job.inherited)
+        for each in self.requests:
+            each.watch(job.path)
+        self.resources.control.claim(job.path)
+        self.end = "interrupted"
+        return opened
 
     def drop(self) -> bool:
         """Removes the log if this session began it and nothing was called; returns whether it did.
