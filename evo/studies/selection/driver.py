@@ -7,11 +7,10 @@ round, and samples are taken from their logs as far as these reach, then from th
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -172,8 +171,7 @@ def prepare_selection(
         found = RowSamples(choices, evaluate, data, cost_weight, seed)
     else:
         found = _of_model(choices, shared, task, samples, seeds, seed)
-    _check_units(budget or {}, ("samples", *found.units))
-    limits = check_budget(budget, found.headers, more=("samples", "cost"))
+    limits = _limits_of(budget, found)
     low, high = _bounds_of(found, bounds)
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
@@ -184,22 +182,17 @@ def prepare_selection(
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
     name = selector_name(build)
-    identity = {
+    fields = {
         "selector": name, "parameters": parameters_of(build), "seed": seed,
         "failure_value": failure_value, "orders": {k: list(v) for k, v in (orders or {}).items()},
     }  # fmt: skip
-
-    begun = functools.partial(_as_begun, terms, stated=batch is not None)
-
-    def stated(folder: Path) -> str:
-        return _stated(identity, begun(folder), found, varied)
-
+    identity = _Identity(fields, terms, found, varied, batch_given=batch is not None)
     folder = place_of_study(
-        f"{found.name}-select-{name}", log_dir, SELECTION, lambda each: _holds(each, stated(each)),
+        f"{found.name}-select-{name}", log_dir, SELECTION, identity.is_in,
         resume=resume, progress=settings.progress,
     )  # fmt: skip
-    _keep(folder / SELECTION, stated(folder))
-    terms = begun(folder)
+    identity.keep_in(folder)
+    terms = identity.terms_in(folder)
     most = limits.pop("samples", None)
     scoring = ChoiceScoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
 
@@ -256,13 +249,15 @@ def _of_model(
     raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
 
 
-def _check_units(budget: Mapping[str, float], units: Collection[str]) -> None:
-    """Raises if a budget has a unit that the samples do not have."""
-    if wrong := [unit for unit in budget if unit not in units]:
+def _limits_of(budget: Mapping[str, float] | None, found: Choices) -> dict[str, float]:
+    """Returns a budget, all of whose units must be those of the samples."""
+    units = ("samples", *found.units)
+    if wrong := [unit for unit in budget or {} if unit not in units]:
         raise ValueError(
             f"budget: expected a unit out of {', '.join(units)}, "
             f"got {wrong[0]!r}{meant(wrong[0], units)}"
         )
+    return check_budget(budget, found.headers, more=("samples", "cost"))
 
 
 def _varied(values: Fields, among: Sequence[Fields]) -> dict[str, object]:
@@ -322,33 +317,42 @@ def _read(path: Path) -> JsonObject:
         raise LogError(f"{path}: not a selection: {error}; {examples.SELECTION}") from None
 
 
-def _as_begun(terms: Terms, folder: Path, *, stated: bool) -> Terms:
-    """Returns terms with the batch with which a folder's selection began, unless one is stated."""
-    if stated or not (folder / SELECTION).exists():
-        return terms
-    batch = _read(folder / SELECTION).get("batch", 1)
-    return dataclasses.replace(terms, batch=at_least("batch", batch, 1))
+@dataclasses.dataclass(frozen=True)
+class _Identity:
+    """What identifies a selection, as selection.json holds it."""
 
+    fields: Mapping[str, object]
+    terms: Terms
+    found: Choices
+    varied: Sequence[Fields]
+    batch_given: bool
 
-def _stated(
-    identity: Mapping[str, object], terms: Terms, found: Choices, varied: Sequence[Fields]
-) -> str:
-    """Returns selection.json: what identifies a selection."""
-    held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
-    plain = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
-    choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, plain, strict=True)]
-    whole = {**identity, **held, found.kind: list(found.sampled), "configurations": choices}
-    return json.dumps({**whole, **found.more}, indent=1, default=str) + "\n"
+    def terms_in(self, folder: Path) -> Terms:
+        """Returns the terms with the batch of a folder's selection, unless one was given."""
+        if self.batch_given or not (folder / SELECTION).exists():
+            return self.terms
+        batch = _read(folder / SELECTION).get("batch", 1)
+        return dataclasses.replace(self.terms, batch=at_least("batch", batch, 1))
 
+    def text(self, folder: Path) -> str:
+        """Returns the text of selection.json in a folder."""
+        terms, found = vars(self.terms_in(folder)), self.found
+        held = {k: v for k, v in terms.items() if k not in ("neighbours", "low", "high")}
+        plain = [{key: _plain(value) for key, value in mine.items()} for mine in self.varied]
+        choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, plain, strict=True)]
+        whole = {**self.fields, **held, found.kind: list(found.sampled)}
+        whole |= {"configurations": choices, **found.more}
+        return json.dumps(whole, indent=1, default=str) + "\n"
 
-def _keep(path: Path, stated: str) -> None:
-    """Writes what identifies a selection, or checks it against what stands there."""
-    keep_identity(path, _WHAT, json.loads(stated), stated.encode(), _read)
+    def keep_in(self, folder: Path) -> None:
+        """Writes selection.json, or checks it against what stands there."""
+        text = self.text(folder)
+        keep_identity(folder / SELECTION, _WHAT, json.loads(text), text.encode(), _read)
 
-
-def _holds(folder: Path, stated: str) -> bool:
-    """Whether a folder holds this very selection."""
-    if not (folder / SELECTION).exists():
-        return False
-    refuse_other(folder / SELECTION, _WHAT, _read(folder / SELECTION), json.loads(stated))
-    return True
+    def is_in(self, folder: Path) -> bool:
+        """Whether a folder holds this very selection; an error if it holds another one."""
+        path = folder / SELECTION
+        if not path.exists():
+            return False
+        refuse_other(path, _WHAT, _read(path), json.loads(self.text(folder)))
+        return True
