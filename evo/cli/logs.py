@@ -15,13 +15,7 @@ from cyclopts import Parameter
 from evo.cli.folders import RESCORED, best_of, find_logs, logs_with_programs, no_program
 from evo.cli.options import Flag, LogPaths, Output, OwnFilters, OwnSearch
 from evo.cli.own import make_known
-from evo.cli.tables import (
-    FAILURE,
-    dollars_of,
-    number,
-    say_who_is_no_llm,
-    table,
-)
+from evo.cli.tables import FAILURE, dollars_of, number, say_who_is_no_llm, table
 from evo.logs.escapes import plain_text
 from evo.logs.types import writable
 from evo.runs.fruitless import in_a_line, worded
@@ -76,17 +70,7 @@ def show(logs: LogPaths, *, child: str | None = None) -> int:
             print(f"sandbox: {', '.join(log.sessions[-1].protections) or 'no protection active'}")
         for end in log.ends[-1:]:
             print(f"last session: {end.reason}{': ' + end.message if end.message else ''}")
-        rows = []
-        for each in log.generations:
-            members = [out for out in log.outcomes if out.generation == each.generation]
-            ok = sum(out.evaluation.status == "ok" for out in members)
-            best = number(each.best_fitness, ".6f", "none")
-            seconds = number(each.seconds, ".2f", "unknown")
-            improved = "yes" if each.improved else ""
-            counts = (ok, len(members) - ok, len(each.repeats))
-            rows.append((each.generation, best, improved, *counts, seconds))
-        heads = ("generation", "best fitness", "improved", "ok", "failed", "repeats", "seconds")
-        print(table(rows, heads))
+        _show_generations(log)
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
         for name, count in sorted(log.rejections.items()):
             print(f"{count} rejected by the filter {name}")
@@ -117,6 +101,21 @@ def _show_child(log: Log, place: str) -> None:
     if child.evaluation.error:
         print(plain_text(f"error: {child.evaluation.error}"))
     print("no reply" if child.reply is None else f"reply:\n{plain_text(child.reply)}")
+
+
+def _show_generations(log: Log) -> None:
+    """Prints a table of the complete generations."""
+    rows = []
+    for each in log.generations:
+        members = [out for out in log.outcomes if out.generation == each.generation]
+        ok = sum(out.evaluation.status == "ok" for out in members)
+        best = number(each.best_fitness, ".6f", "none")
+        seconds = number(each.seconds, ".2f", "unknown")
+        improved = "yes" if each.improved else ""
+        counts = (ok, len(members) - ok, len(each.repeats))
+        rows.append((each.generation, best, improved, *counts, seconds))
+    heads = ("generation", "best fitness", "improved", "ok", "failed", "repeats", "seconds")
+    print(table(rows, heads))
 
 
 def _show_models(log: Log) -> None:
@@ -361,7 +360,6 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     """
     from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.journal import LogError
-    from evo.logs.maintenance import salvage_log
     from evo.runs.verification import verify as check
     from evo.studies.allocation.journal import read_journal
     from evo.studies.folders import ALLOCATION
@@ -369,12 +367,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     if salvage or output:
         if not (salvage and output and len(logs) == 1):
             raise ValueError("--salvage goes with one log and -o NEW, such as -o sound.jsonl")
-        for missing in salvage_log(logs[0], output):
-            print(plain_text(f"{logs[0]}: {missing}"), file=sys.stderr)
-        left = len(check(output).faults)
-        rest = f", which is not a sound log: {left} of the above hold for it" if left else ""
-        print(f"{output}: every sound line of {logs[0]}{rest}")
-        return FAILURE if left else 0
+        return _salvage(logs[0], output)
     sound = True
     for path in map(Path, find_logs(logs, everything=True)):
         if not path.exists():
@@ -397,6 +390,19 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
         if not verification.faults:
             print(f"{path}: sound, {verification.log.reader.lines} lines; {verification.task}")
     return 0 if sound else FAILURE
+
+
+def _salvage(log: str, output: Path) -> int:
+    """Copies every sound line of a log, and checks the copy."""
+    from evo.logs.maintenance import salvage_log
+    from evo.runs.verification import verify as check
+
+    for missing in salvage_log(log, output):
+        print(plain_text(f"{log}: {missing}"), file=sys.stderr)
+    left = len(check(output).faults)
+    rest = f", which is not a sound log: {left} of the above hold for it" if left else ""
+    print(f"{output}: every sound line of {log}{rest}")
+    return FAILURE if left else 0
 
 
 def compact(log: Annotated[str, Parameter(name="LOG")], *, output: Output = None) -> int:

@@ -178,17 +178,7 @@ class Gate(HttpServer):
             return error_response(404, f"no {request.method} {place}: {words}", "route")
         try:
             asked = read_body(request.body)
-            body = self._as_sent(asked)
-            check_body(body)  # what the model adds may not be asked for, either
-            content = write_json(body)
-            worst = worst_case(body, len(content), self.model)
-            if self.account.bounded and not math.isfinite(worst["tokens"]):
-                self.account.count_refused()
-                raise ValueError(
-                    "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
-                    "else bounds this request; a client that gives none can be given one by "
-                    "extra_body = {max_tokens = 4096} of the model in a models.toml"
-                )
+            content, worst = self._checked(asked)
         except (ValueError, RecursionError) as error:
             return error_response(400, f"the body is no request: {error}", "invalid_request")
         client = self._client_name(
@@ -214,6 +204,21 @@ class Gate(HttpServer):
         if self._seed is not None:
             content = write_json(self._as_sent(asked, sent.number))
         return await self._forward(content, asked, sent, key)
+
+    def _checked(self, asked: JsonObject) -> tuple[bytes, dict[str, float]]:
+        """Returns a request as it is sent on, and what it costs at most; ValueError: it is not."""
+        body = self._as_sent(asked)
+        check_body(body)  # what the model adds may not be asked for, either
+        content = write_json(body)
+        worst = worst_case(body, len(content), self.model)
+        if self.account.bounded and not math.isfinite(worst["tokens"]):
+            self.account.count_refused()
+            raise ValueError(
+                "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
+                "else bounds this request; a client that gives none can be given one by "
+                "extra_body = {max_tokens = 4096} of the model in a models.toml"
+            )
+        return content, worst
 
     async def _admit(self, client: str, digest: str, worst: Mapping[str, float]) -> Sent:
         """Counts a request that is forwarded next, once the turnstile lets it pass."""

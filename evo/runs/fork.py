@@ -105,19 +105,7 @@ def prepare_fork(
     changes = options_in(ChangeOptions, given)
     parent, copies = read_log(as_path("log", log)), at_least("copies", copies, 1)
     at = at_least("at", at, 0)
-    if parent.header.compact:
-        raise LogError(f"{parent.path}: a compact log holds no programs and cannot go on")
-    require_whole(parent)
-    if parent.header.asynchronous:
-        raise ValueError(
-            f"{parent.path}: a run without a barrier (asynchronous) has no state between "
-            "generations from which a fork could go on"
-        )
-    if at > len(parent.generations):
-        raise LogError(
-            f"{parent.path}: holds {len(parent.generations)} complete generations, cannot be "
-            f"forked at {at}"
-        )
+    _check_parent(parent, at)
     if parent.header.source == "evo":
         if task is not None and parent.header.task.isolation != "here":
             raise ValueError("task: the log has its own; a fork keeps it")
@@ -149,6 +137,23 @@ def prepare_fork(
     named = "model" in changes
     jobs = [replace(job, named=named, inherited=inherited) for job in found]
     return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {counted(copies, 'fork')}")
+
+
+def _check_parent(parent: Log, at: int) -> None:
+    """Raises unless a log has a state after this generation from which a fork can go on."""
+    if parent.header.compact:
+        raise LogError(f"{parent.path}: a compact log holds no programs and cannot go on")
+    require_whole(parent)
+    if parent.header.asynchronous:
+        raise ValueError(
+            f"{parent.path}: a run without a barrier (asynchronous) has no state between "
+            "generations from which a fork could go on"
+        )
+    if at > len(parent.generations):
+        raise LogError(
+            f"{parent.path}: holds {len(parent.generations)} complete generations, cannot be "
+            f"forked at {at}"
+        )
 
 
 def copies_of(

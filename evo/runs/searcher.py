@@ -307,19 +307,7 @@ class Searcher:
             if program is None:
                 raise ValueError("prompt: expected one that was asked, got None without program=")
             return self._tell_fresh(reply, program, evaluation)
-        if not isinstance(program, str | None):
-            raise MistakenType(f"program: expected source text, got {program!r:.80}")
-        if program is not None and reply is not None:
-            raise ValueError("program: it stands in place of a reply; give one of them")
-        if evaluation is not None and (self._header.draws > 1 or self._header.confirm):
-            raise ValueError("evaluation: with draws or confirm, evaluations are made here")
-        if evaluation is not None and program is None and reply is None:
-            raise ValueError(
-                "evaluation: expected the program that it is of beside it, as reply= or program=, "
-                "got neither"
-            )
-        if prompt.advice and (program, evaluation) != (None, None):
-            raise ValueError("prompt: it asks for advice, which is a reply and no program")
+        self._check_answer(prompt, reply, program, evaluation)
         found = None if evaluation is None else evaluation_of(evaluation)
         hand, place = self._hand, prompt.place
         with hand.changed:
@@ -338,6 +326,24 @@ class Searcher:
             self._raise()
             self._check_open("tell")
         return hand.results.get(place)
+
+    def _check_answer(
+        self, prompt: Asked, reply: Any, program: str | None, evaluation: Any
+    ) -> None:
+        """Raises where what is told of a prompt does not go together."""
+        if not isinstance(program, str | None):
+            raise MistakenType(f"program: expected source text, got {program!r:.80}")
+        if program is not None and reply is not None:
+            raise ValueError("program: it stands in place of a reply; give one of them")
+        if evaluation is not None and (self._header.draws > 1 or self._header.confirm):
+            raise ValueError("evaluation: with draws or confirm, evaluations are made here")
+        if evaluation is not None and program is None and reply is None:
+            raise ValueError(
+                "evaluation: expected the program that it is of beside it, as reply= or program=, "
+                "got neither"
+            )
+        if prompt.advice and (program, evaluation) != (None, None):
+            raise ValueError("prompt: it asks for advice, which is a reply and no program")
 
     def _tell_fresh(self, reply: Any, program: str, evaluation: Any) -> Evaluation | None:
         """Tells of a program in a new place, which is handed out later if that is a mistake."""

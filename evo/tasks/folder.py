@@ -337,18 +337,7 @@ def read_folder(
     """
     found = {relative(folder, path): path for path in required}
     needed = {*found, *(declared or ())}  # named one by one
-    left_out: list[str] = []
-    for path in _walk(folder) if declared is None else _declared(folder, declared):
-        name = path.relative_to(folder).as_posix()
-        if name in found or path.name in _UNREMARKABLE:
-            continue
-        known = declared is not None or path.suffix.lower() in KINDS.split()
-        if known or path.is_symlink():
-            inside(folder, path)
-        if reason := _reason_against(path, name, known):
-            left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
-        else:
-            found[name] = path
+    left_out = _add_others(found, folder, declared)
     files: dict[str, str] = {}
     encoded: dict[str, str] = {}
     omitted: list[str] = []
@@ -378,6 +367,23 @@ def read_folder(
             "`files` in task.toml lists what is",
         )
     return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted
+
+
+def _add_others(found: dict[str, Path], folder: Path, declared: Sequence[str] | None) -> list[str]:
+    """Adds the files of a folder that are embedded; returns those that are not, with reasons."""
+    left_out: list[str] = []
+    for path in _walk(folder) if declared is None else _declared(folder, declared):
+        name = path.relative_to(folder).as_posix()
+        if name in found or path.name in _UNREMARKABLE:
+            continue
+        known = declared is not None or path.suffix.lower() in KINDS.split()
+        if known or path.is_symlink():
+            inside(folder, path)
+        if reason := _reason_against(path, name, known):
+            left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
+        else:
+            found[name] = path
+    return left_out
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -220,24 +220,7 @@ def program_of(
         python = given.suffix == ".py" if evolves is None else evolves == "python"
         return _from_text(read_text(given, "initial_program"), entries, python, judge)
     if isinstance(given, str):
-        if "\n" not in given and len(given) < 4096 and os.path.exists(given):
-            raise ValueError(
-                f"initial_program: {given!r} is the name of a file that exists; to read it write "
-                f"Path({given!r})"
-            )
-        if evolves is None and _FILE.fullmatch(given.strip()):
-            raise ValueError(
-                f"initial_program: there is no file {given!r}; evolves='text' if it is the text"
-            )
-        given = _dedented(given)
-        if evolves is not None or judge.given == "program_path" or _defines_something(given):
-            return _from_text(given, entries, evolves != "text", judge)
-        if not _looks_like_program(given):
-            return _from_text(given, entries, False, judge)
-        try:
-            return _from_text(given, entries, True, judge)
-        except ValueError as error:
-            raise ValueError(f"{error}; evolves='text' if it is a text") from None
+        return _of_text(given, entries, evolves, judge)
     if not callable(given):
         raise ValueError(
             f"initial_program: expected a function, a class, a text or a Path, got {given!r:.80}"
@@ -253,6 +236,30 @@ def program_of(
         )
     docstring = inspect.cleandoc(given.__doc__ or "")
     return Program(captured.text, entries or (captured.name,), "python", docstring)
+
+
+def _of_text(
+    given: str, entries: tuple[str, ...], evolves: Evolves | None, judge: Judge
+) -> Program:
+    """Returns the program that a text is, or the text that evolves; not one of a file's name."""
+    if "\n" not in given and len(given) < 4096 and os.path.exists(given):
+        raise ValueError(
+            f"initial_program: {given!r} is the name of a file that exists; to read it write "
+            f"Path({given!r})"
+        )
+    if evolves is None and _FILE.fullmatch(given.strip()):
+        raise ValueError(
+            f"initial_program: there is no file {given!r}; evolves='text' if it is the text"
+        )
+    text = _dedented(given)
+    if evolves is not None or judge.given == "program_path" or _defines_something(text):
+        return _from_text(text, entries, evolves != "text", judge)
+    if not _looks_like_program(text):
+        return _from_text(text, entries, False, judge)
+    try:
+        return _from_text(text, entries, True, judge)
+    except ValueError as error:
+        raise ValueError(f"{error}; evolves='text' if it is a text") from None
 
 
 def program_in(language: str, given: object, judge: Judge) -> Program:

@@ -47,15 +47,7 @@ def arm_sources(
     sources: list[Source] = []
     for k, arm in enumerate(arms):
         if isinstance(arm, Log | str | os.PathLike):
-            log = read_log(arm)
-            if _judged(log.header.task) != _judged(task.record):
-                raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
-            if any(isinstance(each, Log) and each.path == log.path for each in sources):
-                raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
-            require_whole(log)
-            header = own_models(log.header, log.path, _asked_there(log.header, common))
-            log.header = header if header.compact else known_search(header)
-            sources.append(log)
+            sources.append(_arm_log(arm, task, common, sources))
         elif isinstance(arm, Mapping):
             fields = dict(arm)
             of_arm = load_task(fields.pop("task", task))
@@ -69,6 +61,27 @@ def arm_sources(
             sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))
+    _check_each_once(sources)
+    return sources
+
+
+def _arm_log(
+    given: Log | str | os.PathLike[str], task: Task, common: JsonObject, others: Sequence[Source]
+) -> Log:
+    """Returns the log that an arm continues, with the search and the models to go on with."""
+    log = read_log(given)
+    if _judged(log.header.task) != _judged(task.record):
+        raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
+    if any(isinstance(each, Log) and each.path == log.path for each in others):
+        raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
+    require_whole(log)
+    header = own_models(log.header, log.path, _asked_there(log.header, common))
+    log.header = header if header.compact else known_search(header)
+    return log
+
+
+def _check_each_once(sources: Sequence[Source]) -> None:
+    """Raises where two arms would be the same run."""
     runs = [None if isinstance(each, Log) else header_of(each) for each in sources]
     for k, run in enumerate(runs):
         if run is not None and (first := runs.index(run)) < k:
@@ -76,7 +89,6 @@ def arm_sources(
                 f"arms: arm {first} and arm {k} have the same configuration and seed, {run.seed}; "
                 "give each arm a seed or a configuration of its own"
             )
-    return sources
 
 
 def _asked_there(header: Header, common: JsonObject) -> list[Given]:

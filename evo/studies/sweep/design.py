@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -120,33 +121,12 @@ def make_design(
     seed: int = 0,
 ) -> Design:
     """Returns a sweep, once its arguments were checked."""
-    tasks: dict[str, SweepTask] = {}
-    here: dict[tuple[str, str | None], Model] = {}
-
-    def plain(value: object) -> object:
-        if isinstance(value, Model) and value.way == "endpoint":
-            return value
-        if isinstance(value, Model) or (callable(value) and not is_search(value)):
-            model = find_model(value)
-            here[model.name, model.version] = model
-            return msgspec.to_builtins(model)
-        if isinstance(value, Task | os.PathLike):
-            loaded = load_task(value)
-            name = loaded.name if isinstance(value, Task) else os.fspath(value)
-            tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
-            return name
-        if is_search(value):
-            return {"name": value.name, **fields_of(value)}
-        if isinstance(value, Mapping):
-            return {key: plain(each) for key, each in value.items()}
-        if isinstance(value, list | tuple | range):
-            return [plain(each) for each in value]
-        return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
-
     for name in base:
         check_field(name)
     given = base if task is None else {**base, "task": task}
-    given, named = (msgspec.to_builtins(plain(each)) for each in (given, space))
+    values = _PlainValues()
+    given, named = (msgspec.to_builtins(values.plain(each)) for each in (given, space))
+    tasks = values.tasks
     dimensions = {dimension.name: dimension for dimension in parse_space(named).dimensions}
     swept = dimensions["task"].values or () if "task" in dimensions else ()
     known = [*([given["task"]] if "task" in given else []), *swept]
@@ -170,7 +150,36 @@ def make_design(
         seed=at_least("seed", seed, 0),
     )
     design.build_strategy()
-    return design.with_models(here)
+    return design.with_models(values.models)
+
+
+@dataclass
+class _PlainValues:
+    """Writes values as JSON holds them, and keeps the tasks and models that stand for names."""
+
+    tasks: dict[str, SweepTask] = field(default_factory=dict)
+    models: dict[tuple[str, str | None], Model] = field(default_factory=dict)
+
+    def plain(self, value: object) -> object:
+        """Returns a value as it is kept."""
+        if isinstance(value, Model) and value.way == "endpoint":
+            return value
+        if isinstance(value, Model) or (callable(value) and not is_search(value)):
+            model = find_model(value)
+            self.models[model.name, model.version] = model
+            return msgspec.to_builtins(model)
+        if isinstance(value, Task | os.PathLike):
+            loaded = load_task(value)
+            name = loaded.name if isinstance(value, Task) else os.fspath(value)
+            self.tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
+            return name
+        if is_search(value):
+            return {"name": value.name, **fields_of(value)}
+        if isinstance(value, Mapping):
+            return {key: self.plain(each) for key, each in value.items()}
+        if isinstance(value, list | tuple | range):
+            return [self.plain(each) for each in value]
+        return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -16,7 +16,7 @@ from evo.plugins import MistakenType
 from evo.runs.arm import Arm
 from evo.runs.concurrency import find_preset
 from evo.runs.resources import Resources
-from evo.runs.session import RunJob, run_jobs
+from evo.runs.session import JobResult, RunJob, run_jobs
 from evo.runs.settings import Goal, every_goal
 from evo.studies.allocation.driver import describe, play
 from evo.studies.allocation.goal import goal_of
@@ -85,19 +85,7 @@ class Sweeping:
                 at_once=preset.configurations_in_flight if preset and usual else None,
                 on_generation=self._note,
             )
-            failed: list[tuple[RunKey, Exception]] = []
-            for each in done:
-                if each.log is not None:
-                    self._report(each.job, each.log)
-                    self._heard_of(each.job.header, each.error)
-                if each.error is not None:
-                    failed += [(run, each.error) for run in self._served(each.job)]
-            for run, known in left:
-                stopping = self._control.stopping.is_set()
-                if known.pool and not stopping and self._ledger.open().all():
-                    reason = self._allocate(run, known, resources)
-                    self._heard_of(known.header, reason)
-                    failed += [] if reason is None else [(run, reason)]
+            failed = [*self._take(done), *self._allocate_all(left, resources)]
             # Once no endpoint of the sweep answers, it ends as it stands, to go on later.
             if self._down and not self._answered - self._down.keys():
                 raise next(iter(self._down.values()))
@@ -106,6 +94,27 @@ class Sweeping:
             if self._ledger.exhausted or any(each.end == "budget" for each in done):
                 return "budget_exhausted" if self._has_more() else "completed"
         return "paused" if self._control.wish == "pause" else "stopped"
+
+    def _take(self, done: Iterable[JobResult]) -> Iterator[tuple[RunKey, Exception]]:
+        """Reports what came of runs; yields those that failed, with why."""
+        for each in done:
+            if each.log is not None:
+                self._report(each.job, each.log)
+                self._heard_of(each.job.header, each.error)
+            if each.error is not None:
+                yield from ((run, each.error) for run in self._served(each.job))
+
+    def _allocate_all(
+        self, left: Iterable[tuple[RunKey, Configuration]], resources: Resources
+    ) -> Iterator[tuple[RunKey, Exception]]:
+        """Makes the allocations among what is left; yields those that failed, with why."""
+        for run, known in left:
+            stopping = self._control.stopping.is_set()
+            if known.pool and not stopping and self._ledger.open().all():
+                reason = self._allocate(run, known, resources)
+                self._heard_of(known.header, reason)
+                if reason is not None:
+                    yield run, reason
 
     def _heard_of(self, header: Header, error: Exception | None) -> None:
         """Notes whether the endpoint of a run answers."""
