@@ -11,8 +11,9 @@ from evo.logs.records import Model
 from evo.models.registry import own_models
 from evo.runs.configuration import goal_of
 from evo.runs.options import GoalOptions
-from evo.runs.session import RunJob
+from evo.runs.session import RunJob, end_of
 from evo.runs.settings import Goal
+from evo.runs.state import state_of
 from evo.searches import Search
 from evo.searches.registry import known_search
 from evo.tasks.task import Task, with_function
@@ -49,6 +50,16 @@ def resume_job(
         raise ValueError(
             f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
         )
+    if asked == (None, None) and _is_complete(log, goal):
+        return RunJob(path, log.header, goal)  # neither its model nor its search is needed
     header = known_search(own_models(log.header, path, *asked), search)
     header = msgspec.structs.replace(header, task=with_function(header.task, task))
     return RunJob(path, header, goal, named=asked != (None, None))
+
+
+def _is_complete(log: Log, goal: Goal) -> bool:
+    """Whether nothing is left to do for a log."""
+    if log.initial is None:
+        return False
+    state = state_of(log, children=log.outcomes)
+    return end_of(log, state, goal) is not None

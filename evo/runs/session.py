@@ -53,6 +53,11 @@ class RunJob:
     inherited: tuple[InheritableLine, ...] = ()
 
 
+def end_of(log: Log, state: State, goal: Goal) -> EndReason | None:
+    """Returns why nothing is left to do for a log of which a state is known; None: something is."""
+    return None if log.reader.torn or state.untested else goal.reached(state)
+
+
 @dataclass(frozen=True)
 class JobResult:
     """What became of a job.
@@ -294,8 +299,7 @@ class _Run:
         if known is not None and known.initial is not None:
             state = state_of(known, children=known.outcomes)
             self._pay(state)
-            reached = None if known.reader.torn else job.goal.reached(state)
-            if reached is not None and not state.untested:
+            if (reached := end_of(known, state, job.goal)) is not None:
                 self.progress.skip(job.goal.generations * job.header.children)
                 return JobResult(job, known, reached)
             self.payer.kept = kept_for_checks(state)

@@ -352,7 +352,8 @@ def prepare_resume(
     logs = [read_log(as_path("path", path)) for path in _listed(paths)]
     jobs = [resume_job(log, options, (model, base_url), search, task) for log in logs]
     pairs = zip(logs, jobs, strict=True)
-    if words := [found for log, job in pairs if (found := other_model(log, job.header))]:
+    going = [(log, job.header) for log, job in pairs if job.header is not log.header]  # else: whole
+    if words := [found for log, header in going if (found := other_model(log, header))]:
         warn(f"{words[0]}{f'; {len(words) - 1} more likewise' if len(words) > 1 else ''}")
     settings = settings_of(options, before=[log.sessions[-1] for log in logs if log.sessions])
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""

@@ -81,6 +81,17 @@ def test_going_on_asks_for_the_function_in_one_sentence(tmp_path: Path) -> None:
     assert replies(evo.read_log(path)) == replies(whole)
 
 
+def test_a_complete_log_is_returned_without_its_function(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    made = evo.run("mmd", model=llm, generations=2, children=2, log=path, **QUIET)
+    before = path.read_bytes()
+    assert replies(evo.resume(path, **QUIET)) == replies(made)
+    assert evo.resume(path, generations=9, target=0.0, **QUIET).best == made.best  # reached, too
+    assert path.read_bytes() == before
+    with pytest.raises(ModelError, match=r"give it again, model=llm$"):
+        evo.resume(path, generations=9, **QUIET)
+
+
 CACHE: dict[int, Any] = {}
 COUNT = [0]
 SHIFT = 0
