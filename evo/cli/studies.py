@@ -186,14 +186,13 @@ def go_on(
     **given: Any,
 ) -> int:
     """Starts sweeps, or continues them by their folders, and returns the exit code."""
-    from evo.studies.sweep.design import read_design
     from evo.studies.sweep.driver import prepare_sweep
 
     codes = []
     for each in sweeps:
         prepared = prepare_sweep(each, budget=budget, **given, **options)
         folder = prepared.paths[0]
-        print(cost_of_sweep(read_design(folder), folder, budget), flush=True)
+        print(cost_of_sweep(prepared.design, folder, prepared.limits), flush=True)
         codes.append(print_sweep(prepared.do()))
     return max(codes)
 

@@ -58,20 +58,16 @@ def what_goes_on(summary: Summary) -> str:
 def print_outlook(
     file: str, budget: Mapping[str, float] | None, options: SweepOptions, **given: Any
 ) -> int:
-    """Prints what a sweep may cost; its design is made in a folder that does not stay."""
-    from evo.studies.sweep.design import is_sweep, read_design, read_toml
+    """Prints what a sweep may cost; a new one is prepared in a folder that does not stay."""
+    from evo.studies.sweep.design import is_sweep
     from evo.studies.sweep.driver import prepare_sweep
 
     begun = Path(given.pop("log_dir", file))
-    if is_sweep(file):
-        design = read_design(Path(file))
-    else:
-        with tempfile.TemporaryDirectory(prefix="evo-dry-run-") as folder:
-            prepare_sweep(file, budget=budget, log_dir=folder, **given, **options)
-            design = read_design(Path(folder))
-        limits: Any = read_toml(Path(file)).get("budget")
-        budget = limits if budget is None else budget
-    print(f"{cost_of_sweep(design, begun, budget)}; nothing was called")
+    with tempfile.TemporaryDirectory(prefix="evo-dry-run-") as folder:
+        if not is_sweep(file):
+            given["log_dir"] = begun if is_sweep(begun) else folder
+        prepared = prepare_sweep(file, budget=budget, **given, **options)
+    print(f"{cost_of_sweep(prepared.design, begun, prepared.limits)}; nothing was called")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
@@ -65,6 +66,19 @@ def _in_batches(
     return strategy if batch is None else {**options, "batch": batch}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreparedSweep(Prepared[Sweep]):
+    """A sweep that was checked and has not begun.
+
+    Attributes:
+        design: What it is going to be; its folder may still hold one of fewer runs.
+        limits: What all its runs may cost together, by unit.
+    """
+
+    design: Design
+    limits: Mapping[str, float]
+
+
 @lists_options(SweepOptions)
 def prepare_sweep(
     space: Mapping[str, object] | str | os.PathLike[str],
@@ -83,7 +97,7 @@ def prepare_sweep(
     arms: int | None = None,
     rounds: int | None = None,
     **options: Unpack[SweepOptions],
-) -> Prepared[Sweep]:
+) -> PreparedSweep:
     """Runs many configurations, each on the same seeds, and logs all.
 
     Called again with the same arguments, it continues, and no logged call is made twice.
@@ -185,7 +199,7 @@ def _plan(
     on_event: Callable[[SweepEvent], object] | None,
     *,
     own: bool = True,
-) -> Prepared[Sweep]:
+) -> PreparedSweep:
     """Checks that the sweep can be made or continued, and writes sweep.json.
 
     If the design is not the caller's own but a folder's, calls go to the caller's own models.
@@ -210,7 +224,7 @@ def _plan(
         with Study(events.path, settings, control, limits) as study:
             return Sweeping(study, design, events).work()
 
-    return Prepared([folder], work, many=True)
+    return PreparedSweep([folder], work, many=True, design=design, limits=limits)
 
 
 sweep = verb("sweep", prepare_sweep, in_foreground, Sweep)

@@ -68,3 +68,29 @@ def test_a_dry_run_says_what_the_sweep_says_and_leaves_nothing(
     files = sorted(tmp_path.rglob("*"))
     assert "2 of the runs are complete already" in dry("s")
     assert sorted(tmp_path.rglob("*")) == files
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more"),
+    [
+        ('strategy = "grid"', ("--seeds", "1:4")),
+        ('strategy = "random"\ntrials = 1', ("--trials", "3")),
+    ],
+    ids=["grid", "random"],
+)
+def test_a_sweep_that_is_extended_says_what_all_of_it_costs_then_and_the_budget_of_its_file(
+    strategy: str, more: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = tmp_path / "a.toml", str(tmp_path / "s")
+    file.write_text(f"{strategy}\nbudget = {{calls = 99}}\n{HEADER}children = [2]\n")
+
+    def first_line(*arguments: str) -> str:
+        assert main(["sweep", str(file), "--log-dir", folder, *arguments]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    assert first_line("-q").startswith("1 run, at most 4 calls")
+    outlook = first_line(*more, "--dry-run").removesuffix("; nothing was called")
+    assert outlook.startswith("3 runs, at most 12 calls")
+    assert "no further generation begins once 99 calls are spent" in outlook
+    assert outlook.endswith("; 1 of the runs are complete already and cost nothing more")
+    assert first_line(*more, "-q") == outlook
