@@ -20,7 +20,7 @@ from evo.gate.log import read_gate_log
 from evo.runs.verification import verify
 
 WANTED = os.environ.get("EVO_TEST_OTHER_TOOLS", "")
-VERSIONS = {"openevolve": "0.4.0", "shinka-evolve": "0.0.7", "gepa": "0.1.4"}
+VERSIONS = {"openevolve": "0.4.1", "shinka-evolve": "0.0.7", "gepa": "0.1.4"}
 CALLS = 64
 INSTALL = Path(__file__).parents[4] / ".ci" / "install"
 
