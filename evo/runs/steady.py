@@ -65,12 +65,20 @@ class SteadyMachine(Machine):
     def wants_more(self) -> bool:
         """Whether a further child could be under way, if only it were let begin."""
         going = not self._flow.draining and self._steps is not None
-        return going and not self._played and self._answerable < self.window
+        return going and not self._played and self._answerable < self._room
 
     @property
     def _answerable(self) -> int:
         """How many children are under way that were not refused."""
         return len(self._under_way) - len(self._refused)
+
+    @property
+    def _room(self) -> float:
+        """How many children that were not refused may be under way; a played log waits for none."""
+        if self._played:
+            return math.inf
+        refused_all = len(self._refused) >= self.state.header.children
+        return 0 if refused_all else self.window  # what is under way shows whether to go on
 
     @property
     def _played(self) -> bool:
@@ -95,8 +103,7 @@ class SteadyMachine(Machine):
 
     def _plan_more(self) -> None:
         """Plans children while there is room for them."""
-        window = math.inf if self._played else self.window
-        while not self._flow.draining and self._answerable < window:
+        while not self._flow.draining and self._answerable < self._room:
             # What earlier sessions have planned comes first.
             waiting = self.state.requested.keys() - self._under_way
             if not waiting and not self._may_plan:
@@ -136,7 +143,7 @@ class SteadyMachine(Machine):
     def _finish(self, made: MadeChild) -> None:
         """Logs a child; one that the endpoint refused for good once another one is answered.
 
-        EndpointRefused: it refused N of them and answered none in between.
+        EndpointRefused: it refused N of them and answered none in between, nor is one under way.
         """
         number, state = made.prompt.request, self.state
         assert number is not None
@@ -147,11 +154,12 @@ class SteadyMachine(Machine):
         if made.refused:
             self._refused.append(number)
             self.denied.append(child_line(made, state))
-            if len(self._refused) == state.header.children:
-                raise EndpointRefused(self._refusal(self.denied[0]))
         else:
             self._log_child(number)
         silent = made.refused or self._tells_nothing(made.program)
+        refused_all = silent and len(self._refused) >= state.header.children
+        if refused_all and not self._answerable:
+            raise EndpointRefused(self._refusal(self.denied[0]))
         if silent and (self._answerable or self._may_plan):
             return
         while self._refused:

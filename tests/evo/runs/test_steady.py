@@ -8,16 +8,19 @@ from evo_runs import QUIET, write_task
 
 import evo
 from evo.logs.maintenance import require_whole
-from evo.logs.records import CriticCall, Evaluation, Generation, Initial
-from evo.models.client import EndpointRefused
-from evo.runs.ask import child_seed
+from evo.logs.records import Attempt, Child, CriticCall, Evaluation, Generation, Initial
+from evo.models.client import Call, EndpointRefused
+from evo.runs.ask import OneCall, child_seed
 from evo.runs.budget import Ledger
 from evo.runs.configuration import make_header
-from evo.runs.planning import asked_in
+from evo.runs.evaluate import DrawEvaluator, Evaluate
+from evo.runs.loop import Steps
+from evo.runs.planning import Planner, asked_in
 from evo.runs.resources import open_resources
 from evo.runs.session import RunJob, run_jobs
 from evo.runs.settings import Goal, Settings
 from evo.runs.state import State, costs_of_log
+from evo.runs.steady import machine_of
 
 OPTIONS = {"children": 3, "generations": 3, "seed": 7, "asynchronous": True}
 
@@ -234,6 +237,39 @@ def test_what_is_refused_is_logged_once_another_child_is_answered_or_none_is_lef
     assert [child.request for child in log.outcomes] == order
     assert len(log.generations) == OPTIONS["generations"]
     assert evo.rerun(log.path).same
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_refusals_end_a_run_only_once_no_child_under_way_can_be_answered(answered) -> None:
+    header = make_header("mmd", children=3, seed=7, asynchronous=True)
+    machine = machine_of(State(header), window=3)
+    machine.log(Initial(evaluation=Evaluation(status="ok", fitness=0.5)))
+    evaluate = Evaluate(DrawEvaluator(header, lambda *_, **__: Evaluation(status="error")))
+    steps = Steps(plan=Planner(), ask=OneCall(header, machine.log), evaluate=evaluate)
+
+    def refused(item) -> list[object]:
+        return machine.tell(item, Call((), rejected="the key is refused"))
+
+    machine.begin(steps)
+    machine.begin(steps)
+    first, *others = machine.ask(9)
+    for item in others:
+        refused(item)
+    for item in machine.ask(9):  # as many as a generation has children, and one more
+        refused(item)
+    assert machine.failure is None
+    assert not machine.ask(9)  # no further one is planned before the first shows what is the matter
+    assert not machine.wants_more
+    if not answered:
+        refused(first)
+        assert isinstance(machine.failure, EndpointRefused)
+        assert not machine.state.children
+        return
+    lines = machine.tell(first, Call((Attempt(status="ok", latency=None),), "no program"))
+    assert [line.request for line in lines if isinstance(line, Child)] == [0, 1, 2, 3, 4]
+    assert machine.state.generation == 1
+    assert len(machine.ask(9)) == 1  # what is left of the second generation
+    assert machine.failure is None
 
 
 def test_what_needs_whole_generations_is_refused(tmp_path) -> None:
