@@ -125,31 +125,16 @@ def plan(
     options = _with_leads(options, by_world, own_leads, rounds, runs)
     square = nearest_square(rounds)
     usual, chosen = _single(rounds, square), follow(by_world, square, runs)
-    choice = _single(rounds, chosen)
+    single = _single(rounds, chosen)
     pools = arms_beside(
-        worlds, choice, own_leads[:, chosen], len(pilot.runs), arms=arms, policies=policies,
+        worlds, single, own_leads[:, chosen], len(pilot.runs), arms=arms, policies=policies,
         seed=seed,
     )  # fmt: skip
     replayed = replayed_arms(pilot, rounds, arms=arms, policies=policies, chance=CHANCE, seed=seed)
     pools = _with_replayed(pools, replayed, by_world, list(rounds), chosen, runs)
-    over, clear = choice, pools[pools["ahead"] > pools["margin"]]
-    if len(clear):
-        best_pool = clear.sort_values("ahead", kind="stable").iloc[-1]
-        choice = Choice(
-            generations=int(best_pool["generations"]), children=int(best_pool["children"]),
-            arms=int(best_pool["arms"]), policy=str(best_pool["policy"]),
-        )  # fmt: skip
-    else:
-        over = usual
-    options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
-    options = options.astype({"generations": int, "children": int, "arms": int})
-    options[["inside", "replayed"]] = options[["inside", "replayed"]].eq(True)
-    chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
-    options = options.assign(first=chosen_row).sort_values(
-        ["first", "value"], ascending=False, kind="stable", ignore_index=True
-    ).drop(columns="first")  # fmt: skip
-    generation = np.array([price.of_generation(N) for N in options["children"]])
-    options["cost"] = options["generations"] * generation + options["arms"] * price.initial
+    ahead = _clearly_ahead(pools)
+    choice, over = (single, usual) if ahead is None else (ahead, single)
+    options = _ordered(pd.concat([options, pools]), choice, price)
     from_runs = bool(options["replayed"].iloc[0])
     inside = from_runs or base.inside(choice.generations, choice.children)
     if from_runs:
@@ -170,6 +155,32 @@ def plan(
         reached=reached, pilot_runs=len(pilot.runs), borrowed=borrowed, own=own[:, -1],
         pilot_calls=_calls_of_pilot(frame, len(children), len(pilot.runs)),
     )  # fmt: skip
+
+
+def _clearly_ahead(pools: pd.DataFrame) -> Choice | None:
+    """The pool of arms whose lead over one run is largest, of those that are beyond its margin."""
+    clear = pools[pools["ahead"] > pools["margin"]]
+    if clear.empty:
+        return None
+    best = clear.sort_values("ahead", kind="stable").iloc[-1]
+    return Choice(
+        generations=int(best["generations"]), children=int(best["children"]),
+        arms=int(best["arms"]), policy=str(best["policy"]),
+    )  # fmt: skip
+
+
+def _ordered(options: pd.DataFrame, choice: Choice, price: SplitCosts) -> pd.DataFrame:
+    """The options with what they cost: the choice first, then by value."""
+    options = options.reindex(columns=_OPTIONS)
+    options = options.astype({"generations": int, "children": int, "arms": int})
+    options[["inside", "replayed"]] = options[["inside", "replayed"]].eq(True)
+    chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
+    options = options.assign(first=chosen_row).sort_values(
+        ["first", "value"], ascending=False, kind="stable", ignore_index=True
+    ).drop(columns="first")  # fmt: skip
+    generation = np.array([price.of_generation(N) for N in options["children"]])
+    options["cost"] = options["generations"] * generation + options["arms"] * price.initial
+    return options
 
 
 def _spent_by(reached: FloatArray, price: SplitCosts, choice: Choice) -> float:
