@@ -16,16 +16,7 @@ from evo.cli.options import Count, Flag, Number, Port, Seed
 from evo.cli.tables import table
 from evo.logs.types import JsonObject, writable
 from evo.warning import warn
-from replay.cli.options import (
-    Columns,
-    Form,
-    Logs,
-    Output,
-    Settings,
-    Theme,
-    Where,
-    picture,
-)
+from replay.cli.options import Columns, Form, Logs, Output, Settings, Theme, Where, picture
 
 if TYPE_CHECKING:
     from replay.reports.report import Group
@@ -99,11 +90,7 @@ def report(
     if not policies and (given or settings):
         option = f"--{next(iter(given))}" if given else "--set"
         raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
-    short = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
-    wanted = (*short.items(), (form, form != "text"))
-    chosen, *more = dict.fromkeys(name for name, asked in wanted if asked) or ["plain"]
-    if more:
-        raise ValueError(f"{chosen} and {more[0]}: the tables are written in one form")
+    chosen = _one_form(form, json=json, csv=csv, markdown=markdown, latex=latex)
     if protocol is not None:
         if policies or tau is not None:
             raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
@@ -114,16 +101,15 @@ def report(
         raise ValueError("expected LOGS, or --protocol FILE")
     output = picture(output or Path("report.png"))
     tables = chosen_tables(load_tables(*logs, strict=not skip_damaged, task=task), where)
+    listed = policies.split(",") if policies else []
+    names = [known_name("policy", each, "--policies ") for each in listed]
+    if tau is not None:
+        given["tau"] = tau
     found: list[Section] = []
     panels = []
     for group in groups(tables):
         found += sections(group, tau=tau)
-        contests = []
-        if policies:
-            if tau is not None:
-                given["tau"] = tau
-            names = [known_name("policy", each, "--policies ") for each in policies.split(",")]
-            contests = _contests(group, names, settings or {}, given)
+        contests = _contests(group, names, settings or {}, given) if names else []
         for _, contest in contests:
             found += policy_sections(group, contest)
         construction, reason = best_construction(group)
@@ -139,6 +125,15 @@ def report(
     path = save(draw_page(panels, comparison=comparison, theme=theme), output)
     print(f"\nfigures: {path}", file=sys.stdout if chosen == "plain" else sys.stderr)
     return 0
+
+
+def _one_form(form: Form, **short: bool) -> str:
+    """Returns the form of tables that was asked for, by --format or a flag of its own."""
+    wanted = (*short.items(), (form, form != "text"))
+    chosen, *more = dict.fromkeys(name for name, asked in wanted if asked) or ["plain"]
+    if more:
+        raise ValueError(f"{chosen} and {more[0]}: the tables are written in one form")
+    return chosen
 
 
 def _findings(protocol: str, folders: Sequence[str | None], output: Path | None, form: str) -> int:

@@ -356,11 +356,17 @@ def read_all(
         inside = (place.with_suffix("") if alone else place).relative_to(path).as_posix()
         if shared[place] > 1 or place == path:
             inside = Path(inside, name).as_posix()
-        for run in found:  # a run is called after its place, several in a file beside each other
-            own = run.name.rpartition("/")[2] if run.pool else run.name if found[1:] else ""
-            pool = run.pool and replace(run.pool, name=inside)
-            runs.append(replace(run, name="/".join(filter(None, (inside, own))), pool=pool))
+        runs += (_named_after(inside, run, alone=len(found) == 1) for run in found)
     return runs, damaged
+
+
+def _named_after(place: str, run: Imported, *, alone: bool) -> Imported:
+    """Calls a run after its place; several runs of a file are called after it and their names."""
+    own = "" if alone else run.name
+    if run.pool:
+        own = run.name.rpartition("/")[2]
+    pool = run.pool and replace(run.pool, name=place)
+    return replace(run, name="/".join(filter(None, (place, own))), pool=pool)
 
 
 def load(

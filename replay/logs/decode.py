@@ -296,21 +296,14 @@ def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def read_run(path: Path, name: str) -> LeanRun:
-    """Decodes a log in one go; on any doubt `evo.logs.log.log_reader` finds the line to blame.
+    """Decodes a log.
 
     Raises:
         LogError: It cannot be read; names file and line.
     """
     data = read_bytes(path)
     lines = data[: data.rfind(b"\n") + 1]
-    try:
-        records: list[Any] = _decoder.decode_lines(lines)
-        sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
-        sound = sound and isinstance(records[0], Header) and records[0].schema <= SCHEMA
-    except (msgspec.DecodeError, ValueError, IndexError, RecursionError):
-        sound = False
-    if not sound:
-        records = list(log_reader(path).follow())
+    records = _records_of(path, lines)
     kinds: dict[type, list[Any]] = {}
     for record in records:
         kinds.setdefault(type(record), []).append(record)
@@ -354,6 +347,17 @@ def read_run(path: Path, name: str) -> LeanRun:
         at = next(number for number, each in enumerate(records, start=1) if each is record)
         raise LogError(f"{path}:{at}: {words}")
     return run
+
+
+def _records_of(path: Path, lines: bytes) -> list[Any]:
+    """Decodes lines in one go; on any doubt `evo.logs.log.log_reader` finds the one to blame."""
+    try:
+        records: list[Any] = _decoder.decode_lines(lines)
+        sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
+        sound = sound and isinstance(records[0], Header) and records[0].schema <= SCHEMA
+    except (msgspec.DecodeError, ValueError, IndexError, RecursionError):
+        sound = False
+    return records if sound else list(log_reader(path).follow())
 
 
 def _open_end(records: Sequence[object]) -> str:

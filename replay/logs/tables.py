@@ -336,10 +336,11 @@ def _collect(
             try:
                 run = read_run(path, names[path])
             except LogError as error:
+                words = with_origin(error, path)
                 if strict:
-                    words = f"{with_origin(error, path)}{how_to_go_on(path, others=len(paths) > 1)}"
+                    words += how_to_go_on(path, others=len(paths) > 1)
                     raise type(error)(words) from None
-                skipped.append((lasting_name(path), with_origin(error, path)))
+                skipped.append((lasting_name(path), words))
                 continue
             if run.header.source.startswith(RESCORED):
                 rescored.append((len(parts), run))

@@ -330,10 +330,8 @@ def _samples(
     if not fields:
         raise ValueError("fields: no column tells configurations apart; name some")
     keys = [*fields, sample]
-    last = frame = frame.reset_index(drop=True)
-    if "generation" in frame:
-        ordered = frame.sort_values("generation", kind="stable")
-        last = ordered.groupby(keys, dropna=False).tail(1).sort_index()
+    frame = frame.reset_index(drop=True)
+    last = _last_rows(frame, keys)
     if last.duplicated(keys).any():
         twice = last.loc[last.duplicated(keys), keys].iloc[0].to_dict()
         raise ValueError(f"two rows of {twice}; name all fields that differ, got {list(fields)}")
@@ -351,6 +349,14 @@ def _samples(
         total = frame.groupby(keys, dropna=False)["n_calls"].sum(min_count=1)
         costs["calls"] = table(last.join(total.rename("calls_"), on=keys)["calls_"])[:, kept]
     return table(last[value])[:, kept], sizes, costs, configurations
+
+
+def _last_rows(frame: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The last generation of each run, in the order of the frame; all rows if it has none."""
+    if "generation" not in frame:
+        return frame
+    ordered = frame.sort_values("generation", kind="stable")
+    return ordered.groupby(list(keys), dropna=False).tail(1).sort_index()
 
 
 def _common(present: Bools, missing: Missing) -> tuple[Bools, Ints]:

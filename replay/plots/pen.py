@@ -156,7 +156,6 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
     """Limits, scale and ticks of an axis."""
     assert axis.domain is not None
     low, high = axis.domain
-    put = getattr(ax, f"set_{name}lim")
     own = ax.xaxis if name == "x" else ax.yaxis
     if axis.scale == "log" and axis.ticks is None and name == "x":
         for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)) if high < 300 * low else ((1.0,),):
@@ -164,7 +163,7 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
                 break
     elif axis.scale == "log":
         getattr(ax, f"set_{name}scale")("log")
-    put(low, high)
+    getattr(ax, f"set_{name}lim")(low, high)
     if axis.ticks is not None:
         inside = [each for each in axis.ticks if min(low, high) <= each[0] <= max(low, high)]
         inside = _apart(ax, inside, name)
@@ -173,7 +172,23 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
         ax.minorticks_off()
         if axis.above:
             ax.xaxis.tick_top()
-    elif axis.whole:
+    else:
+        _set_automatic_ticks(ax, axis, name)
+    if not axis.named:
+        own.set_tick_params(labelbottom=False)
+    if not (axis.ticks is None if axis.grid is None else axis.grid):
+        ax.grid(visible=False, axis=name)
+        own.set_tick_params(length=0)
+        if name == "y" and axis.ticks:
+            vars(ax)["rows"] = [text for _, text in axis.ticks]
+
+
+def _set_automatic_ticks(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
+    """Ticks of an axis that states none."""
+    assert axis.domain is not None
+    low, high = axis.domain
+    own = ax.xaxis if name == "x" else ax.yaxis
+    if axis.whole:
         from matplotlib.ticker import MaxNLocator
 
         own.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
@@ -184,15 +199,8 @@ def _set_axis(ax: Axes, axis: Axis, name: Literal["x", "y"]) -> None:
                 break
         own.set_major_locator(even_steps(most))
         own.set_major_formatter(tick_formatter())
-    if axis.ticks is None and axis.scale == "linear" and _unusual(low, high):
+    if axis.scale == "linear" and _unusual(low, high):
         own.set_major_formatter(tick_formatter())
-    if not axis.named:
-        own.set_tick_params(labelbottom=False)
-    if not (axis.ticks is None if axis.grid is None else axis.grid):
-        ax.grid(visible=False, axis=name)
-        own.set_tick_params(length=0)
-        if name == "y" and axis.ticks:
-            vars(ax)["rows"] = [text for _, text in axis.ticks]
 
 
 def _most_by_ratios(ax: Axes) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -101,31 +101,19 @@ def draw_page(
 
     from replay.plots.plain import PlainFigure
 
-    layout: list[list[str]] = []
-    heights: list[float] = []
     parts = [panel.group for panel in panels]
     known, words = settled(figures(), parts), apart(parts)
     named_parts = [_names(own, panel) for own, panel in zip(known, panels, strict=True)]
     columns = _columns([len(names) for names in named_parts])
-    height = HEIGHT if columns == 2 else LOW
     first = _first_rows(parts, comparison, columns)
-    for row in first:
-        layout.append(_spread([name for name, _ in row], columns))
-        heights.append(max(each.height for _, each in row) / 100 + HEAD)
+    rows: list[tuple[Sequence[str], float]] = [
+        ([name for name, _ in row], max(each.height for _, each in row) / 100 + HEAD)
+        for row in first
+    ]
     for number, panel in enumerate(panels):
-        names = [f"{number} {name}" for name in named_parts[number]]
-        sizes = panel.group.tables.generations["children"].nunique()
-        for line in _rows_of(names, columns):
-            layout.append(_spread(line, columns))
-            heights.append(height + (PER_STRIP * max(0, sizes - 6) if line[0] == names[0] else 0))
-        for k, (_, contest) in enumerate(panel.contests):
-            lines = contest.finals["policy"].nunique()
-            name = f"{number} contest {k}"
-            layout.append([f"{name} heading"] * columns)
-            heights.append(HEADING)
-            for line in _rows_of(CONTEST, columns):
-                layout.append(_spread([f"{name} {part}" for part in line], columns))
-                heights.append(height + PER_STRIP * max(0, lines - 6))
+        rows += _rows_of_panel(number, panel, named_parts[number], columns)
+    layout = [_spread(names, columns) for names, _ in rows]
+    heights = [height for _, height in rows]
     compared = any(panel.contests for panel in panels) or comparison is not None
     wide = compared or any(len(set(row)) > 1 for row in layout)
     even = compared or len(figures()) > 1 or columns > 2
@@ -151,6 +139,23 @@ def draw_page(
             places = {part: axes[f"{number} contest {k} {part}"] for part in ("heading", *CONTEST)}
             _draw_contest(title, contest, places, theme)
     return figure
+
+
+def _rows_of_panel(
+    number: int, panel: GroupPanel, figures_of: Sequence[str], columns: int
+) -> Iterator[tuple[Sequence[str], float]]:
+    """Names of the axes and height of each row of a group: its figures, then its contests."""
+    height = HEIGHT if columns == 2 else LOW
+    names = [f"{number} {name}" for name in figures_of]
+    sizes = panel.group.tables.generations["children"].nunique()
+    for line in _rows_of(names, columns):
+        yield line, height + (PER_STRIP * max(0, sizes - 6) if line[0] == names[0] else 0)
+    for k, (_, contest) in enumerate(panel.contests):
+        lines = contest.finals["policy"].nunique()
+        yield [f"{number} contest {k} heading"], HEADING
+        for line in _rows_of(CONTEST, columns):
+            parts = [f"{number} contest {k} {part}" for part in line]
+            yield parts, height + PER_STRIP * max(0, lines - 6)
 
 
 def _axes(

@@ -168,25 +168,13 @@ def simulate(
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
         fitness, lengths = pool, own
-    for name, value in (("budget", budget), ("costs", costs)):
-        if value is not None and not isinstance(value, Mapping):
-            raise MistakenType(f"{name}: expected a dict by unit of cost, got {named(value)}")
+    _check_units(budget, costs)
     seed = at_least("seed", seed, 0)
-    if unknown := sorted(set(budget or {}) - set(costs or {})):
-        raise ValueError(
-            f"budget: expected units out of costs=, {sorted(costs or {})}, got {unknown}; "
-            "replay.cost_matrices makes costs of a frame"
-        )
     logged = checked(fitness, lengths, costs or {})
     rounds, replicates = at_least("rounds", rounds, 1), at_least("replicates", replicates, 1)
     if cap is not None and cap < 0:
         raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
-    each = np.asarray(missing)
-    if each.shape not in ((), logged.lengths.shape) or not np.isin(each, ("close", "stop")).all():
-        raise ValueError(
-            f"expected missing to be 'close' or 'stop', or one of them for each of the "
-            f"{len(logged.lengths)} runs, got {missing!r}"
-        )
+    _check_missing(missing, runs=len(logged.lengths))
     goals = [each for each in [goal_of(target, patience)] if each != AllocationGoal()]
     if goals and isinstance(policy, str) and policy in HINDSIGHT:
         raise ValueError(f"{policy} is a bound for all rounds: leave out target and patience")
@@ -208,18 +196,46 @@ def simulate(
     order, parts = tuple(completion_order) or tuple(told), []
     for first in range(0, replicates, _CHUNK):
         done = run(first, _CHUNK, quiet=first > 0)  # one warning holds for all chunks
-        for i in np.flatnonzero(done.apart):
-            alone = run(first + int(i), 1, quiet=True)
-            for name in ("pulls", "rewards", "best_fitness"):
-                getattr(done, name)[i] = getattr(alone, name)[0]
-            for unit, spent in done.spent.items():
-                spent[i] = alone.spent.get(unit, [0.0])[0]
+        for i in np.flatnonzero(done.apart).tolist():
+            _replace_replicate(done, i, run(first + i, 1, quiet=True))
         parts.append(done)
     made = _joined(parts, rows)
     if missing == "close":
         used = int((made.pulls >= 0).sum(axis=1).max()) if budget or goals else rounds
         warn_of_ends(logged, rows, used, cap)
     return made
+
+
+def _check_units(
+    budget: Mapping[str, float] | None, costs: Mapping[str, npt.ArrayLike] | None
+) -> None:
+    """Raises unless both are by unit, and what is limited has a cost."""
+    for name, value in (("budget", budget), ("costs", costs)):
+        if value is not None and not isinstance(value, Mapping):
+            raise MistakenType(f"{name}: expected a dict by unit of cost, got {named(value)}")
+    if unknown := sorted(set(budget or {}) - set(costs or {})):
+        raise ValueError(
+            f"budget: expected units out of costs=, {sorted(costs or {})}, got {unknown}; "
+            "replay.cost_matrices makes costs of a frame"
+        )
+
+
+def _check_missing(missing: Missing | Sequence[Missing], *, runs: int) -> None:
+    """Raises unless it says what happens at the end of a log, for all runs or for each."""
+    each = np.asarray(missing)
+    if each.shape not in ((), (runs,)) or not np.isin(each, ("close", "stop")).all():
+        raise ValueError(
+            f"expected missing to be 'close' or 'stop', or one of them for each of the "
+            f"{runs} runs, got {missing!r}"
+        )
+
+
+def _replace_replicate(done: Allocations, i: int, alone: Allocations) -> None:
+    """Puts a replicate that was simulated alone in its place among the others."""
+    for name in ("pulls", "rewards", "best_fitness"):
+        getattr(done, name)[i] = getattr(alone, name)[0]
+    for unit, spent in done.spent.items():
+        spent[i] = alone.spent.get(unit, [0.0])[0]
 
 
 def final_fitness(
