@@ -58,9 +58,11 @@ def export(paths: Sequence[Path], folder: Path, journals: Sequence[Path] = ()) -
         The files.
 
     Raises:
-        LogError: A log cannot be read, two would be written to one file, a file exists already, or
-            several are forks of one run. Nothing is written then.
+        LogError: There is no log, one cannot be read, two would be written to one file, a file
+            exists already, or several are forks of one run. Nothing is written then.
     """
+    if not paths and not journals:
+        raise LogError("expected the paths of one log or more, got none")
     beside = (path.parent / ALLOCATION for path in paths)
     journals = [*{each.resolve(): each for each in (*beside, *journals) if each.is_file()}.values()]
     # The file of an allocation holds its arms; files of their own would be read as further runs.

@@ -50,7 +50,10 @@ def check_loaded(verb: str, given: object, loader: Loader, *, numbers: bool = Fa
 def check_runs(frame: pd.DataFrame) -> None:
     """Raises ValueError if a table holds no run, as after a selection that nothing meets."""
     if frame.empty:
-        raise ValueError("expected at least one run, got an empty frame")
+        raise ValueError(
+            "expected at least one run, got an empty frame; if rows were selected, compare the "
+            "values that were asked for with those that are logged, such as frame['task'].unique()"
+        )
 
 
 def check_result(verb: str, given: object, kind: str, maker: str) -> None:

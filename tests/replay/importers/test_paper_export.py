@@ -181,3 +181,9 @@ def test_a_run_that_passed_over_a_better_child_is_refused(tmp_path):
 def test_a_folder_without_results_is_told_what_they_are_called(tmp_path):
     with pytest.raises(LogError, match="expected results in this folder, called greedy_C<C>"):
         read(tmp_path, "paper")
+
+
+def test_nothing_to_write_is_said(tmp_path):
+    with pytest.raises(LogError, match="expected the paths of one log or more, got none"):
+        export([], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
