@@ -175,15 +175,18 @@ def test_pictures_for_dark_pages_are_in_git() -> None:
     assert {each.name for each in IN_DARK.iterdir()} <= {*listed.stdout.splitlines()}
 
 
-DECIDES = ("00", "01", "03", "04", "05", "09", "10", "11", "12")
-"""Notebooks that compare ways to spend calls."""
+SAYS_ITSELF = ("02_compute_envelope",)
+"""Notebooks whose decision is about units, of which `replay.advise` knows nothing."""
 
 
 @every
-def test_it_ends_in_a_decision_where_it_compares(path: Path) -> None:
-    if path.stem[:2] in DECIDES:
-        last = [cell for cell in read(path).cells if cell.cell_type == "code"][-1]
-        assert "replay.advise(" in last.source
+def test_it_ends_in_a_decision(path: Path) -> None:
+    last = code_cells(path)[-1]
+    assert "replay.advise(" in last.source or path.stem in SAYS_ITSELF
+    [*_, said] = last.outputs
+    assert re.search(
+        "decision|Use |Stay with|is better than|would change that", said.data["text/plain"]
+    )
 
 
 ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.protocols", "evo.rewards", "evo.searches"}
@@ -484,6 +487,39 @@ def test_the_grid_of_ones_own_logs_leaves_the_real_model_beside_it(
     names: dict[str, Any] = {}
     exec(own, names)
     assert list(names["REAL"].rglob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize(
+    ("stem", "given", "says", "until"),
+    [
+        ("05_plan_a_budget", "TASK = 'nope'", "TASK: expected one or more of min_max", 1),
+        ("05_plan_a_budget", "SEEDS = ()", "SEEDS: expected one or more of 40, 41", 1),
+        ("05_plan_a_budget", "SEEDS = (7,)", "SEEDS: expected one or more of 40, 41", 1),
+        ("05_plan_a_budget", "PILOT = {3: 8}", "PILOT: expected one or more of 1, 2, 4, 8", 1),
+        ("05_plan_a_budget", "SEEDS = tuple(range(40, 50))", "SEEDS: .* to be left out", 5),
+        ("05_plan_a_budget", "BUDGET = 100", "BUDGET: expected one of 1, 2, 4, 8", 5),
+        ("06_your_own_logs", "SAMPLES = Path('nope')", "SAMPLES: .* got nope", 2),
+        ("06_your_own_logs", "OWN = Path('nope')", "nope.*: no log matches", 7),
+        ("09_evidence", "PROTOCOL = 'local-tsp-policies'", "PROTOCOL, LOGS: .* got none", 1),
+        ("09_evidence", "LOGS = CORPUS / 'offline'", "PROTOCOL, LOGS: .* got none", 1),
+    ],
+)
+def test_a_parameter_that_is_not_in_the_logs_is_said(
+    stem: str, given: str, says: str, until: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the cell with this number; others that need not run before it are left out."""
+    monkeypatch.chdir(ROOT / "notebooks")
+    parameters, *cells = code_cells(ROOT / "notebooks" / f"{stem}.ipynb")
+    names: dict[str, Any] = {}
+    exec(parameters.source, names)
+    if stem.startswith("05"):
+        given += "; LOGS = LOGS / 'min_max_distance'"
+        cells[1].source = ""  # kernels, of which plans make their own
+    exec(given, names)
+    for cell in cells[: until - 1]:
+        exec(cell.source if "plots." not in cell.source else "", names)
+    with pytest.raises(ValueError, match=says):
+        exec(cells[until - 1].source, names)
 
 
 @every
