@@ -239,14 +239,29 @@ class Searcher:
     def ask(self, n: int | None = None) -> list[Asked]:
         """Returns prompts that a reply is wanted for and that were not handed out before.
 
-        These are all that can be planned now. While prompts are out and no further one can be
-        planned, there are none; at the end of the search neither.
+        These are all that can be planned now. The list is empty, at once, while prompts that were
+        handed out are not told and no further one can be planned before that: ask again after a
+        `tell`, rather than in a loop that does nothing else. Once all are told and their programs
+        are being evaluated, `ask` waits until it can say what comes next. At the end of the search
+        the list is empty and `done` is true.
+
+        With a barrier between generations, the default, the prompts of the next one come after
+        the last `tell` of this one; with `asynchronous=True` one comes after each.
 
         Args:
             n: How many at most.
 
         Raises:
             ValueError: The search was closed, or another one took its log over, before its end.
+
+        Example:
+            >>> searcher = evo.Searcher("mmd", children=2, generations=1, log=new(), progress=False)
+            >>> first, second = searcher.ask()
+            >>> searcher.ask(), searcher.done  # both are out, and the search goes on
+            ([], False)
+            >>> _ = searcher.tell(first, None), searcher.tell(second, None)
+            >>> searcher.ask(), searcher.done
+            ([], True)
         """
         most = None if n is None else at_least("n", n, 1)
         hand = self._hand
@@ -373,7 +388,10 @@ class Searcher:
 
     @property
     def done(self) -> bool:
-        """Whether the search is over: its goal or budget is reached, or it was closed."""
+        """Whether the search is over: its goal or budget is reached, or it was closed.
+
+        While all prompts are told and their programs are being evaluated, it waits, as `ask` does.
+        """
         with self._hand.changed:
             self._settle()
             ended = self._hand.ended

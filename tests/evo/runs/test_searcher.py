@@ -260,6 +260,26 @@ def test_a_closed_searcher_says_so_and_one_at_its_end_has_nothing_to_ask(tmp_pat
         again.tell(prompt, "a reply")
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_while_all_prompts_are_out_there_is_none_to_ask_for_until_one_is_told(
+    tmp_path, replies, asynchronous
+) -> None:
+    how = {"children": 2, "generations": 2, "log": tmp_path / "a.jsonl"}
+    with evo.Searcher("mmd", asynchronous=asynchronous, **how) as searcher:
+        first, second = searcher.ask()
+        assert (searcher.ask(), searcher.done) == ([], False)
+        searcher.tell(second, replies(second))
+        assert len(searcher.ask()) == asynchronous
+        searcher.tell(first, replies(first))
+        assert len(searcher.ask()) == 2 - asynchronous
+        assert (searcher.ask(), searcher.done) == ([], False)
+        for prompt in searcher.waiting:
+            searcher.tell(prompt, replies(prompt))
+        for prompt in searcher.ask():  # without a barrier the last one
+            searcher.tell(prompt, replies(prompt))
+        assert (searcher.ask(), searcher.done) == ([], True)
+
+
 def test_a_task_that_asks_a_model_needs_one(tmp_path) -> None:
     task = evo.task(
         "words", initial_program="Answer.", evaluate=lambda reply, row: float(len(reply)),
