@@ -30,7 +30,7 @@ from replay.explorers.explorer import Explorer
 from replay.explorers.explorer_spec import Settings, call
 from replay.explorers.widgets import naming
 from replay.logs.columns import FAMILY
-from replay.logs.frames import models_apart, unrepeated
+from replay.logs.frames import distinct_runs, independent_runs, models_apart, unrepeated
 from replay.logs.given import check_loaded
 from replay.plots.style import Theme
 
@@ -66,6 +66,7 @@ class Budgets:
             if (part["generation"] > 0).any()
         }
         self.pairs = list(self._parts)  # each task and model
+        self._independent: dict[tuple[str, str], pd.DataFrame] = {}
         self._known: dict[tuple[str, str], Outlook] = {}
         self._packed: tuple[tuple[str, str], float, bool] | None = None  # what the page has
         self.runs = list(dict.fromkeys(map(str, frame["run"].unique())))
@@ -95,8 +96,15 @@ class Budgets:
         if key not in self._parts:
             raise ValueError(f"no runs of {key[0]!r} by {key[1]!r}; there are {self.pairs}")
         if key not in self._known:
-            self._known[key] = outlook(self._parts[key], None, model=key[1])
+            self._known[key] = outlook(self._alone(key), None, model=key[1])
         return self._known[key]
+
+    def _alone(self, key: tuple[str, str]) -> pd.DataFrame:
+        """The independent runs of a task and model; which others there are is said once."""
+        if key not in self._independent:
+            runs = independent_runs(distinct_runs(self._parts[key]))
+            self._independent[key] = runs.drop(columns="forked_from", errors="ignore")
+        return self._independent[key]
 
     def predict(self, now: Settings) -> None:
         """Fit what predicts splits that nobody ran, where there are any inside what was logged."""
@@ -111,7 +119,7 @@ class Budgets:
                 for name in (name for name in FAMILY if name != "children"):
                     if name in table and name in part:
                         table = table[table[name] == part[name].iloc[0]]
-            self._known[key] = outlook(part, table, model=key[1])
+            self._known[key] = outlook(self._alone(key), table, model=key[1])
 
     def _holes(self, part: pd.DataFrame) -> bool:
         """Whether there are children to predict from, and a split inside that nobody ran."""

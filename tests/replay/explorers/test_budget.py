@@ -1,12 +1,14 @@
 """The budget explorer: sliders that belong together, odd frames, and what it refuses."""
 
 import contextlib
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from synthetic_runs import as_frame, chain_runs
 
+import replay
 from replay.explorers import explore_allocation, explore_budget
 from replay.explorers.budget import link
 from replay.logs.frames import ReplayWarning
@@ -40,6 +42,21 @@ def test_odd_frames_are_shown(name):
     assert "mean best fitness" in explorer.words
     assert explorer.figure().axes
     explorer.close()
+
+
+@pytest.mark.parametrize(
+    ("forks", "words"), [(2, "2 of 6 runs are forks"), (6, "all 6 runs are forks of 1 state")]
+)
+def test_what_is_left_out_and_what_holds_given_a_state_is_said_once(sweep, forks, words):
+    frame, children = sweep
+    runs = sorted(frame["run"].unique())[:6]
+    frame = frame[frame["run"].isin(runs)]
+    frame = frame.assign(forked_from=np.where(frame["run"].isin(runs[:forks]), "state", ""))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        explorer = replay.explore(frame, child_table=children).open("Budget")
+        explorer.settle()
+    assert [str(each.message).startswith(words) for each in caught] == [True]
 
 
 @pytest.mark.parametrize("rows", [0, 3])
