@@ -24,8 +24,9 @@ were left out, and `planner_worlds.py` plans where the truth is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -126,11 +127,14 @@ def plan(
     square = nearest_square(rounds)
     usual, chosen = _single(rounds, square), follow(by_world, square, runs)
     single = _single(rounds, chosen)
+    paid = partial(rounds_paid, budget, price)
     pools = arms_beside(
         worlds, single, own_leads[:, chosen], len(pilot.runs), arms=arms, policies=policies,
-        seed=seed,
+        seed=seed, paid=paid,
     )  # fmt: skip
-    replayed = replayed_arms(pilot, rounds, arms=arms, policies=policies, chance=CHANCE, seed=seed)
+    replayed = replayed_arms(
+        pilot, rounds, arms=arms, policies=policies, chance=CHANCE, seed=seed, paid=paid
+    )
     pools = _with_replayed(pools, replayed, by_world, list(rounds), chosen, runs)
     ahead = _clearly_ahead(pools)
     choice, over = (single, usual) if ahead is None else (ahead, single)
@@ -254,7 +258,7 @@ def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
             "give it in the unit of the costs if it is in another"
         )
     rounds, N = {}, 1
-    while (T := int((budget - costs.initial) / costs.of_generation(N) + 1e-9)) >= 1:
+    while (T := rounds_paid(budget, costs, N)) >= 1:
         rounds[N], N = T, 2 * N
     if not rounds:
         raise ValueError(
@@ -262,6 +266,11 @@ def affordable(budget: float, costs: SplitCosts) -> dict[int, int]:
             f"got {budget!r}"
         )
     return rounds
+
+
+def rounds_paid(budget: float, costs: SplitCosts, children: int, arms: int = 1) -> int:
+    """Generations of N children that the budget pays for beside the initial program of each arm."""
+    return int((budget - arms * costs.initial) / costs.of_generation(children) + 1e-9)
 
 
 def simulate_choice(
@@ -317,18 +326,21 @@ def arms_beside(
     arms: Sequence[int] = ARMS,
     policies: Sequence[str] = PLANNED_POLICIES,
     seed: int = 0,
+    paid: Callable[[int, int], int] | None = None,
 ) -> pd.DataFrame:
     """Ways to spend on several arms, with their leads over one run and the margins of these.
 
-    `alone`, (worlds,), is what one run of the plan's split reaches. Arms with fewer than two rounds
+    `alone`, (worlds,), is what one run of the plan's split reaches; `paid` says for N and K how
+    many rounds the budget pays for (default: those of the one run). Arms with fewer than two rounds
     each are left out.
     """
     rows, means, middle = [], [alone], middle_of(float(worlds[0].fitness[0]))
-    for K in (K for K in arms if single.generations >= 2 * K):
-        pool = _simulated(worlds, replace(single, arms=K), single.generations, RUNS, seed)
+    rounds = {K: paid(single.children, K) if paid else single.generations for K in arms}
+    for K, T in ((K, T) for K, T in rounds.items() if T >= 2 * K):
+        pool = _simulated(worlds, replace(single, arms=K), T, RUNS, seed)
         for policy in policies:
-            choice = replace(single, arms=K, policy=policy)
-            final = _pulled(pool, choice, single.generations, seed)[:, -1]
+            choice = replace(single, generations=T, arms=K, policy=policy)
+            final = _pulled(pool, choice, T, seed)[:, -1]
             means.append(middle(final.reshape(len(worlds), -1), axis=1))
             rows.append(_option(choice, middle(final)))
     ahead, margin = lead_and_margin(np.stack(means, axis=1), 0, runs)

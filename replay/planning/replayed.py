@@ -10,7 +10,7 @@ that of `replay.policy_effect`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,7 @@ def replayed_arms(
     policies: Sequence[str],
     chance: float,
     seed: int = 0,
+    paid: Callable[[int, int], int] | None = None,
 ) -> pd.DataFrame:
     """Gain of policies on several of the pilot's runs over one of them, with its margin.
 
@@ -50,6 +51,7 @@ def replayed_arms(
         policies: Policies; their reward is the rank.
         chance: Probability that any of them exceeds its margin where none gains (Bonferroni).
         seed: Key of the draws.
+        paid: Says for N and K how many generations the budget pays for (default: `rounds`).
 
     Returns:
         One row per N, K and policy: generations, children, arms, policy, gain, margin, low and high
@@ -58,15 +60,15 @@ def replayed_arms(
     """
     found = [
         (T, N, K, policy, deep)
-        for N, T, deep in _deep(pilot, rounds)
-        for K in arms if T >= 2 * K and len(deep) >= needed_runs(K)
+        for N, most, deep in _deep(pilot, rounds)
+        for K in arms if len(deep) >= needed_runs(K)
+        if (T := paid(N, K) if paid else most) >= 2 * K
         for policy in policies
     ]  # fmt: skip
     rows = []
     for T, N, K, policy, deep in found:
-        single, played = (
-            _played(deep, name, rounds=T, arms=K, seed=seed) for name in ("single", policy)
-        )
+        single = _played(deep, "single", rounds=rounds[N], arms=K, seed=seed)
+        played = _played(deep, policy, rounds=T, arms=K, seed=seed)
         gain = policy_effect(single, played, level=1 - 2 * chance / len(found))
         ends = played.best_fitness[:, -1]
         limits = np.quantile(ends, [0.025, 0.975], method="inverted_cdf")

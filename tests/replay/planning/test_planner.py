@@ -364,7 +364,20 @@ def test_calls_that_an_evaluation_makes_itself_are_paid_for(pilot, made):
     found = plan(asked, children=children, budget=5 * 64 + 4, tau=0.6, **FAST)
     assert found.choice == made.choice
     assert found.pilot_calls == asked["n_calls"].sum() == 5 * made.pilot_calls + 4 * made.pilot_runs
-    assert (found.options["cost"] == 5 * made.options["cost"] + 4 * made.options["arms"]).all()
+    single = found.options["arms"] == 1
+    assert (found.options["cost"] == 5 * made.options["cost"] + 4)[single].all()
     assert "each initial program costs 4" in str(found)
     assert "each child with its evaluation costs 5" in str(found)
     assert "each child with its evaluation" not in str(made)
+
+
+def test_each_arm_of_a_plan_pays_for_its_initial_program(pilot):
+    frame, children = pilot
+    asked = frame.assign(n_calls=np.where(frame["generation"] > 0, frame["children"], 6))
+    budget = 64 + 6
+    found = plan(asked, children=children, budget=budget, **FAST | {"arms": (2, 3)}).options
+    assert {*found["arms"]} == {1, 2, 3}
+    spent = found["generations"] * found["children"] + 6 * found["arms"]
+    assert found["cost"].tolist() == spent.tolist()
+    assert found["cost"].max() <= budget
+    assert (found["cost"] + found["children"]).min() > budget  # and no further generation is paid

@@ -57,6 +57,16 @@ def test_only_runs_that_are_deep_enough_are_replayed():
     assert set(fewer["arms"]) == {2}
 
 
+def test_arms_that_pay_more_for_their_initial_programs_have_fewer_generations_to_lead_one_run():
+    sweep = one_sweep(pilot("arms", 16)[0])
+    free = replayed_arms(sweep, {4: 16}, **SETTINGS)
+    paid = replayed_arms(sweep, {4: 16}, **SETTINGS, paid=lambda N, K: 17 - K)
+    assert paid["generations"].tolist() == [15, 15]  # of eight arms nine rounds are too few
+    same = free[free["arms"] == 2].reset_index(drop=True)
+    assert (paid["gain"] <= same["gain"]).all()
+    assert paid["gain"].sum() < same["gain"].sum()
+
+
 def test_a_gain_is_that_of_the_policy_on_the_same_pools():
     sweep = one_sweep(pilot("arms", 16)[0])
     found = replayed_arms(sweep, {4: 16}, **SETTINGS)
