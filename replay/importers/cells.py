@@ -48,6 +48,32 @@ _WORDS = {
     "fitness": ("score", "value", "reward", "objective", "metric", "accuracy", "performance"),
 }
 """What others call the columns that are needed."""
+_HEADING = re.compile(r"(.*\S)\s*[(\[]\s*(\S*)\s*[)\]]")
+"""A column's name with its unit in brackets."""
+_UNITS = {
+    "seconds": {"s", "sec", "secs", "second", "seconds"},
+    "dollars": {"$", "us$", "usd", "dollar", "dollars"},
+    "fitness": {"%"},
+}
+_PLAIN = {"", "1", "-", "#", "n", "count", "tokens"}
+"""Units of columns of ours, by column, and those that say nothing."""
+_COSTS: dict[str, tuple[tuple[set[str], set[str]], ...]] = {
+    "dollars": (
+        ({"usd", "dollar", "dollars"}, set()),
+        ({"cost", "costs", "price"}, {"llm", "api", "call", "model"}),
+    ),
+    "seconds": (
+        ({"seconds", "sec", "secs", "duration", "runtime"}, set()),
+        ({"time"}, {"s", "ms", "eval", "evaluation", "wall"}),
+    ),
+    "prompt_tokens": (({"token", "tokens"}, {"prompt", "input", "in"}),),
+    "completion_tokens": (({"token", "tokens"}, {"completion", "output", "out"}),),
+    "cached_tokens": (({"token", "tokens"}, {"cached", "cache"}),),
+}
+"""Words in others' names of columns of costs: one of the first and, if there are any, of the second
+in a pair."""
+_SUMMED = {"cum", "cumulative", "total"}
+"""Words in the name of a column that counts from the beginning of a run."""
 
 Row = Fields
 Named = Mapping[str, str | Sequence[str]]
@@ -131,13 +157,55 @@ def ours_of(names: Iterable[str], columns: Named) -> dict[str, list[str]]:
     names = list(names)
     plain: dict[str, list[str]] = {}
     for name in names:
-        plain.setdefault(name.strip().lower(), []).append(name)
+        plain.setdefault(_without_unit(name.strip().lower()), []).append(name)
     counted = {SO_FAR[name] for name in found if name in SO_FAR}  # what is named is no call's
     for name in COLUMNS - found.keys() - counted:
         alike = plain.get(name, [])
         if name in alike or len(alike) == 1:
             found[name] = [name if name in alike else alike[0]]
     return found
+
+
+def _without_unit(name: str) -> str:
+    """A column's name without a unit in brackets, if it is the one in which we count."""
+    if not (found := _HEADING.fullmatch(name)):
+        return name
+    known = _UNITS.get(found[1].removesuffix("_so_far"), set()) | _PLAIN
+    return found[1] if found[2] in known else name
+
+
+def costs_not_taken(table: CallTable) -> str:
+    """Names columns that look like costs and are not taken, with what to do; else empty."""
+    taken = {theirs for each in table.ours.values() for theirs in each}
+    left = [name for name in table.names if name not in taken and _has_numbers(table, name)]
+    found: dict[str, str] = {}
+    for ours in sorted(
+        _COSTS.keys() - table.ours.keys() - {SO_FAR.get(name) for name in table.ours}
+    ):
+        if alike := [name for name in left if _is_of(name, ours)]:
+            counter = f"{ours}_so_far"
+            summed = counter in SO_FAR and _SUMMED & {*_parts(alike[0])}
+            found[counter if summed else ours] = alike[0]
+    if not found:
+        return ""
+    named = ",".join(f"{ours}={theirs}" for ours, theirs in found.items())
+    return (
+        "columns that may be costs are not taken for them: "
+        f"{', '.join(map(repr, found.values()))}; where one counts dollars or tokens of a call "
+        "(..._so_far: of all calls of a run so far), or seconds of an evaluation, name it: "
+        f"columns={found} of replay.importers.load, or `--columns {quote(named)}` of "
+        "`replay import table`; convert other units first"
+    )
+
+
+def _is_of(name: str, ours: str) -> bool:
+    """Whether a column looks as if it were one of ours, of costs."""
+    words = {*_parts(name.replace("$", " usd "))}
+    return any(words & one and (words & other or not other) for one, other in _COSTS[ours])
+
+
+def _has_numbers(table: CallTable, name: str) -> bool:
+    return any(re.match(r"\s*[-+.]?\d", str(row.get(name))) for _, row in table.rows)
 
 
 def lacks(ours: Collection[str]) -> bool:

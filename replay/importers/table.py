@@ -18,7 +18,8 @@
 are kept as metrics where they are numbers. A child that a generation lacks, up to the most that any
 of the run has, is a failed call. Names may be written in capitals; a file that has others is read
 with `columns=`, such as `replay.importers.load("mine.csv", columns={"run": "trial"})`, or
-`replay import table mine.csv --columns run=trial`.
+`replay import table mine.csv --columns run=trial`. A unit in brackets, such as `seconds (s)`, is no
+part of a name where it is ours; columns that look like costs and are not taken are warned of.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def read(
     runs = _with_costs_that_are_numbers(runs)
     for name in cells.SO_FAR.keys() & table.ours.keys():
         runs = {of: counters.taken_apart(rows, name) for of, rows in runs.items()}
+    if words := cells.costs_not_taken(table):
+        warn(f"{path}: {words}")
     if words := counters.rising(list(runs.values()), table.ours):
         warn(f"{path}: {words}")
     made = [_run(path, name, rows) for name, rows in runs.items()]

@@ -131,7 +131,9 @@ def test_a_child_that_stands_there_twice_is_refused(tmp_path):
 def test_the_real_table(tmp_path):
     stated = pd.read_csv(REAL)
     columns = {"run": ["config", "island"], "order": "epoch", "fitness": "child_fitness"}
-    runs = table.read(REAL, columns=columns | {"status": "outcome"}, task="circle_packing")
+    said = r"'prompt_tokens_so_far': 'prompt_tokens_cum'.* of replay\.importers\.load"
+    with pytest.warns(UserWarning, match=said):
+        runs = table.read(REAL, columns=columns | {"status": "outcome"}, task="circle_packing")
     assert len(runs) == 25
     assert {len(run.children) for run in runs} == {100}
     frame = replay.load(keep(runs, tmp_path / "logs"))
@@ -304,3 +306,46 @@ def test_a_cost_that_is_no_number_is_taken_for_missing_and_said(tmp_path, name, 
     assert all(attempt.usage is None for attempt in first.attempts)
     path.write_text(f"run;order;fitness;{name}\na;1;0.1;2\na;2;0.2;\n")
     assert len(table.read(path)) == 1
+
+
+HEADINGS = "run,generation [1],Fitness (%),seconds (s),dollars [USD],prompt_tokens (tokens)"
+
+
+def test_a_unit_in_a_heading_is_no_part_of_its_name_where_it_is_ours(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{HEADINGS}\na,1,0.31,2.5,0.01,80\n")
+    assert table.recognises(path)
+    [[child]] = [run.children for run in read(path)]
+    assert (child.evaluation.fitness, child.evaluation.seconds) == (0.31, 2.5)
+    assert child.attempts[0].usage == {"prompt_tokens": 80, "dollars": 0.01}
+    assert not child.evaluation.metrics
+
+
+@pytest.mark.parametrize(
+    ("heading", "ours"),
+    [
+        ("cost ($)", "dollars"),
+        ("cost_usd", "dollars"),
+        ("llm_cost", "dollars"),
+        ("seconds (ms)", "seconds"),
+        ("eval_time", "seconds"),
+        ("input_tokens", "prompt_tokens"),
+        ("output tokens", "completion_tokens"),
+    ],
+)
+def test_a_column_that_looks_like_a_cost_and_is_not_taken_is_named_with_what_to_do(
+    tmp_path, heading, ours
+):
+    path = tmp_path / "table.csv"
+    path.write_text(f"run,generation,fitness,{heading}\na,1,0.31,3\n")
+    words = f"not taken for them: {heading!r};.*columns={{{ours!r}: {heading!r}}}"
+    with pytest.warns(UserWarning, match=words.translate({ord(c): f"\\{c}" for c in "($)"})):
+        read(path)
+    assert len(table.read(path, columns={ours: heading})) == 1
+
+
+def test_metrics_of_a_program_are_no_costs(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("run,generation,fitness,cost,time,tokens,usd note\na,1,0.31,3,4,5,dear\n")
+    [run] = read(path)
+    assert {*run.children[0].evaluation.metrics} == {"cost", "time", "tokens"}
