@@ -135,11 +135,15 @@ def _choices(
 
 
 def carried(name: str, control: Widget, spec: ExplorerSpec, now: Settings) -> Carried | None:
-    """A control of a page; None: there is nothing to choose, or no list of it."""
+    """A control of a page; None: there is nothing to choose.
+
+    Of what has no list of values, such as a text, the page states the value that it has.
+    """
     kind: Literal["list", "slider", "box"] = "list"
     options, value = getattr(control, "options", None), now[name]
     bounds: list[Any] = [getattr(control, end, None) for end in ("min", "max", "step")]
     pairs: list[tuple[str, Any]]
+    fixed = False
     if name in spec.scrubs:
         kind, pairs = "slider", [(f"{each:g}", each) for each in spec.scrubs[name](now)]
     elif isinstance(value, bool) and options is None:
@@ -153,10 +157,12 @@ def carried(name: str, control: Widget, spec: ExplorerSpec, now: Settings) -> Ca
         pairs = _labelled(options)
     elif isinstance(value, int | float) and all(isinstance(e, int | float) for e in bounds):
         kind, pairs = "slider", _steps(*bounds)
+        if value not in [each for _, each in pairs]:
+            pairs = sorted([*pairs, (f"{value:g}", value)], key=lambda pair: pair[1])
     else:
-        return None
+        fixed, pairs = True, [(str(value), value)] if value not in ("", None) else []
     values = [each for _, each in pairs]
-    if value not in values or len(values) < 2:
+    if value not in values or (len(values) < 2 and not fixed):
         return None
     label = control.description or name
     return Carried(name, label, kind, values, [text for text, _ in pairs], values.index(value))

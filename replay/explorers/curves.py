@@ -168,7 +168,7 @@ def explore_curves(frame: pd.DataFrame, *, theme: Theme = "neutral", **begins: A
         chart=lambda view: view.chart,
         code=code,
         hidden=lambda settings: {"task"} if len(tasks) == 1 else set(),
-        carried=("x", "by", "task", "scale", "together"),
+        carried=("x", "by", "task", "scale", "together", "where"),
     )
     start = {"x": "calls" if unlike and "calls" in costs else "generation", **begins}
     return ChartExplorer(spec, controls, help=HELP, begins=start)

@@ -2029,6 +2029,7 @@ function mountBook(el, { controls, pages, which, hidden, note, state }) {
     html("span", {}, line, label);
     if (kind === "list") {
       const list = html("select", {}, line);
+      list.disabled = texts.length < 2; // it states the only value that this page has
       texts.forEach((text, value) => html("option", { value }, list, text));
       list.onchange = () => turn(k, +list.value);
       return { line, put: (at) => (list.value = at) };

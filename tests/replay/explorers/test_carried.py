@@ -64,16 +64,24 @@ def test_each_kind_of_control_has_its_values():
     assert made["note"] == ""
 
 
-def test_what_has_no_list_of_values_is_not_carried():
+def test_of_what_has_no_list_of_values_a_page_states_the_value_that_it_has():
     controls = {
         "text": Text("a"),
         "pair": IntRangeSlider(value=(1, 2), min=0, max=4),
         "free": BoundedFloatText(value=0.123, min=0, max=1, step=0.5),
         "only": Dropdown(options=["a"]),
+        "empty": Text(""),
     }
-    assert book(controls) is None
+    made = book(controls)
+    assert [(each["label"], each["texts"]) for each in made["controls"]] == [
+        ("text", ["a"]),
+        ("pair", ["(1, 2)"]),
+        ("free", ["0", "0.123", "0.5", "1"]),
+    ]
+    assert len(made["pages"]) == 4
     made = book(controls, spec_of(*controls, scrubs={"free": lambda now: [0.0, 0.123, 1.0]}))
-    assert [each["texts"] for each in made["controls"]] == [["0", "0.123", "1"]]
+    assert [len(each["texts"]) for each in made["controls"]] == [1, 1, 3]
+    assert len(made["pages"]) == 3
 
 
 @given(
