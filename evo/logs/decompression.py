@@ -25,15 +25,19 @@ class DamagedGzip(ValueError):  # noqa: N818 - what the file is
     """The file cannot be decompressed, or holds others; the message says why."""
 
 
+class HoldsFiles(DamagedGzip):
+    """The file is an archive or a workbook."""
+
+
 def unarchived(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the content of a file, given from its beginning.
 
     Raises:
-        DamagedGzip: It is an archive or a workbook, which nobody can read line by line.
+        HoldsFiles: It is an archive or a workbook, which nobody can read line by line.
     """
     for number, piece in enumerate(pieces):
         if number == 0 and any(piece.startswith(mark, at) for mark, at in _ARCHIVES):
-            raise DamagedGzip(ARCHIVE)
+            raise HoldsFiles(ARCHIVE)
         yield piece
 
 

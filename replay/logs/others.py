@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from evo.logs.decompression import ARCHIVE
+from evo.logs.decompression import HoldsFiles
 from evo.logs.journal import LogError, raw_pieces
 from replay.logs.given import ROW
 
@@ -111,7 +111,7 @@ def is_archive(path: Path) -> bool:
     try:
         next(raw_pieces(path, 0), b"")
     except LogError as error:
-        return str(error).endswith(ARCHIVE)
+        return isinstance(error.__context__, HoldsFiles)  # what reading it ended with
     return False
 
 

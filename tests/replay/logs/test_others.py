@@ -2,14 +2,18 @@
 
 import base64
 import contextlib
+import gzip
 import re
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 from samples import write_sample
 
 import replay
-from replay.logs.others import FOR_NOW, from_here, in_words, united, why_gone
+from evo.logs.decompression import ARCHIVE
+from replay.logs.others import FOR_NOW, from_here, in_words, is_archive, united, why_gone
 
 
 def test_what_has_one_reason_stands_together():
@@ -34,6 +38,28 @@ def test_what_several_runs_lack_is_named_once_and_numbers_that_differ_as_such():
 def test_only_a_log_that_was_made_while_reading_ended_with_its_process():
     assert why_gone("logs/a.jsonl") == ""
     assert "load them again" in why_gone(Path("/tmp") / f"{FOR_NOW}openevolve-x" / "a.jsonl")
+
+
+def test_an_archive_is_known_by_what_it_holds_packed_or_not_and_whatever_a_message_ends_in(
+    tmp_path,
+) -> None:
+    text = tmp_path / "text.jsonl"
+    text.write_text(ARCHIVE)
+    with zipfile.ZipFile(tmp_path / "a.jsonl", "w") as made:
+        made.write(text, "text.jsonl")
+    with tarfile.open(tmp_path / "b.jsonl", "w") as tar:
+        tar.add(text, "text.jsonl")
+    for name in ("text", "a", "b"):
+        whole = (tmp_path / f"{name}.jsonl").read_bytes()
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(whole))
+    for name in ("a", "b"):
+        assert is_archive(tmp_path / f"{name}.jsonl")
+        assert is_archive(tmp_path / f"{name}.gz")
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes((tmp_path / "text.gz").read_bytes()[:20])
+    named = tmp_path / f"x: {ARCHIVE}"  # a file that is missing, and whose name ends so
+    for other in (text, tmp_path / "text.gz", damaged, named, tmp_path):
+        assert not is_archive(other)
 
 
 def test_a_path_names_no_folder_above_what_it_shares_with_the_working_directory(
