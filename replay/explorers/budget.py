@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HELP = (
-    "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
+    "Spend a budget of C = T N calls for children deep (many generations T) or broad (many N). "
     "Moving T or N keeps C, to the nearest split of C; moving C keeps N. Point at the picture for "
     "numbers, click on a cell to choose it and to see its runs; click on a run to draw it. Drag "
     "over the curves to zoom, double-click to see all."

@@ -325,32 +325,38 @@ class Outlook:
             low, high = np.minimum(low, least), np.maximum(high, most)
         return value, low, high, n
 
-    def _add_up(self, N: int, axis: CostAxis) -> FloatArray | None:
-        """Cost so far after generations 1, 2, ... of N children."""
+    def _add_up(self, N: int, axis: CostAxis, *, logged: bool = False) -> FloatArray | None:
+        """Cost so far after generations 1, 2, ... of N children; `logged`: calls of all kinds."""
         generations = np.arange(1, max(self.depths.get(N, 0), self.largest // N) + 1)
         if axis == "generation":
             return generations.astype(np.float64)
-        if axis == "calls":
+        if axis == "calls" and not logged:
             return np.asarray(generations * float(N), dtype=np.float64)
         if axis not in self.costs:
             return None
         near = N if N in self.strata else min(self.strata, key=lambda M: abs(math.log(M / N)))
-        rows = self.costs[axis].values[self.strata[near], 1 : self.depths[near] + 1]
-        each = np.nanmean(rows, axis=0) * N / near
+        rows = self.costs[axis].values[self.strata[near], : self.depths[near] + 1]
+        first, each = np.nan_to_num(rows[:, 0]).mean(), np.nanmean(rows[:, 1:], axis=0) * N / near
         beyond = np.full(max(0, len(generations) - len(each)), each.mean())
-        return np.asarray(np.cumsum([*each, *beyond][: len(generations)]), dtype=np.float64)
+        so_far = first + np.cumsum([*each, *beyond][: len(generations)])
+        return np.asarray(so_far, dtype=np.float64)
 
     def costs_of(self, T: int, N: int) -> dict[str, Interval]:
-        """Cost of a split by unit, mean over its runs; without interval if not logged."""
+        """Cost of a split by unit, mean over its runs; without interval if not logged.
+
+        That of the initial program counts. Calls are of all kinds, and there if some are not those
+        for children.
+        """
         found: dict[str, Interval] = {}
         for unit, sweep in self.costs.items():
             if self.depths.get(N, 0) >= T:
                 rows = self.strata[N]
                 deep = sweep.depth[rows] >= T
-                total = sweep.values[rows][deep, 1 : T + 1].sum(axis=1)
+                spent = sweep.values[rows][deep, : T + 1]
+                total = np.nan_to_num(spent[:, 0]) + spent[:, 1:].sum(axis=1)
                 found[unit] = interval(total, level=LEVEL, bounds=sweep.bounds)
             else:
-                position = self.position(N, unit)
+                position = self._add_up(N, unit, logged=True)
                 value = math.nan if position is None else float(position[T - 1])
                 found[unit] = Interval(
                     value=value, low=math.nan, high=math.nan, n=0, level=LEVEL,
@@ -409,11 +415,17 @@ def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], l
 def known_units(frame: pd.DataFrame) -> list[CostAxis]:
     """Units in which every run of one task and model states the cost of each generation.
 
-    A model that is not an LLM costs neither FLOPs nor dollars.
+    A model that is not an LLM costs neither FLOPs nor dollars. Calls are among them where some are
+    not those for children, as where an evaluation makes calls itself.
     """
     units: list[CostAxis] = ["tokens", "flops", "dollars"]
     known = units[:1] if is_stand_in(frame["model"].iloc[0]) else units
     later = frame[frame["generation"] > 0]
+    if "n_calls" in frame:
+        children = frame["children"].where(frame["generation"] > 0, 0)
+        known = (
+            ["calls", *known] if (frame["n_calls"].fillna(children) != children).any() else known
+        )
     return [
         unit
         for unit in known

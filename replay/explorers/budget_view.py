@@ -115,10 +115,16 @@ def limits_in_words(interval: str, *, logged: bool, predicted: bool) -> str:
 def costs_in_words(
     generations: int, children: int, costs: Mapping[str, Interval], *, offline: bool
 ) -> str:
-    """Costs of a split; units that are not known are named as such."""
+    """Costs of a split; units that are not known are named as such.
+
+    Calls of all kinds are stated beside those for children where `costs` has them.
+    """
     calls = generations * children
-    parts, unknown = [amount(calls, "call")], []
-    for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
+    parts, unknown = [amount(calls, "call") + " for children" * ("calls" in costs)], []
+    units = {"tokens": "tokens", "flops": "FLOPs", "dollars": "dollars"}
+    if "calls" in costs:
+        units = {"calls": "calls of all kinds", **units}
+    for unit, name in units.items():
         found = costs.get(unit)
         if found is None and offline and unit != "tokens":
             continue

@@ -14,7 +14,7 @@ from synthetic_runs import as_frame, chain_runs
 import replay
 from replay.explorers import explore_budget
 from replay.explorers.budget import Budgets, link
-from replay.explorers.budget_data import MOST_ENDS, axes_of, outlook
+from replay.explorers.budget_data import MOST_ENDS, axes_of, known_units, outlook
 from replay.explorers.budget_picture import _curves
 
 
@@ -196,3 +196,16 @@ def test_a_mean_over_those_that_have_something_is_not_shown():
     assert math.isnan(known.cell(1, 2).value)
     assert known.cell(2, 2).value == 0.6
     assert known.split(2, 2, axis="calls", tau=0.55).reached.value.tolist() == [0, 1]
+
+
+def test_a_split_costs_the_calls_that_its_logs_state_those_of_the_initial_program_included(sweep):
+    frame, _ = sweep
+    assert "calls" not in known_units(frame)
+    asked = frame.assign(n_calls=np.where(frame["generation"] > 0, 5 * frame["children"], 4))
+    known = outlook(asked, None)
+    assert known.costs_of(8, 4)["calls"].value == 164.0
+    assert known.costs_of(6, 5)["calls"].value == 154.0  # of N that nobody ran
+    assert known.position(4, "calls").tolist()[:2] == [4.0, 8.0]  # the axis is T N
+    tokens = frame.assign(tokens=frame["tokens"].where(frame["generation"] > 0, 70.0))
+    more = outlook(tokens, None).costs_of(8, 4)["tokens"].value
+    assert more == outlook(frame, None).costs_of(8, 4)["tokens"].value + 70

@@ -122,3 +122,10 @@ def test_probabilities_lie_between_nothing_and_certainty(known):
     for tau in (0.0, 0.5, 2.0):
         table = view_of(known, (4, 4), (8, 2), (2, 8), tau=tau).table()
         assert np.logical_and(table["reached"] >= 0, table["reached"] <= 1).all()
+
+
+def test_calls_that_are_not_for_children_are_stated_beside_those_for_them():
+    costs = {"calls": made(44.0, 40.0, 48.0), "tokens": made(1500.0)}
+    assert costs_in_words(4, 2, costs, offline=True) == (
+        "8 calls for children, 44 calls of all kinds [40, 48], about 1.5k tokens"
+    )
