@@ -145,16 +145,16 @@ const STYLE = `
   margin: 6px 0 4px;
   max-width: 110ch;
 }
-.replay-view .code {
+.replay-view .call {
   display: flex;
   gap: 8px;
   align-items: baseline;
   flex-wrap: wrap;
 }
-.replay-view .code button:disabled {
+.replay-view .call button:disabled {
   opacity: 0.5;
 }
-.replay-view .code code {
+.replay-view .call code {
   flex: 1 1 320px;
   min-width: 0;
   font-size: 12px;
@@ -167,7 +167,7 @@ const STYLE = `
   .replay-view button i {
     print-color-adjust: exact; /* colours of grounds are left out else */
   }
-  .replay-view .code button {
+  .replay-view .call button {
     display: none;
   }
   .replay-view .runs .chips {
@@ -473,7 +473,7 @@ export function mount(el, bytes, given, tell = () => {}, live = false) {
   const stage = html("div", { style: "margin-top: 8px" }, root);
   const listed = html("div", { class: "runs" }, root);
   const words = html("div", { class: "words", role: "status", "aria-live": "polite" }, root);
-  const code = html("div", { class: "code" }, root);
+  const code = html("div", { class: "call" }, root);
   const copies = html(
     "button",
     { type: "button", title: "Copy the call that gives this picture" },

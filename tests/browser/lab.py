@@ -530,10 +530,12 @@ def fits(page) -> None:
     """Nothing of what is shown is cropped on the right, no tab is cut, no part scrolls sideways."""
     outside = page.evaluate(
         """(pictures) => {
-          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
+          const output = document.querySelector('.jp-OutputArea-output');
+          const edge = Math.min(...[output, output.closest('.jp-Cell')].filter(Boolean)
+            .map(e => e.getBoundingClientRect().right));
           const parts = `${pictures}, .widget-hslider, .widget-tab, .widget-button`;
           return [...document.querySelectorAll(parts)].filter(e => e.offsetParent)
-            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
+            .map(e => e.getBoundingClientRect().right - edge).filter(d => d > 1);
         }""",
         PICTURES,
     )

@@ -224,10 +224,10 @@ t
 """
 
 
-@lab.pages(DATA, PANELS, dark=(True,))
+@lab.pages(DATA, PANELS, f"{LOG}replay.browse(log)", dark=(True,))
 def test_every_tab_is_readable_and_a_panel_that_fails_says_so(opened, screenshots):
     page = opened
-    lab.fits(page)
+    lab.fits(page)  # beside a run's browser, whose sheet is for all of the page
     page.get_by_role("tab", name="A panel of mine, number 1").click()
     lab.expect(page.get_by_text("the function of the panel")).to_be_visible()
     page.screenshot(path=screenshots / "panels-of-mine.png")
