@@ -9,7 +9,9 @@ after that, and states it as `search`; seed -1 is an unknown one there.
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -22,7 +24,9 @@ from replay.importers.reading import LogFormatError
 from replay.logs.frames import GREEDY
 
 _UNSAID = "why a child is not valid; times of evaluations"
-_FILE_NAME = re.compile(r"(.*)_C\d+_T\d+_[NK]\d+_seed-?\d+\.json")
+_FILE_NAME = re.compile(r"(.*)_C\d+_T\d+_[NK]\d+_seed-?\d+\.json(\.gz)?")
+_ENDINGS = (".json", ".json.gz")
+_FIRST_KEYS = (b'"C"', b'"T"', b'"seed"')
 _ANSWERED = re.compile(r"(?:Error code:|HTTP) (\d{3})\b")  # a refusal: nothing was computed
 
 
@@ -77,8 +81,19 @@ class _Bandit(msgspec.Struct):
 
 
 def recognises(path: Path) -> bool:
-    """Whether the path is called like a result."""
-    return _FILE_NAME.fullmatch(path.name) is not None and path.is_file()
+    """Whether the path is called like a result, or is a file of JSON that begins as one does."""
+    if not path.name.endswith(_ENDINGS) or not path.is_file():
+        return False
+    return _FILE_NAME.fullmatch(path.name) is not None or _begins_as_a_result(path)
+
+
+def _begins_as_a_result(path: Path) -> bool:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            first = file.read(1000)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return all(key in first for key in _FIRST_KEYS)
 
 
 def read(path: Path) -> list[Imported]:

@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import numpy as np
@@ -61,6 +62,21 @@ def test_tables_of_the_imported_log(tmp_path):
     with pytest.raises(LogError, match="exists already and differs"):
         write(other, target)
     assert target.read_bytes() == written
+
+
+def test_a_result_that_is_compressed_or_called_otherwise_is_read_beside_others(tmp_path):
+    path = write_paper(tmp_path)
+    named = path.with_name("greedy_C6_T2_N3_seed42.json.gz")
+    named.write_bytes(gzip.compress(json.dumps(paper_run() | {"seed": 42}).encode()))
+    mine = path.with_name("mine.json")
+    mine.write_text(json.dumps(paper_run() | {"seed": 43}))
+    path.with_name("settings.json").write_text('{"seed": 1}')
+    path.with_name("torn.json.gz").write_bytes(named.read_bytes()[:20])
+    runs = read(tmp_path)
+    names = {run.header.seed: run.name.rpartition("/")[2] for run in runs}
+    assert names == {41: path.stem, 42: named.stem, 43: mine.stem}
+    assert {run.header.search for run in runs} == {runs[0].header.search}
+    assert detect(mine) == "paper"
 
 
 def bandit_run():
