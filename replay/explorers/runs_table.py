@@ -51,7 +51,8 @@ class Runs:
         self._mark(self.chosen.names)
         self._own = chosen is None
         parts = [self.chosen.words, self._rows, self.chosen.below] if self._own else [self._rows]
-        self.widget = ipywidgets.VBox(parts)
+        # No width of its own, so that a wide table scrolls and does not widen the page.
+        self.widget = ipywidgets.VBox(parts, layout={"width": "0", "min_width": "100%"})
         self.widget.add_class("replay-runs")
 
     def show(self, numbers: Sequence[int]) -> None:

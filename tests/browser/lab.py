@@ -535,7 +535,7 @@ def fits(page) -> None:
             .map(e => e.getBoundingClientRect().right));
           const parts = `${pictures}, .widget-hslider, .widget-tab, .widget-button`;
           return [...document.querySelectorAll(parts)].filter(e => e.offsetParent)
-            .map(e => e.getBoundingClientRect().right - edge).filter(d => d > 1);
+            .filter(e => e.getBoundingClientRect().right > edge + 1).map(e => e.className);
         }""",
         PICTURES,
     )
