@@ -21,6 +21,7 @@ from replay.logs.frames import (
     repeats_note,
     run_lengths,
     split_repeats,
+    warn_of_short_runs,
 )
 from replay.logs.versions import scoring_of, what_differs
 from replay.statistics.intervals import NOTHING, FloatArray
@@ -116,6 +117,9 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         int(run_lengths(part).min()) * N for (part, *_), N in zip(parts, sizes, strict=True)
     )
     depths = [depth or budget // N for (_, depth, _), N in zip(parts, sizes, strict=True)]
+    for (part, asked, _), depth in zip(parts, depths, strict=True):
+        if calls is None and asked is None:
+            warn_of_short_runs(part, depth)
     if 0 in depths:
         raise ValueError(
             f"calls: expected at least {max(sizes)}, one generation of the larger N, got {budget}"

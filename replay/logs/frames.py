@@ -379,6 +379,27 @@ def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:
     return depth.to_numpy(dtype=np.int64)
 
 
+def warn_of_short_runs(frame: pd.DataFrame, depth: int) -> None:
+    """Warns where runs are compared after so many generations since some end there.
+
+    Args:
+        frame: As from `load`, of one N.
+        depth: The generation at which they are compared.
+
+    Warns:
+        ReplayWarning: Some runs end at that depth, and others go further.
+    """
+    ends = frame.groupby("run", sort=False)["generation"].max()
+    further = int((ends > depth).sum())
+    if further and ends.min() == depth:
+        warn(
+            f"{further} of {len(ends)} runs go further than generation {depth}, at which runs are "
+            f"compared since {ends.idxmin()!r} ends there; go on with it (`evo resume`) or leave "
+            "it out to compare at greater depth",
+            ReplayWarning,
+        )
+
+
 COST_COLUMNS = {
     "calls": "n_calls",
     "tokens": "tokens",

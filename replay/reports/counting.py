@@ -8,6 +8,9 @@ import pandas as pd
 from replay.logs.tables import Tables
 from replay.statistics.intervals import FloatArray
 
+MOST_NAMED = 5
+"""Logs that a note names."""
+
 
 def begun(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Runs with a complete generation, and their rows; all, where there is no such run."""
@@ -36,11 +39,15 @@ def unended_note(runs: pd.DataFrame) -> str:
     open_ends = runs[runs["ending"] != ""]
     if open_ends.empty:
         return ""
-    first = open_ends.iloc[0]
+    named = [
+        f"{source} (whole up to generation {T}, {why})"
+        for source, T, why in open_ends[["source", "generations", "ending"]].itertuples(index=False)
+    ]
+    more = f" and {len(named) - MOST_NAMED} more" if named[MOST_NAMED:] else ""
     return (
-        f"{len(open_ends)} of {len(runs)} logs did not end, such as {first['source']}: "
-        f"{first['ending']}; it was cut or killed, or is being written, and counts as far as it is "
-        "whole"
+        f"{len(open_ends)} of {len(runs)} logs did not end: {', '.join(named[:MOST_NAMED])}{more}; "
+        "what was cut or killed, or is being written, counts as far as it is whole; `evo resume` "
+        "goes on with a run that was stopped, or its log can be left out"
     )
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from evo.policies import POLICIES, PolicyClass, PolicyWarning
 from evo.policies.base import Floats, Ints
 from evo.warning import warn
-from replay.logs.frames import ReplayWarning, bounds_of
+from replay.logs.frames import ReplayWarning, bounds_of, warn_of_short_runs
 from replay.simulation.arms import IDENTICAL, nothing_to_choose, pool_of
 from replay.simulation.earlier import Earlier, earlier_runs
 from replay.simulation.effects import pool_interval
@@ -244,7 +244,9 @@ class Pools:
         known = earlier_runs(earlier, frame)
         fitness, lengths = pool_of(frame, "policies are judged")
         K = default_arms(len(fitness)) if arms is None else arms
-        rounds = int(lengths.min()) if rounds is None else rounds
+        if rounds is None:
+            rounds = int(lengths.min())
+            warn_of_short_runs(frame, rounds)
         if (n := len(fitness)) < needed_runs(K):
             raise ValueError(lack_of_runs(n, K))
         if rounds < 1:

@@ -7,6 +7,7 @@ from synthetic_runs import as_frame
 
 import replay
 from replay.claims.sides import Sides
+from replay.logs.frames import ReplayWarning
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,20 @@ def test_a_run_stands_on_one_side_alone_or_on_both_at_two_depths() -> None:
     assert depths.effect > 0
     with pytest.raises(ValueError, match="6 of 6 runs are on both"):
         replay.judge(frame, {"generations": 4}, {"children": 1, "generations": 4})
+
+
+def test_a_run_that_ends_before_the_others_is_named_where_it_says_how_deep_runs_are_compared() -> (
+    None
+):
+    best = np.linspace(0.1, 0.9, 60).reshape(12, 5)
+    frame = as_frame(best, children=1, seeds=range(12)).assign(late=lambda f: f["seed"] > 5)
+    short = frame[(frame["seed"] != 2) | (frame["generation"] < 3)]
+    sides = ({"late": True}, {"late": False})
+    words = "5 of 6 runs go further than generation 2, .* since 'toy-chain-1-2' ends there"
+    with pytest.warns(ReplayWarning, match=words):
+        replay.judge(short, *sides)
+    with pytest.warns(ReplayWarning, match="11 of 12 runs go further than generation 2"):
+        replay.judge(short, "ucb1", "single", arms=2)
+    replay.judge(frame, *sides)  # without a warning, which would be an error
+    replay.judge(short, *sides, calls=4)
+    replay.judge(short, "ucb1", "single", arms=2, rounds=2)

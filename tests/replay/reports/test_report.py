@@ -370,7 +370,10 @@ def test_logs_that_did_not_end_are_noted_with_why(tmp_path):
         assert ("1 of 3 logs did not end" in notes, words in notes) == (bool(words), True)
     logs[1].write_bytes(b"".join(logs[1].read_bytes().splitlines(keepends=True)[:-1]))
     notes = " ".join(sections(only_group(tmp_path))[0].notes)
-    assert f"1 of 3 logs did not end, such as {logs[1]}: its session has no last line" in notes
+    assert (
+        f"1 of 3 logs did not end: {logs[1]} (whole up to generation 2, its session has no last"
+        " line); " in notes
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*evaluations are noisy:UserWarning")
