@@ -89,7 +89,8 @@ class LearnedPolicy(BasePolicy):
         if self.learned is None:
             warn(
                 f"{type(self).__name__} was given no earlier runs: it pulls one arm, as `single` "
-                "does; give it earlier=, the best fitness of runs of the same task, model and N",
+                "does; give it earlier= in Python, the best fitness of runs of the same task, "
+                "model and N",
                 PolicyWarning,
             )
         else:

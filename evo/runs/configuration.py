@@ -234,7 +234,7 @@ def _model_weights(given: ConfigurationOptions, models: Sequence[AskedModel]) ->
         raise ValueError(f"model_weights: expected {what}, got {weights!r:.80}")
     if policy not in (None, "random"):
         raise ValueError(
-            f"model_weights: models are drawn by them at random, but model_policy={policy!r}; "
+            f"model_weights: models are drawn by them at random, but model_policy is {policy!r}; "
             "leave one of the two out"
         )
     return found
@@ -268,8 +268,9 @@ def _check_evaluations(given: ConfigurationOptions, task: Task) -> None:
         _check_batches(task)
     if given["audit"] and not task.record.stages:
         raise ValueError(
-            f"audit: {task.name} has no stages that could refuse a child: evaluate=[cheap, "
-            "thorough], thresholds=[...]"
+            f"audit: {task.name} has no stages that could refuse a child; evo.task has "
+            "evaluate=[cheap, thorough], thresholds=[...], a folder functions evaluate_stage1, "
+            "evaluate_stage2"
         )
 
 
@@ -296,8 +297,8 @@ def _check_order(given: ConfigurationOptions) -> None:
     for name in ("confirm", "batches", "advice"):
         if given["asynchronous"] and given[name]:
             raise ValueError(
-                f"{name}: needs whole generations, which asynchronous=True does without; leave one "
-                "of them out"
+                f"{name}: needs whole generations, which asynchronous=True (--asynchronous) does "
+                "without; leave one of them out"
             )
 
 

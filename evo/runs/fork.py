@@ -210,7 +210,8 @@ def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list
     if lacking:
         raise LogError(
             f"{parent.path}: holds no program of generation {min(lacking)}, so nothing can go on "
-            f"from generation {at}; fork it before, or import it with its programs (--full)"
+            f"from generation {at}; fork it before, or import it with its programs, "
+            "`replay import FORMAT PATH --full`"
         )
     if header.task.asks_model:
         raise ValueError(f"task: to evaluate texts of {header.task.name} anew takes calls")

@@ -52,8 +52,8 @@ def place_of_log(header: Header, log: str | os.PathLike[str], *, resume: bool) -
         return path
     if not resume:
         raise LogError(
-            f"{path}: exists already; resume=True goes on with it if it is the same run, another "
-            "path begins a new one"
+            f"{path}: exists already; resume=True (without --no-resume) goes on with it if it is "
+            "the same run, another path begins a new one"
         )
     known = read_begun(path)
     if known is not None and (other := differing(known.header, header)):
@@ -93,7 +93,7 @@ def place_of_run(header: Header, settings: Settings, *, resume: bool) -> Path:
     """Returns the path of a run whose log was not named, under logs/local, and says why it is."""
     path, found = place_in_folder(header, None, resume=resume)
     if found and settings.progress:
-        say(f"going on with {as_given(path)}; resume=False begins a new log")
+        say(f"going on with {as_given(path)}; resume=False (--no-resume) begins a new log")
     elif resume:
         _say_why_new([(header, path)], settings)
     return path

@@ -80,8 +80,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
         if self.calls % self.children:
             raise ValueError(
-                f"children: expected a number that divides calls={self.calls}, so that every tool "
-                f"makes as many, got {self.children!r}"
+                f"children: expected a number that divides the budget of {self.calls} calls, so "
+                f"that every tool makes as many, got {self.children!r}"
             )
         for name in ("tasks", "engines"):
             values = getattr(self, name)

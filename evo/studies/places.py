@@ -46,15 +46,15 @@ def place_of_study(
         folder = as_path("log_dir", log_dir)
         if not resume and (folder / marker).exists():
             raise LogError(
-                f"{as_given(folder)}: exists already; resume=True goes on with it if it is the "
-                "same study, another folder begins a new one"
+                f"{as_given(folder)}: exists already; resume=True (without --no-resume) goes on "
+                "with it if it is the same study, another folder begins a new one"
             )
         return folder
     named = _named(stem) if resume else []
     for folder in named:
         if _same(folder, holds):
             if progress:
-                say(f"going on with {as_given(folder)}; resume=False begins anew")
+                say(f"going on with {as_given(folder)}; resume=False (--no-resume) begins anew")
             return folder
     new = unused(LOCAL, stem)
     if named and progress:

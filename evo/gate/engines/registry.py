@@ -82,5 +82,5 @@ def check_installed(python: Path, engine: Engine) -> None:
         raise EngineError(
             f"{python} has no package {package}: make an environment for it "
             f"(python -m venv FOLDER; FOLDER/bin/pip install {package}) and give "
-            "python=FOLDER/bin/python"
+            "python=FOLDER/bin/python (--python, of `evo compare` --python NAME=FOLDER/bin/python)"
         )

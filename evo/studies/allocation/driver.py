@@ -336,7 +336,7 @@ def play(
     except SearchError as error:
         if not live.drop_uncalled():
             raise
-        advice = f"correct it, and the same call with log_dir={str(folder)!r} goes on"
+        advice = f"correct it, and the same with log_dir={str(folder)!r} (--log-dir) goes on"
         raise SearchError(error.what, advice) from error.__cause__
     live.end()
     return Allocation(

@@ -296,9 +296,9 @@ def _bounds_of(found: Choices, bounds: tuple[float, float] | None) -> tuple[floa
         any_fitness = found.kind == "seeds" and default_reward(task) != "best_fitness"
         if any_fitness or (found.kind == "problems" and task.scores == "any"):
             raise ValueError(
-                f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high), the "
-                'least and the largest fitness there is, or scale="unit" to evo.task, in a folder '
-                "to its task.toml"
+                f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high) "
+                '(--low, --high), the least and the largest fitness there is, or scale="unit" to '
+                "evo.task, in a folder to its task.toml"
             )
     return 0.0, 1.0
 

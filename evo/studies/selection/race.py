@@ -174,7 +174,8 @@ def rewards_of(
     if not stated and beyond.size > (~np.isnan(outcomes)).sum() / 2:
         raise ValueError(
             f"bounds: outcomes are taken to lie in [{low}, {high}], but most do not, such as "
-            f"{float(beyond[0])!r}; give bounds=(low, high), the least and the largest there is"
+            f"{float(beyond[0])!r}; give bounds=(low, high) (--low, --high), the least and the "
+            "largest there is"
         )
     rewards: Floats = np.where(np.isnan(outcomes), value, np.clip(outcomes, low, high))
     return rewards

@@ -417,6 +417,26 @@ def test_what_is_made_of_a_log_and_exists_is_not_said_to_go_on(
     assert "exists already; choose another path or remove it" in one_line(capsys)
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("run mmd --log {log} --no-resume", "--no-resume"),
+        ("run mmd --asynchronous --advice 1", "--asynchronous"),
+        (
+            "compare mmd --engines nothing --python nothing=/nowhere --budget calls=7 -N 3",
+            "7 calls",
+        ),
+        ("run mmd --audit 1", "a folder functions evaluate_stage1"),
+    ],
+)
+def test_a_message_names_what_its_reader_on_the_command_line_can_write(
+    command: str, option: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In Python the same message names the argument."""
+    assert call(*command.format(log=log).split()) == 2
+    assert option in one_line(capsys)
+
+
 def test_show_says_how_better_children_did_against_their_parents_on_fresh_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

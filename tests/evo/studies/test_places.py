@@ -68,7 +68,10 @@ def test_without_a_folder_the_same_study_is_returned_and_says_so(
     assert "going on" not in capsys.readouterr().err
     before = sizes(place(first))
     again = study()
-    assert f"going on with {place(first)}; resume=False begins anew" in capsys.readouterr().err
+    assert (
+        f"going on with {place(first)}; resume=False (--no-resume) begins anew"
+        in capsys.readouterr().err
+    )
     assert place(again) == place(first)
     assert sizes(place(first)) == before
     anew = study(resume=False, progress=False)
@@ -81,7 +84,9 @@ def test_without_a_folder_the_same_study_is_returned_and_says_so(
 def test_a_folder_that_was_named_is_refused_where_nothing_shall_go_on(study: Study) -> None:
     first = study(log_dir="mine", progress=False, resume=False)
     before = sizes(place(first))
-    with pytest.raises(LogError, match=r"^mine: exists already; resume=True goes on"):
+    with pytest.raises(
+        LogError, match=r"^mine: exists already; resume=True \(without --no-resume\) goes"
+    ):
         study(log_dir="mine", progress=False, resume=False)
     assert sizes(Path("mine")) == before
     assert place(study(log_dir="mine", progress=False, resume="auto")) == Path("mine")
