@@ -16,7 +16,7 @@ from evo.logs.inputs import TaskRecord
 from evo.logs.journal import LogError, encode_line, raw_pieces, write_new
 from evo.logs.lines import PREFIX, check_line, check_size
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
-from evo.logs.means import mean
+from evo.logs.means import confirmed_fitness
 from evo.logs.missing import missing_lines
 from evo.logs.records import (
     Advice,
@@ -132,8 +132,10 @@ def _best_of(
     `before` is that after the previous generation.
     """
     tried = log.confirmations.get(generation)
-    if tried is not None and (fresh := _fresh_mean(tried, before)) is not None:
-        return fresh, TOLERANCE
+    if tried is not None:
+        fresh = confirmed_fitness(tried, tried.accepted, before)
+        if fresh is not None:
+            return fresh, TOLERANCE
     fitnesses = [o.evaluation.fitness for o in members if o.evaluation.status == "ok"]
     top = max((f for f in (before, *fitnesses) if f is not None), default=None)
     return top, log.header.min_improvement
@@ -145,13 +147,6 @@ def _counts(search: SearchRecord | None) -> Iterator[int]:
     for each in fields:
         fields.extend(value for value in each.values() if isinstance(value, dict))
         yield from (value for value in each.values() if isinstance(value, int))
-
-
-def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
-    """Fitness of what stands after a confirmation; `before` where a draw failed."""
-    values = tried.rival if tried.accepted else tried.parent
-    known = [value for value in values if value is not None]
-    return mean(known) if len(known) == len(values) else before
 
 
 def _wrong_means(log: Log) -> Iterator[str]:

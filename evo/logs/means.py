@@ -6,6 +6,8 @@ import math
 import statistics
 from collections.abc import Iterable
 
+from evo.logs.records import Confirmation
+
 
 def mean(values: Iterable[float]) -> float:
     """Returns the mean of some numbers; it is finite if they are."""
@@ -26,3 +28,13 @@ def deviation(values: Iterable[float]) -> float:
         return statistics.stdev(known)
     except OverflowError:
         return math.inf
+
+
+def confirmed_fitness(found: Confirmation, accepted: bool, before: float | None) -> float | None:
+    """Returns the fitness of the best program after a generation.
+
+    It is the mean of its fresh draws; `before` where one of them failed.
+    """
+    values = found.rival if accepted else found.parent
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else before

@@ -88,6 +88,12 @@ def model_of(function: Callable[..., object]) -> Model:
     return Model(_name_of(function), call=function, source=source, version=version)
 
 
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether a call of a function, or of an object that can be called, is awaited."""
+    called = getattr(function, "__call__", None)  # noqa: B004 - of an object it may be async
+    return any(map(inspect.iscoroutinefunction, (function, called)))
+
+
 def with_source(model: Model) -> Model:
     """Returns a model with the source of its function, which is no part of what identifies it."""
     if model.function is None or model.source:
@@ -106,8 +112,7 @@ class FunctionWire:
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         self._settings = tuple(_settings_of(function))
-        called = getattr(function, "__call__", None)  # noqa: B004 - of an object it may be async
-        self._waits = any(map(inspect.iscoroutinefunction, (function, called)))
+        self._waits = is_async(function)
 
     def post(self, body: dict[str, object]) -> Exchange | Awaitable[Exchange] | Blocking:
         """Calls the function with the messages of a request, or says how to call one that blocks.

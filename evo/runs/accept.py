@@ -77,16 +77,6 @@ def confirmation(
     )  # fmt: skip
 
 
-def confirmed_fitness(found: Confirmation, accepted: bool, before: float | None) -> float | None:
-    """Returns the fitness of the best program after a generation.
-
-    It is the mean of its fresh draws; `before` where one of them failed.
-    """
-    values = found.rival if accepted else found.parent
-    known = [value for value in values if value is not None]
-    return mean(known) if len(known) == len(values) else before
-
-
 def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
     """Returns the one-sided lower limit of a mean paired difference (Student's t).
 

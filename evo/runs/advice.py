@@ -24,7 +24,7 @@ from evo.prompt import (
     feedback,
 )
 from evo.runs.items import CallItem, Prompt, Step
-from evo.runs.planning import replies_under
+from evo.runs.planning import replies_under, shown_program
 from evo.runs.state import ArchiveEntry, State
 from evo.tasks.instances import read_instances
 
@@ -102,13 +102,13 @@ def prompt_for_advice(state: State) -> Prompt:
 def _best(state: State) -> list[ShownProgram]:
     """Returns the programs of the archive, each text once: the best one first, then by fitness."""
     able = [
-        _shown(entry)
+        shown_program(entry)
         for step in state.archive
         for entry in step
         if entry.program is not None and entry.evaluation.fitness is not None and not entry.kept_out
     ]
     distinct = dict[str, ShownProgram]()
-    for each in (_shown(state.best), *sorted(able, key=lambda each: each.rank)):
+    for each in (shown_program(state.best), *sorted(able, key=lambda each: each.rank)):
         distinct.setdefault(each.program.strip(), each)
     return [*distinct.values()]
 
@@ -129,9 +129,5 @@ def _tried(state: State, entries: list[ArchiveEntry]) -> list[TriedRewrite]:
     for entry in entries:
         parent = state.entry(entry.parents[0]) if entry.parents else None
         if entry.program is not None and parent is not None and parent.program is not None:
-            found.append(TriedRewrite(_shown(entry), _shown(parent)))
+            found.append(TriedRewrite(shown_program(entry), shown_program(parent)))
     return found
-
-
-def _shown(entry: ArchiveEntry) -> ShownProgram:
-    return ShownProgram(entry.place, entry.evaluation.fitness, entry.program or "")

@@ -23,6 +23,7 @@ from evo.logs.fitting import fit_text
 from evo.logs.means import mean
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.logs.types import JsonObject
+from evo.models.functions import is_async
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.scores import ScoreRead, WrongScore, read_score
 from evo.tasks.folder import TaskError
@@ -55,8 +56,7 @@ class Here:
             )
         self._function = function
         self._seeded = "seed" in inspect.signature(function).parameters
-        called = getattr(function, "__call__", None)  # noqa: B004 - of an object it may be async
-        self._waits = any(map(inspect.iscoroutinefunction, (function, called)))
+        self._waits = is_async(function)
         self._slots = threading.Semaphore(workers or os.cpu_count() or 1)
 
     def score(self, given: list[object], key: str, limits: Limits) -> Result:

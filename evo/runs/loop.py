@@ -38,12 +38,12 @@ from typing import Protocol
 import msgspec
 
 from evo.filters.base import Filter
+from evo.logs.means import confirmed_fitness
 from evo.logs.records import Child, Evaluation, Generation, Header, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
 from evo.models.embeddings import NoEmbedding
 from evo.prompt import public_metrics
 from evo.runs import items
-from evo.runs.accept import confirmed_fitness
 from evo.runs.ask import Asks, child_seed, failure_of, program_in
 from evo.runs.evaluate import plain
 from evo.runs.flow import Flow

@@ -298,8 +298,8 @@ class _Texts:
             )  # fmt: skip
         return build_messages(
             header.task, parent.program or "", parent.evaluation.fitness,
-            statement=header.statement, mixed=[_shown(each) for each in mixed],
-            inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
+            statement=header.statement, mixed=[shown_program(each) for each in mixed],
+            inspirations=[shown_program(_parent(state, place)) for place in planned.inspirations],
             feedback=shown_feedback, advice=placed(state.advised) if header.advice else "",
             operator=planned.operator, edits=header.edits_of(planned),
             rules=rules_of(header) if header.filters else "",
@@ -321,7 +321,8 @@ def replies_under(
     return {name: call.reply for name, call in calls if call and call.reply}
 
 
-def _shown(entry: ArchiveEntry) -> ShownProgram:
+def shown_program(entry: ArchiveEntry) -> ShownProgram:
+    """Returns a program of the archive as prompts show it."""
     return ShownProgram(entry.place, entry.evaluation.fitness, entry.program or "")
 
 

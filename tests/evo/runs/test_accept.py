@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evo.logs.means import confirmed_fitness
 from evo.logs.records import Confirmation, Evaluation
-from evo.runs.accept import confirmation, confirmed_fitness
+from evo.runs.accept import confirmation
 from evo.runs.configuration import make_header
 
 
