@@ -45,8 +45,10 @@ from evo.runs.options import (
 )
 
 if TYPE_CHECKING:
+    from evo.logs.log import Logs
     from evo.logs.records import Evaluation
     from evo.prompt import Message
+    from evo.runs.handle import Prepared
     from evo.tasks.task import Task
 
 
@@ -144,13 +146,20 @@ def run(
             budget=budget,
             **options,
         )
-        print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
-        logs = do(prepared, budget)
-        return print_logs(logs, budget)
+        return _carry_out(prepared, budget)
     else:
         alone = prepare_run(task, seed=seed or 0, log=log, resume=resume, budget=budget, **options)
         print(outlook_on_logs(alone, budget), flush=True)
         return print_logs([do(alone, budget)], budget)
+
+
+def _carry_out(prepared: Prepared[Logs], budget: dict[str, float] | None) -> int:
+    """Says what runs may cost, does them, and shows what became of them."""
+    from evo.cli.estimates import outlook_on_logs
+
+    print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
+    logs = do(prepared, budget)
+    return print_logs(logs, budget)
 
 
 def _run_protocol(name: str, folder: str | None, given: SeriesFlags) -> int:
@@ -212,7 +221,6 @@ def resume(
         search: The search, if it is one of your own.
         filters: A filter of your own; may be given several times.
     """
-    from evo.cli.estimates import outlook_on_logs
     from evo.cli.studies import go_on
     from evo.runs.signatures import options_in
     from evo.runs.verbs import prepare_resume
@@ -229,9 +237,7 @@ def resume(
             print(f"no run to continue in {', '.join(logs)}")
             return 0
         prepared = prepare_resume(found, model=model, base_url=base_url, budget=budget, **options)
-        print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
-        made = do(prepared, budget)
-        return print_logs(made, budget)
+        return _carry_out(prepared, budget)
     settings = options_in(SessionOptions, options)
     elsewhere = model is not None or base_url is not None
     if len(sweeps) < len(logs) or elsewhere or len(settings) < len(options):
@@ -268,7 +274,6 @@ def fork(
         log_dir: Folder for the forks (default: one beside the log, such as run-40-forks).
         resume: Continue equal forks in the folder; --no-resume begins new ones.
     """
-    from evo.cli.estimates import outlook_on_logs
     from evo.runs.fork import prepare_fork
 
     prepared = prepare_fork(
@@ -281,9 +286,7 @@ def fork(
         budget=budget,
         **options,
     )
-    print(outlook_on_logs(prepared, budget, in_waves=True), flush=True)
-    logs = do(prepared, budget)
-    return print_logs(logs, budget)
+    return _carry_out(prepared, budget)
 
 
 @takes(
