@@ -38,7 +38,7 @@ from replay.statistics.exchange import Exchanges, Inverted
 from replay.statistics.groups import LEAST_PAIRS, freedom_of
 from replay.statistics.intervals import LEAST, FloatArray, student
 from replay.statistics.levels import check_level
-from replay.statistics.strata import Stratified, Stratum, compare_strata, needed_for
+from replay.statistics.strata import Stratified, Stratum, all_paired, compare_strata, needed_for
 
 LAWS = 2000
 """Effects and spreads that the pilot leaves open, drawn for the bands."""
@@ -285,7 +285,7 @@ def _of_strata(strata: Sequence[Stratum], level: float, seed: int) -> _Pilot:
 
     Runs of a study are in units of the pilot's spread, so that its effect is that of the pilot.
     """
-    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
+    paired = all_paired(strata)
     pilot = compare_strata(strata, level=level, seed=seed)
 
     def study(n: int, rng: np.random.Generator) -> Study:

@@ -33,7 +33,13 @@ from replay.simulation.simulate import label_of
 from replay.simulation.together import Scaled, effects_together
 from replay.statistics.intervals import FloatArray, Interval, too_few
 from replay.statistics.resampling import tail_p
-from replay.statistics.strata import Stratum, compare_strata, further_tasks, needed_for
+from replay.statistics.strata import (
+    Stratum,
+    all_paired,
+    compare_strata,
+    further_tasks,
+    needed_for,
+)
 
 SCALE = "standard deviations within tasks"
 
@@ -105,7 +111,7 @@ def groups_on_tasks(
     """Two groups of runs over tasks, before the verdict."""
     parts = [*strata.values()]
     found = compare_strata(parts, level=level, margin=margin, seed=seed)
-    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in parts)
+    paired = all_paired(parts)
     runs = sum(len(each.left) + len(each.right) for each in parts)
     n, least = (runs // 2 if paired else runs), sum(min(len(s.left), len(s.right)) for s in parts)
     few = least < (needed := needed_for(parts))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evo.logs.log import Log
 from replay.explorers.run_chart import run_chart
 from replay.explorers.run_data import Drawing, RunData
-from replay.logs.lineage import Place, parent_of
+from replay.logs.lineage import Place, first_parents
 from replay.plots.chart import pack
 from replay.plots.constructions import construction
 from replay.statistics.numbers import amount
@@ -51,10 +51,7 @@ def run_arrays(log: Log, name: str) -> dict[str, Any]:
 
 def parents_of(log: Log) -> dict[Place, Place]:
     """The program that each child rewrote, as far as the log tells."""
-    found = {
-        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
-        for o in log.outcomes
-    }
+    found = first_parents(log)
     return {place: parent for place, parent in found.items() if parent is not None}
 
 

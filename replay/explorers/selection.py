@@ -17,7 +17,7 @@ from replay.explorers.explorer_spec import ExplorerSpec, Settings, call
 from replay.explorers.widgets import choice, counter, entry, name_of
 from replay.logs.given import check_loaded
 from replay.planning.sweeps import select
-from replay.plots.policies import ENDS, race
+from replay.plots.policies import ENDS, race, rounds_shown
 from replay.plots.style import Theme
 from replay.statistics.numbers import with_limits
 
@@ -155,10 +155,7 @@ class SelectionReplay:
         if chosen["selector"] != "threshold":
             chosen["threshold"] = None
         found, notes = self._select(self._shuffles if shuffled else 0, **chosen)
-        shown = len(found.rounds) if rounds is None else rounds
-        if not 1 <= shown <= len(found.rounds):
-            raise ValueError(f"rounds: expected from 1 to {len(found.rounds)}, got {rounds!r}")
-        return SelectionView(selection=found, rounds=shown, notes=notes)
+        return SelectionView(selection=found, rounds=rounds_shown(found, rounds), notes=notes)
 
     def _run(
         self, shuffles: int, *, selector: str, threshold: float | None, **rest: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,20 +85,23 @@ class Calls:
             "call_seconds": self._whole(floats(each.latency for each in self.attempts)),
             "evaluation_seconds": floats([*children, *[0.0] * len(self.run.calls)]),
         }
-        for each in self.run.header.models[1:]:
-            name = each.model.name
-            its = np.array([getattr(call, "model", "") == name for call in self.made])
-            theirs = self._costs(timeouts, each.model, each.sampling)
+        for its, model, sampling in self._of_others():
+            theirs = self._costs(timeouts, model, sampling)
             found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
-        if (critic := self.run.header.critic) is not None:
-            its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
-            theirs = self._costs(timeouts, critic.model, critic.sampling)
-            found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
-        if self.embedded.any():
-            theirs = self._costs(timeouts, self.run.header.model, NO_REPLY)
-            found |= {unit: np.where(self.embedded, theirs[unit], found[unit]) for unit in theirs}
         self._add_rates(found, timeouts)
         return {name: np.where(self.inherited, 0.0, values) for name, values in found.items()}
+
+    def _of_others(self) -> Iterator[tuple[NDArray[np.bool_], Model, Sampling]]:
+        """Yields which calls went elsewhere than to the run's first model, and where to."""
+        header = self.run.header
+        for each in header.models[1:]:
+            its = np.array([getattr(call, "model", "") == each.model.name for call in self.made])
+            yield its, each.model, each.sampling
+        if (critic := header.critic) is not None:
+            its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
+            yield its, critic.model, critic.sampling
+        if self.embedded.any():
+            yield self.embedded, header.model, NO_REPLY
 
     def _add_rates(self, found: dict[str, Floats], timeouts: TimeoutRule) -> None:
         """Counts the calls that were made at other prices than the header's."""

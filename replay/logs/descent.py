@@ -12,7 +12,7 @@ from evo.logs.log import Log
 from evo.logs.records import Evaluation
 from replay.logs.edits import known_texts
 from replay.logs.given import check_loaded
-from replay.logs.lineage import MOST_LINES, Place, parent_of
+from replay.logs.lineage import MOST_LINES, Place, fitness_by_place, parent_of
 from replay.logs.rows import islands_of
 
 FOLDS = 3
@@ -164,8 +164,7 @@ def blame(log: Log, place: Place | None = None) -> pd.DataFrame:
         known = [parent for parent in parents[each] if parent in origins]
         others = [((texts[parent] or "").splitlines(), origins[parent]) for parent in known]
         origins[each] = _origins(each, lines, others)
-    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
-    fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None
+    fitness = fitness_by_place(log)
     table = pd.DataFrame(origins[place], columns=["generation", "index"])
     first = [parents[each][0] if parents[each] else None for each in origins[place]]
     table["fitness"] = np.array([fitness[each] for each in origins[place]], dtype=float)

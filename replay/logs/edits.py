@@ -11,7 +11,7 @@ import pandas as pd
 
 from evo.logs.log import Log
 from replay.logs.given import check_loaded
-from replay.logs.lineage import MOST_LINES, Place, parent_of, program_of
+from replay.logs.lineage import MOST_LINES, Place, first_parents, fitness_by_place, program_of
 
 _COLUMNS = [
     *("generation", "index", "status", "fitness", "gain", "added", "removed", "returned", "kind")
@@ -42,13 +42,9 @@ def edits(log: Log) -> pd.DataFrame:
         ['generation', 'index']
     """
     check_loaded("edits", log, "evo.read_log")
-    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
-    fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None
+    fitness = fitness_by_place(log)
     status = {(o.generation, o.index): o.evaluation.status for o in log.outcomes}
-    parents = {
-        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
-        for o in log.outcomes
-    }
+    parents = first_parents(log)
     texts = known_texts(log, [place for place in parents if place != (0, 0)])
     gone: dict[Place, frozenset[str]] = {(0, 0): frozenset()}
     rows = []

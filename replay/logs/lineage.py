@@ -27,6 +27,20 @@ def parent_of(log: Log, generation: int) -> Place | None:
     return before[0].best if before else None
 
 
+def first_parents(log: Log) -> dict[Place, Place | None]:
+    """What each child rewrote, the first one after a crossover; None where a log does not say."""
+    return {
+        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
+        for o in log.outcomes
+    }
+
+
+def fitness_by_place(log: Log) -> dict[Place, float | None]:
+    """The fitness of every program, the initial one included; None where there is none."""
+    found = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
+    return {**found, (0, 0): log.initial.evaluation.fitness if log.initial else None}
+
+
 def program_of(log: Log, place: Place) -> str | None:
     """A program's text; None where the log has none, KeyError where there is no such child."""
     if place == (0, 0):
@@ -63,8 +77,7 @@ def lineage(log: Log) -> pd.DataFrame:
     check_loaded("lineage", log, "evo.read_log")
     steps: list[Place] = [(0, 0)]
     steps += [each.best for each in log.generations if each.improved]
-    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
-    fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None
+    fitness = fitness_by_place(log)
     table = pd.DataFrame(steps, columns=["generation", "index"])
     table["fitness"] = np.array([fitness[place] for place in steps], dtype=np.float64)
     table["gain"] = table["fitness"].diff()

@@ -39,6 +39,11 @@ def with_room(
     return max(low - room, least), high + room
 
 
+def ends_of(known: NDArray[np.float64]) -> tuple[float, float]:
+    """The lowest and the highest of some values; 0 and 1 where there is none."""
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+
+
 def held(
     values: ArrayLike,
     lows: ArrayLike,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evo.plugins import MistakenType
-from replay.plots.limits import held, with_room
+from replay.plots.limits import ends_of, held, with_room
 from replay.plots.marks import Mark, Points, intervals_of, reach_of
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Panel:
 def _limits(values: NDArray[np.float64], scale: str, share: float) -> tuple[float, float]:
     """Limits with a share of room around values; a single one lies in the middle."""
     known = values[np.isfinite(values) & ((values > 0) | (scale != "log"))]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low, high = ends_of(known)
     if scale == "log":
         room = (high / low) ** share if high > low > 0 else 2.0
         return (low or 0.1) / room, high * room

@@ -224,9 +224,7 @@ def race(selection: Selection, *, rounds: int | None = None, named: int = 12) ->
     if rounds is None and not selection.rounds:
         text = f"No sample was taken: {outcome(selection, IN_TITLE)}."
         return Chart(message=text)
-    shown = len(selection.rounds) if rounds is None else rounds
-    if not 1 <= shown <= len(selection.rounds):
-        raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")
+    shown = rounds_shown(selection, rounds)
     alive, mean, lower, upper, count = (
         np.array([getattr(each, name)[0] for each in selection.rounds])
         for name in ("alive", "mean", "lower", "upper", "count")
@@ -275,6 +273,14 @@ def race(selection: Selection, *, rounds: int | None = None, named: int = 12) ->
         ),
     )  # fmt: skip
     return Chart(panels=[panel])
+
+
+def rounds_shown(selection: Selection, rounds: int | None) -> int:
+    """Number of rounds of a race that are shown; None: all. ValueError: there are fewer."""
+    shown = len(selection.rounds) if rounds is None else rounds
+    if not 1 <= shown <= len(selection.rounds):
+        raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")
+    return shown
 
 
 def order_of_race(selection: Selection, named: int) -> list[int]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from replay.logs.columns import groups_in_order
 from replay.plots import style
 from replay.plots.chart import Chart
+from replay.plots.limits import ends_of
 from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
 from replay.plots.medium import one_look
 from replay.plots.panel import Axis, ColorBar, Panel
@@ -298,7 +299,7 @@ def heat(
     is written in the cells, True for their values.
     """
     known = values[np.isfinite(values)]
-    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    least, most = ends_of(known)
     if written is True:
         written = [[_two_decimals(value) for value in row] for row in values.tolist()]
     rows, columns = values.shape

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.plots.limits import held, with_room
+from replay.plots.limits import ends_of, held, with_room
 from replay.plots.marks import Line, Mark, Rule
 from replay.plots.panel import Axis
 from replay.plots.style import FloatArray
@@ -171,7 +171,7 @@ def strips_for(
     """
     known = np.concatenate([[], *(np.ravel(np.asarray(e, dtype=np.float64)) for e in values)])
     known = held(known, *limits, possible)
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low, high = ends_of(known)
     if low == high:
         low, high = with_room(low, high)
     # A tick at an end of a strip keeps clear of the next strip's.

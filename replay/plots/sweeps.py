@@ -19,7 +19,7 @@ from replay.markup import middle_cut
 from replay.planning.sweeps import COST_LABELS, swept_fields
 from replay.plots.chart import Chart
 from replay.plots.colours import shades
-from replay.plots.limits import held, with_room
+from replay.plots.limits import ends_of, held, with_room
 from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
 from replay.plots.style import FITNESS, PALETTE, look, ranged
@@ -371,7 +371,7 @@ def _finite(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float
 def _room(values: Iterable[float]) -> tuple[float, float]:
     """Limits with some room around the values; below zero only if a value is."""
     known = _finite(values)
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low, high = ends_of(known)
     return with_room(low, high, signed=False)
 
 

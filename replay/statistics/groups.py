@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.statistics.exchange import Exchanges
+from replay.statistics.exchange import Exchanges, Inverted
 from replay.statistics.intervals import FloatArray, student
 from replay.statistics.welch import welch_freedom
 
@@ -30,7 +30,7 @@ class Groups(NamedTuple):
     """A comparison of two groups; an infinite limit means that no effect there is rejected.
 
     Attributes:
-        value: Mean of the left group less that of the right.
+        value: Mean of the left group less that of the right; of several tasks their mean.
         low: Lower limit.
         high: Upper limit.
         p_greater: One-sided probability, under no difference, of one at least as high.
@@ -66,13 +66,19 @@ def compare_groups(
     spread could differ.
     """
     exchanges = Exchanges(left, right, pairs=pairs, seed=seed)
-    found, error = exchanges.found(level), exchanges.error
-    freedom, within = freedom_of(left, right, pairs), math.nan
+    paired = 0 < pairs == len(left) == len(right)
+    return less_clear(exchanges, freedom_of(left, right, pairs), level, margin, by_t=not paired)
+
+
+def less_clear(
+    test: Inverted, freedom: float, level: float, margin: float, *, by_t: bool
+) -> Groups:
+    """The comparison by exchanges, or with `by_t` by the less clear of these and of t."""
+    found, error, within = test.found(level), test.error, math.nan
     one, other, low, high = found.p_greater, found.p_less, found.low, found.high
-    welch = error > 0 and not 0 < pairs == len(left) == len(right)
     if margin and error > 0:
-        within = max(exchanges.p(-margin, 1), exchanges.p(margin, -1))
-    if welch:
+        within = max(test.p(-margin, 1), test.p(margin, -1))
+    if by_t and error > 0:
         one = max(one, _tail(found.value / error, freedom))
         other = max(other, _tail(-found.value / error, freedom))
         half = float(student(level, freedom)) * error

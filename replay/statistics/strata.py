@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replay.statistics.exchange import Exchanges, Inverted
-from replay.statistics.groups import LEAST_PAIRS, freedom_of
+from replay.statistics.groups import LEAST_PAIRS, Groups, freedom_of, less_clear
 from replay.statistics.intervals import LEAST, FloatArray, student
 
 DRAWN = 4000
@@ -61,32 +61,12 @@ class Stratum:
 
 def needed_for(strata: Sequence[Stratum]) -> int:
     """Runs a side, of all tasks together, that an interval needs; more where all are pairs."""
-    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
-    return LEAST_PAIRS if paired else LEAST
+    return LEAST_PAIRS if all_paired(strata) else LEAST
 
 
-class Together(NamedTuple):
-    """What several tasks say of a difference, in standard deviations within tasks.
-
-    Attributes:
-        value: Mean of the tasks' differences.
-        low: Lower limit for these tasks.
-        high: Upper limit.
-        p_greater: One-sided p of these tasks, and below that of the other side.
-        p_less: See `p_greater`.
-        error: Standard error.
-        freedom: Its degrees of freedom.
-        p_within: Two-sided p of an effect as large as the margin; NaN without one.
-    """
-
-    value: float
-    low: float
-    high: float
-    p_greater: float
-    p_less: float
-    error: float
-    freedom: float
-    p_within: float = math.nan
+def all_paired(strata: Sequence[Stratum]) -> bool:
+    """Whether every run has its partner."""
+    return all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
 
 
 class Stratified(Inverted):
@@ -128,27 +108,10 @@ class Stratified(Inverted):
 
 def compare_strata(
     strata: Sequence[Stratum], *, level: float = 0.95, margin: float = 0.0, seed: int = 0
-) -> Together:
+) -> Groups:
     """Compares two sides on these tasks, whose values are in units of `Stratum.scale`."""
     test = Stratified(strata, seed)
-    found, error = test.found(level), test.error
-    freedom = test.freedom
-    greater, less = found.p_greater, found.p_less
-    low, high, within = found.low, found.high, math.nan
-    if margin and error > 0:
-        within = max(test.p(-margin, 1), test.p(margin, -1))
-    paired = all(0 < each.pairs == len(each.left) == len(each.right) for each in strata)
-    if error > 0 and not paired:
-        from scipy.special import stdtr
-
-        half = float(student(level, freedom)) * error
-        greater = max(greater, float(stdtr(freedom, -found.value / error)))
-        less = max(less, float(stdtr(freedom, found.value / error)))
-        low, high = min(low, found.value - half), max(high, found.value + half)
-        if margin:
-            within = max(within, float(stdtr(freedom, -(margin - abs(found.value)) / error)))
-    within = float(np.minimum(1.0, 2 * within))
-    return Together(found.value, low, high, greater, less, error, freedom, within)
+    return less_clear(test, test.freedom, level, margin, by_t=not all_paired(strata))
 
 
 class Further(NamedTuple):
