@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,3 +56,15 @@ def _is_inside(frame: FrameType) -> bool:
     """Whether a frame is of this project, or of what runs it: the standard library and joblib."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in ("evo", "replay", "joblib") or package in sys.stdlib_module_names
+
+
+def and_more(places: Sequence[object], most: int = 1, *, separator: str = ", ") -> str:
+    """Names the first of some places, or whatever they are, and says how many more there are.
+
+    Example:
+        >>> from evo.warning import and_more
+        >>> and_more(["a.jsonl", "b.jsonl", "c.jsonl"])
+        'a.jsonl and 2 more'
+    """
+    named = separator.join(map(str, places[:most]))
+    return f"{named} and {len(places) - most} more" if len(places) > most else named

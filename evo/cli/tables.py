@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.cli.going_on import MOST_NAMED, resume_command
+from evo.warning import and_more
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
@@ -119,8 +120,8 @@ def print_logs(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -
         those = [log for log in logs if log.outcomes]
     if not those:
         return 0
-    more = f" and {len(those) - 1} more" if those[1:] else ""
-    print(f"no {what} was ok in {those[0].path}{more}; `evo show` says what went wrong")
+    places = and_more([log.path for log in those])
+    print(f"no {what} was ok in {places}; `evo show` says what went wrong")
     return FAILURE
 
 
@@ -147,12 +148,9 @@ def print_not_begun(logs: Sequence[Log]) -> None:
     missing = [path.name for path in logs.not_begun] if isinstance(logs, Logs) else []
     if not missing:
         return
-    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
     total = len(missing) + len(logs)
     were = "was" if len(missing) == 1 else "were"
-    print(
-        f"{len(missing)} of {total} runs {were} not begun: {', '.join(missing[:MOST_NAMED])}{more}"
-    )
+    print(f"{len(missing)} of {total} runs {were} not begun: {and_more(missing, MOST_NAMED)}")
 
 
 def read_text(path: Path) -> str:

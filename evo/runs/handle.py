@@ -28,7 +28,7 @@ from evo.runs.holders import Holder, hold, holder_of, let_go, take_over
 from evo.runs.progress import say
 from evo.runs.tracebacks import Short
 from evo.tasks.task import Task
-from evo.warning import note_caller
+from evo.warning import and_more, note_caller
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 LAST = 0.5  # seconds that what was ended then has to be logged
@@ -184,8 +184,8 @@ class Prepared(Generic[Result]):
         begun = [as_given(path) for path in self.paths if path.exists()]
         if not begun:
             return "interrupted before anything was begun"
-        more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
-        return f"interrupted; what was made is in {begun[0]}{more}, and the same call goes on there"
+        where = and_more(begun)
+        return f"interrupted; what was made is in {where}, and the same call goes on there"
 
 
 class Handle(Generic[Result]):
@@ -285,8 +285,7 @@ class Handle(Generic[Result]):
         asked, ended = words.get(self._control.wish or "", (running, "done"))
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
-        first, *rest = self._prepared.paths or [Path()]
-        return f"<Handle {state}{note}: {first}{f' and {len(rest)} more' if rest else ''}>"
+        return f"<Handle {state}{note}: {and_more(self._prepared.paths or [Path()])}>"
 
     def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         paths = self._prepared.paths
@@ -346,10 +345,9 @@ def _warn_of_running() -> None:
     """Says at the end of the process which work in the background ends with it."""
     running = [each for each in _begun_here if each.running]
     for handle in running:
-        first, *rest = map(as_given, handle.paths or [Path()])
-        more = f" and {len(rest)} more" if rest else ""
+        places = and_more([*map(as_given, handle.paths or [Path()])])
         say(
-            f"{first}{more}: the process ends while this work is running in the background, and "
+            f"{places}: the process ends while this work is running in the background, and "
             "ends it; the same call goes on with it, and handle.wait() waits for its end"
         )
 

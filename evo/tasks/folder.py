@@ -31,7 +31,7 @@ from evo.logs.types import JsonObject
 from evo.parsing import parsed
 from evo.plugins import meant
 from evo.tasks.their_config import INPUT, config_name, their_config
-from evo.warning import warn
+from evo.warning import and_more, warn
 
 Picture = Literal["", "circles", "points", "triangle"]
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
@@ -361,9 +361,8 @@ def read_folder(
             encoded[name] = base64.b64encode(content).decode("ascii")
         total += size
     if left_out:
-        more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         warn(
-            f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}{more}; a list "
+            f"{folder}: not embedded in the task: {and_more(left_out, _SHOWN)}; a list "
             "`files` in task.toml lists what is",
         )
     return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from evo.cli.options import Count, Flag, Seed
 from evo.cli.tables import table
+from evo.warning import and_more
 
 if TYPE_CHECKING:
     from evo.policies import PolicyClass
@@ -72,8 +73,7 @@ def bench(
         for verb in ("wins", "loses"):
             where = [each for each in str(row[verb]).split(", ") if each and each not in names]
             if where:
-                more = f" and {len(where) - NAMED} more" if len(where) > NAMED else ""
-                print(f"{row['policy']} {verb} on {', '.join(where[:NAMED])}{more}")
+                print(f"{row['policy']} {verb} on {and_more(where, NAMED)}")
     return 0
 
 

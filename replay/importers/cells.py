@@ -21,7 +21,7 @@ from evo.logs import examples
 from evo.logs.journal import LogError, raw_pieces
 from evo.logs.types import Fields
 from evo.plugins import meant
-from evo.warning import warn
+from evo.warning import and_more, warn
 from replay.importers import reading
 from replay.importers.reading import LogFormatError
 
@@ -347,9 +347,8 @@ def _separated(path: Path, text: str, known: Collection[str]) -> Iterator[tuple[
     except csv.Error as error:
         raise LogFormatError(f"{path}:{reader.line_num}: not CSV: {error}") from None
     if short:
-        many = f" and {len(short) - 1} more" if short[1:] else ""
         warn(
-            f"{path}:{short[0]}{many}: fewer than {len(names)} cells; those at the end are taken "
+            f"{path}:{and_more(short)}: fewer than {len(names)} cells; those at the end are taken "
             "for empty"
         )
 

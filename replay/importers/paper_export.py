@@ -25,7 +25,7 @@ from evo.logs.records import Attempt, Header, Outcome
 from evo.logs.types import JsonObject
 from evo.studies.allocation.journal import Journal, read_journal
 from evo.studies.folders import ALLOCATION
-from evo.warning import warn
+from evo.warning import and_more, warn
 from replay.logs.decode import find_logs
 from replay.logs.frames import GREEDY
 from replay.logs.others import lasting_name
@@ -200,8 +200,7 @@ def _root(log: Log) -> str:
 
 
 def _several(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 2} more" if names[2:] else ""
-    return f"{', '.join(names[:2])}{more}" if more else " and ".join(names)
+    return and_more(names, 2) if names[2:] else " and ".join(names)
 
 
 def _lost(logs: Sequence[Log]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from typing import get_args
 
 from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import as_path
-from evo.warning import warn
+from evo.warning import and_more, warn
 from replay.importers import cells, counters, foreign
 from replay.importers.cells import CallTable, Named, Row
 from replay.importers.foreign import Failure, Imported
@@ -183,10 +183,10 @@ def _with_costs_that_are_numbers(runs: Mapping[str, list[tuple[str, Row]]]) -> _
                     wrong.setdefault(name, []).append((where, row[name]))
             kept.setdefault(of, []).append((where, {k: v for k, v in row.items() if k not in left}))
     for name, found in wrong.items():
-        more = f" and {len(found) - 1} more" if found[1:] else ""
+        places = and_more([where for where, _ in found])
         kind = "whole number" if "tokens" in name else "number"
         warn(
-            f"{found[0][0]}{more}: expected a {kind} in column {name!r}, with a point before "
+            f"{places}: expected a {kind} in column {name!r}, with a point before "
             f"decimals and nothing between thousands, got {found[0][1]!r:.60}; such cells are "
             "taken for empty"
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evo.logs.decompression import HoldsFiles
 from evo.logs.journal import LogError, raw_pieces
+from evo.warning import and_more
 from replay.logs.given import ROW
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def read_of(foreign: Sequence[Foreign]) -> Iterator[str]:
         alike.setdefault((each.tool, each.lost), []).append(each)
     for (tool, lost), places in alike.items():
         runs = sum(len(each.logs) for each in places)
-        first = f"{places[0].place}{f' and {len(places) - 1} more' if places[1:] else ''}"
+        first = and_more([each.place for each in places])
         lack = f", which lack: {lost}" if lost else ""
         yield f"{first}: read {runs} run{'s' if runs != 1 else ''} of {tool}{lack}"
 
@@ -213,8 +214,7 @@ def in_words(left: Sequence[tuple[str, str]]) -> str:
         reasons.setdefault(reason, []).append(place)
     parts = []
     for why, paths in list(reasons.items())[:3]:
-        more = f" and {len(paths) - 3} more" if paths[3:] else ""
-        parts.append(f"{', '.join(paths[:3])}{more}: {why}")
+        parts.append(f"{and_more(paths, 3)}: {why}")
     return "; ".join([*parts, *(["and more"] if len(reasons) > 3 else [])])
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from evo.gate.log import GateLog, is_gate_log, read_gate_log, without_engines
 from evo.logs.journal import LogError
 from evo.logs.locks import is_written
+from evo.warning import and_more
 from replay import importers
 from replay.importers.anything import others_in
 from replay.importers.following import SHARE, Followed, last_change, places, stamp_of
@@ -46,10 +47,9 @@ def not_followed(path: Path) -> str:
     left = [(name, place) for name, place in found if place.is_file()]
     if not left:
         return ""
-    name, place = left[0]
-    more = f" and {len(left) - 1} more" if left[1:] else ""
+    (name, place), places = left[0], and_more([each for _, each in left])
     return (
-        f"{place}{more}: runs of {name}, which are whole and not followed; "
+        f"{places}: runs of {name}, which are whole and not followed; "
         f"`replay site {quote(str(place))} -o FOLDER` shows them"
     )
 

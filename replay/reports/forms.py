@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from evo.warning import and_more
 from replay.markup import clean
 from replay.reports.sentences import escaped
 from replay.reports.tables import Section, cell_text, title
@@ -247,8 +248,7 @@ def _notes(part: Sequence[Section], labels: Sequence[Sequence[str]]) -> list[str
             found.setdefault(text, []).append(", ".join(label))
     notes = []
     for text, of in found.items():
-        more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
-        those = "" if len(of) == len(part) else f"{'; '.join(of[:MOST_NAMED])}{more}: "
+        those = "" if len(of) == len(part) else f"{and_more(of, MOST_NAMED, separator='; ')}: "
         notes.append(f"{those}{text}")
     return notes
 

@@ -10,7 +10,7 @@ from synthetic_runs import chain_runs
 
 import evo
 import replay
-from evo.warning import warn
+from evo.warning import and_more, warn
 
 
 def test_a_warning_names_the_line_that_called_however_deep_its_cause() -> None:
@@ -46,3 +46,11 @@ def test_a_warning_of_a_thread_names_the_line_that_began_its_work(tmp_path) -> N
             task, seeds=[1, 2], generations=1, children=1, log_dir=tmp_path, progress=False
         )
     assert {each.filename for each in caught} == {__file__}
+
+
+@pytest.mark.parametrize("most", range(1, 7))
+def test_the_first_are_named_and_the_rest_is_counted(most: int) -> None:
+    names = ["a.jsonl", "b.jsonl", "c.jsonl", "d.jsonl", "e.jsonl"]
+    named, _, more = and_more(names, most).partition(" and ")
+    assert named.split(", ") == names[:most]
+    assert more == (f"{len(names) - most} more" if most < len(names) else "")
