@@ -29,8 +29,8 @@ from evo.sandbox.scores import ScoreRead, WrongScore, read_score
 from evo.tasks.folder import TaskError
 from evo.tasks.sources import first_name
 
-Result = Evaluation | ScoreRead
-"""How a call of the function failed, or what it returned."""
+ScoreOrFailure = Evaluation | ScoreRead
+"""What a call of the function returned, or how it failed."""
 
 _MOST_ERROR = 4000  # characters of a traceback that a log keeps
 _MOST_SEED = 2**31
@@ -59,7 +59,7 @@ class Here:
         self._waits = is_async(function)
         self._slots = threading.Semaphore(workers or os.cpu_count() or 1)
 
-    def score(self, given: list[object], key: str, limits: Limits) -> Result:
+    def score(self, given: list[object], key: str, limits: Limits) -> ScoreOrFailure:
         """Returns the score of a value, or of a value and its row, or how that failed.
 
         Args:
@@ -170,7 +170,7 @@ def evaluate_here(
     return whole(here.score([given], f"{task.hash}/{seed}/{draw}/{program}", limits), seconds)
 
 
-def whole(scored: Result, seconds: float = 0.0) -> Evaluation:
+def whole(scored: ScoreOrFailure, seconds: float = 0.0) -> Evaluation:
     """Returns an evaluation of what `Here.score` returned."""
     if isinstance(scored, Evaluation):
         return msgspec.structs.replace(scored, seconds=(scored.seconds or 0.0) + seconds)
@@ -184,7 +184,7 @@ def scores_here(
     given: Mapping[int, object],
     key: str,
     limits: Limits,
-    at_once: Callable[[Callable[[int], Result], list[int]], list[Result]],
+    at_once: Callable[[Callable[[int], ScoreOrFailure], list[int]], list[ScoreOrFailure]],
 ) -> Evaluation:
     """Scores what came of instances in this process, as the sandbox does in its own.
 
@@ -202,7 +202,7 @@ def scores_here(
     lines = filter(str.strip, task.files[task.instances_file].split("\n"))
     rows: list[JsonObject] = [json.loads(line) for line in lines]
 
-    def one(place: int) -> Result:
+    def one(place: int) -> ScoreOrFailure:
         return here.score([given[place], rows[place]], f"{key}/{place}", limits)
 
     numbers, sums, worst = dict[str, float](), dict[str, list[float]](), (float("inf"), "")

@@ -93,7 +93,7 @@ class Hand:
         children: How many of them make a generation.
         calls: What is to be made, by seed, until it is told.
         handed: The seeds of those that were handed out.
-        results: The evaluations of children that are done.
+        evaluations: Those of children that are done.
         ended: Whether the search is over.
     """
 
@@ -101,7 +101,7 @@ class Hand:
         self.changed, self.children = threading.Condition(), 1
         self.calls = dict[int, _Open]()
         self.handed = set[int]()
-        self.results = dict[Place, Evaluation]()
+        self.evaluations = dict[Place, Evaluation]()
         self.ended = self._cancelled = False
 
     @property
@@ -134,7 +134,7 @@ class Hand:
         """Takes children that are done."""
         for child in children:
             generation, index, _ = child.reply_key(self.children)
-            self.results[generation, index] = child.evaluation
+            self.evaluations[generation, index] = child.evaluation
         self.changed.notify_all()
 
     def cancel(self) -> None:
@@ -336,11 +336,11 @@ class Searcher:
             hand.tell(prompt.seed, call, found)
             if prompt.advice or any(each.place == place for each in hand.asked):
                 return None
-            hand.changed.wait_for(lambda: place in hand.results or hand.ended)
-        if place not in hand.results:
+            hand.changed.wait_for(lambda: place in hand.evaluations or hand.ended)
+        if place not in hand.evaluations:
             self._raise()
             self._check_open("tell")
-        return hand.results.get(place)
+        return hand.evaluations.get(place)
 
     def _check_answer(
         self, prompt: Asked, reply: Any, program: str | None, evaluation: Any

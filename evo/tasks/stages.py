@@ -63,11 +63,11 @@ def stages_in(where: str, source: str) -> FoundStages | None:
 
 def cascade_of(config: Mapping[str, object]) -> tuple[float, ...] | None:
     """Returns the thresholds of an OpenEvolve configuration; None: its cascade is off."""
-    judge = config.get("evaluator")
-    judge = judge if isinstance(judge, Mapping) else {}
-    if not judge.get("cascade_evaluation", True):
+    evaluator = config.get("evaluator")
+    evaluator = evaluator if isinstance(evaluator, Mapping) else {}
+    if not evaluator.get("cascade_evaluation", True):
         return None
-    given = judge.get("cascade_thresholds", CASCADE_THRESHOLDS)
+    given = evaluator.get("cascade_thresholds", CASCADE_THRESHOLDS)
     if not isinstance(given, Sequence) or not given:
         return CASCADE_THRESHOLDS
     return tuple(float(each) for each in given if isinstance(each, int | float))

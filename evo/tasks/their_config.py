@@ -62,9 +62,9 @@ class TheirConfig:
 def their_config(raw: Mapping[str, object]) -> TheirConfig:
     """Returns what a configuration of OpenEvolve or CodeEvolve states of a task."""
     if "EVOLVE_CONFIG" not in raw:
-        prompt, judge = (_section(raw, name) for name in ("prompt", "evaluator"))
+        prompt, evaluator = (_section(raw, name) for name in ("prompt", "evaluator"))
         statement = _text(prompt.get("system_message")) or _text(raw.get("system_message"))
-        return TheirConfig(statement or None, _seconds(judge.get("timeout")))
+        return TheirConfig(statement or None, _seconds(evaluator.get("timeout")))
     evolution, first = (_section(raw, name) for name in ("EVOLVE_CONFIG", "INIT_FILE_DATA"))
     marks = [evolution.get(name) for name in ("mp_start_marker", "mp_end_marker")]
     lines = _text(raw.get("SYS_MSG")).splitlines()
