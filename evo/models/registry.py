@@ -180,20 +180,7 @@ def own_models(
             f"{path}: base_url: it asks {header.model_name}, each at an address of its own: give "
             "these as models"
         )
-    alone = not isinstance(given, Sequence) or isinstance(given, str)
-    listed = _listed(given)
-    named = {each.name: each for each in map(find_model, listed)}
-    others = [*header.models, *(each for each in (header.critic, header.asks) if each is not None)]
-    used = {header.model.name, *(each.model.name for each in others)}
-    if alone and listed and not named.keys() & used and not header.models:
-        named = {header.model.name: find_model(listed[0])}
-    elif (unknown := named.keys() - used) or (header.models and isinstance(given, str)):
-        if header.models:
-            words = f"{path}: it asks {header.model_name}; a log goes on with all of these"
-            raise ModelError(words)
-        raise ModelError(
-            f"{path}: model: expected some of {', '.join(sorted(used))}, got {', '.join(unknown)}"
-        )
+    named = _given_by_name(header, path, given)
 
     def mine(logged: Model) -> Model:
         return own_model(logged, path, named.get(logged.name))
@@ -216,6 +203,27 @@ def own_models(
                 f"that name; a log does not decide where calls go: add or change it in {USER_FILE}"
             ) from None
     return msgspec.structs.replace(header, model=first, models=models, asks=asks, critic=critic)
+
+
+def _given_by_name(
+    header: Header, path: object, given: Given | Sequence[Given] | None
+) -> dict[str, Model]:
+    """Returns the models that were given, by the names of those whose place they take."""
+    alone = not isinstance(given, Sequence) or isinstance(given, str)
+    listed = _listed(given)
+    named = {each.name: each for each in map(find_model, listed)}
+    others = [*header.models, *(each for each in (header.critic, header.asks) if each is not None)]
+    used = {header.model.name, *(each.model.name for each in others)}
+    if alone and listed and not named.keys() & used and not header.models:
+        return {header.model.name: find_model(listed[0])}
+    if (unknown := named.keys() - used) or (header.models and isinstance(given, str)):
+        if header.models:
+            words = f"{path}: it asks {header.model_name}; a log goes on with all of these"
+            raise ModelError(words)
+        raise ModelError(
+            f"{path}: model: expected some of {', '.join(sorted(used))}, got {', '.join(unknown)}"
+        )
+    return named
 
 
 def _listed(given: Given | Sequence[Given] | None) -> Sequence[Given]:

@@ -318,16 +318,45 @@ def _warn_of_gaps(path: Path, runs: Sequence[Imported], rows: Sequence[Collectio
 
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
+    _check_one_run(name, rows)
+    _warn_of_doubles(name, rows)
+    if not any("generation" in row for _, row in rows):
+        rows = sorted(rows, key=_order)
+        rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
+    start, placed = _placed(name, rows)
+    last = max(placed, default=0)
+    n = max((index for members in placed.values() for index in members), default=0) + 1
+    seed = _whole(first, "seed", where, 2**53)
+    return foreign.assemble(
+        path,
+        "table",
+        name=name.replace("/", "-") or path.name.partition(".")[0],
+        task=str(first["task"]),
+        model=Model(name=str(first["model"])),
+        seed=foreign.UNKNOWN_SEED if seed is None else seed,
+        children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
+        n=n,
+        initial=start,
+        search=SearchRecord(name=str(first["search"])) if first.get("search") else None,
+        lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
+    )
+
+
+def _check_one_run(name: str, rows: Sequence[tuple[str, Row]]) -> None:
+    """Raises where rows of one name are of several runs."""
+    _, first = rows[0]
     for column, (line, row) in itertools.product(("task", "model", "seed", "search"), rows):
         if str(row.get(column)) != str(first.get(column)):
             raise LogFormatError(
                 f"{line}: run {name!r} has more than one {column}, {first.get(column)!r:.60} and "
                 f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'"
             )
-    _warn_of_doubles(name, rows)
-    if not any("generation" in row for _, row in rows):
-        rows = sorted(rows, key=_order)
-        rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
+
+
+def _placed(
+    name: str, rows: Sequence[tuple[str, Row]]
+) -> tuple[Child | None, dict[int, dict[int, Child]]]:
+    """The initial program, if it is there, and the children by generation and index."""
     placed: dict[int, dict[int, Child]] = {}
     start: Child | None = None
     for line, row in rows:
@@ -350,22 +379,7 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         if index in members:
             raise LogFormatError(f"{line}: run {name!r} has child {(generation, index)} twice")
         members[index] = _child(row, generation, index, line)
-    last = max(placed, default=0)
-    n = max((index for members in placed.values() for index in members), default=0) + 1
-    seed = _whole(first, "seed", where, 2**53)
-    return foreign.assemble(
-        path,
-        "table",
-        name=name.replace("/", "-") or path.name.partition(".")[0],
-        task=str(first["task"]),
-        model=Model(name=str(first["model"])),
-        seed=foreign.UNKNOWN_SEED if seed is None else seed,
-        children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
-        n=n,
-        initial=start,
-        search=SearchRecord(name=str(first["search"])) if first.get("search") else None,
-        lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
-    )
+    return start, placed
 
 
 def _child(row: Row, generation: int, index: int, where: str) -> Child:
