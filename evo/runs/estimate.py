@@ -24,7 +24,7 @@ from evo.runs.budget import check_budget
 from evo.runs.configuration import goal_of, make_header, seeds_of, settings_of
 from evo.runs.options import ManyOptions
 from evo.runs.options import SeriesOptions as Configuration
-from evo.runs.progress import counted
+from evo.runs.progress import counted, duration
 from evo.runs.screening import embedding_models
 from evo.runs.signatures import check_options, options_in
 from evo.tasks.instances import calls_of_evaluation, checks_of, read_instances
@@ -73,7 +73,7 @@ class Estimate:
             ("prompt tokens", _between(self.prompt_tokens, ",.0f")),
             ("completion tokens", _between(self.completion_tokens, ",.0f")),
             ("dollars", _between(self.dollars, ",.2f")),
-            ("time of the calls", " to ".join(map(_duration, self.seconds))),
+            ("time of the calls", " to ".join(map(duration, self.seconds))),
         ]
         runs = f"{counted(self.runs, 'run')}, nothing was called"
         lines = [f"  {name:<18}{text}" for name, text in rows]
@@ -332,11 +332,3 @@ def _between(each: Bracket, form: str) -> str:
     if math.isnan(each.low) or math.isnan(each.high):
         return "unknown" if math.isnan(each.low) else f"at least {each.low:{form}}"
     return f"{each.low:{form}} to {each.high:{form}}"
-
-
-def _duration(seconds: float) -> str:
-    if math.isnan(seconds):
-        return "unknown"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -118,6 +118,15 @@ def short(number: float) -> str:
     return f"{number:.3g}"
 
 
+def duration(seconds: float) -> str:
+    """Returns a time in seconds, minutes or hours; NaN is unknown."""
+    if math.isnan(seconds):
+        return "unknown"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def counted(count: int, noun: str) -> str:
     """Returns a count with its noun, such as "1 run" or "2 runs"."""
     return f"{count} {noun}{'s' * (count != 1)}"

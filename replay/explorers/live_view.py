@@ -15,6 +15,7 @@ from evo.logs.cost import cost_of_calls
 from evo.logs.journal import LogError
 from evo.logs.locks import is_written
 from evo.logs.log import Log, read_log
+from evo.runs.progress import duration
 from replay.explorers.background import start_thread, wait
 from replay.explorers.explorer_spec import ExplorerSpec, Sentence
 from replay.explorers.run_browser import browse_code, film_parts
@@ -83,10 +84,10 @@ class LiveRunView(RunView):
         dollars = "cost unknown" if cost.dollars is None else f"${cost.dollars:.4f}"
         if not is_llm:
             dollars = "no LLM, no cost"
-        elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
+        elapsed = "" if self.seconds is None else f", {duration(self.seconds)}"
         left = (log.goal - len(log.generations)) / max(len(log.generations), 1)
         if self.seconds and log.generations and left > 0 and self.written:
-            elapsed += f"; at this pace {_span(left * self.seconds)} left"
+            elapsed += f"; at this pace {duration(left * self.seconds)} left"
             if cost.dollars and is_llm:
                 elapsed += f" and ${left * cost.dollars:.4f}"
         return (
@@ -261,12 +262,6 @@ def _state(log: Log, written: bool) -> str:
     if end.reason == "completed":
         return "Completed"
     return f"Ended ({end_words(end)}), can be resumed,"
-
-
-def _span(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def follow(
