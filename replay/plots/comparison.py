@@ -24,6 +24,9 @@ NAMES = {"final": "best fitness", "area": "area under the curve", "calls": "call
 LONG = 24
 """Characters of the names of a pair beyond which the panels stand below each other."""
 
+ACROSS = 80
+"""Characters of an axis label that have room below a verdict."""
+
 ROW = 38.0
 """Pixels of a row of two lines."""
 
@@ -47,6 +50,7 @@ def verdict(found: Verdict) -> Chart:
         marks += [Rule(x=at, dash="6 3") for at in (-found.margin, found.margin)]
         about += f"; dashed: margin {found.margin:.3g}"
     words = f"{found.a} minus {found.b}"
+    label = style.wrapped(f"{found.scale}, {words}", ACROSS)
     text = f"{words}: {style.ranged(found.effect, low, high)}"
     marks.append(
         Points(
@@ -56,7 +60,7 @@ def verdict(found: Verdict) -> Chart:
     )  # fmt: skip
     panel = Panel(
         title=found.verdict, about=about, marks=marks, height=80, width=600,
-        x=Axis(label=f"{found.scale}, {words}"), y=Axis(domain=(-1.0, 1.0), ticks=[]),
+        x=Axis(label=label), y=Axis(domain=(-1.0, 1.0), ticks=[]),
     )  # fmt: skip
     return Chart(panels=[panel])
 

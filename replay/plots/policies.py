@@ -385,10 +385,11 @@ def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task"
     style.require(ledger, "claim", "verdict", "n", *columns)
     rows = list(dict.fromkeys(ledger["claim"].map(question)))
     across = list(dict.fromkeys(ledger[[*columns]].itertuples(index=False, name=None)))
+    asked = [middle_cut(text, 60) for text in rows]
+    said = [REPLIES.get(verdict, verdict) for verdict in ledger["verdict"]]
     marks: list[Mark] = []
-    for row in ledger.to_dict("records"):
+    for text, row in zip(said, ledger.to_dict("records"), strict=True):
         claim, verdict = question(row["claim"]), row["verdict"]
-        text = REPLIES.get(verdict, verdict)
         x, y = across.index(tuple(row[name] for name in columns)), rows.index(claim)
         fill = VERDICTS.get(verdict)
         marks.append(
@@ -410,9 +411,10 @@ def verdicts(ledger: pd.DataFrame, *, columns: Sequence[str] = ("source", "task"
         ),
         y=Axis(
             domain=(len(rows) - 0.5, -0.5),
-            ticks=[(float(k), middle_cut(e, 60)) for k, e in enumerate(rows)],
+            ticks=[(float(k), text) for k, text in enumerate(asked)],
         ),
-        width=400.0 + 130.0 * len(across),
+        width=max(400.0, 8.5 * max(map(len, asked), default=0) - 60.0)
+        + max(130.0, 9.5 * max(map(len, said), default=0)) * len(across),
     )  # fmt: skip
     return Chart(panels=[panel])
 

@@ -19,7 +19,7 @@ from replay.plots.marks import RAMP, Cells, End, Line, Mark, Points, Rule
 from replay.plots.medium import one_look
 from replay.plots.panel import Axis, ColorBar, Panel
 from replay.plots.strips import Elsewhere, strips_for
-from replay.plots.style import FloatArray, ranged
+from replay.plots.style import FloatArray, ranged, wrapped
 from replay.plots.ticks import doublings
 from replay.statistics.numbers import number
 
@@ -31,8 +31,14 @@ if TYPE_CHECKING:
 MOST_MARKERS = 32
 """Lines through more points are drawn without markers."""
 
-ROW = 30.0
-"""Pixels of a row of estimates."""
+ROW, LINE = 30.0, 17.0
+"""Pixels of a row of estimates, and of a line of its name."""
+
+HEADING, STRIP = 2.2, 0.26
+"""Inches of what stands above and below strips side by side, and of the lowest strip."""
+
+NAME = 36
+"""Characters of a line of a row's name: beyond them it goes on in the next line."""
 
 
 def facets(
@@ -56,7 +62,7 @@ def facets(
         draw: Draws what belongs to a name on axes.
         columns: Most axes side by side.
         width: Of the figure, inches; see `subplots`.
-        height: Of each row, inches.
+        height: Of each row, inches; it is more where strips would have no room for their names.
 
     Raises:
         ValueError: There is no name.
@@ -81,6 +87,8 @@ def facets(
         for ax in others:
             if ax.get_ylabel() == left.get_ylabel():
                 ax.set_ylabel("")
+    most = max(len(vars(ax).get("strips", [])) for ax in axes)
+    figure.set_figheight(len(rows) * max(height, HEADING + STRIP * most))
     _name_once(rows)
     return figure
 
@@ -273,8 +281,9 @@ def estimates(
             marks.append(
                 Points(x=later, y=heights, color=color, size=4.8, shape="later", texts=texts)
             )
-    ticks = [(float(row), str(name)) for row, name in enumerate(names)]
-    height = max(120.0, ROW * len(names) * max(1.0, 0.6 * len(labels)))
+    ticks = [(float(row), wrapped(str(name), NAME)) for row, name in enumerate(names)]
+    most = max((text.count("\n") + 1 for _, text in ticks), default=1)
+    height = max(120.0, len(names) * max(ROW, 0.6 * ROW * len(labels), LINE * most + 6))
     panel = Panel(
         title=title, about=about, marks=marks, height=height, legend=groups is not None,
         x=Axis(label=x, domain=(0.0, float(edge)) if endless else None, possible=possible),

@@ -214,20 +214,31 @@ def room_of(ax: Axes) -> tuple[float, float]:
 
 
 def _fitting(title: str, size: float, width: float) -> list[str]:
-    """Lines of a bold title, at most `width` points wide; a word that is longer stays whole."""
+    """Lines of a bold title, at most `width` points wide.
+
+    A word that is longer is broken after its punctuation, and else stays whole.
+    """
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
     bold, lines = FontProperties(weight="bold", size=size), list[str]()
+
+    def fit(lines: list[str]) -> bool:
+        sizes = (
+            text_to_path.get_text_width_height_descent(text, bold, ismath=False) for text in lines
+        )
+        return all(long <= width for long, *_ in sizes)
+
     most = max(20, int(width / (size * 0.6)))
     least = max(12, *(len(word) + 1 for word in re.split(r"[\s-]", title)))
     for characters in range(max(most, least), least - 1, -1):
         lines = [line.rstrip() for line in broken(title, characters)]
-        sizes = (
-            text_to_path.get_text_width_height_descent(text, bold, ismath=False) for text in lines
-        )
-        if all(long <= width for long, *_ in sizes):
-            break
+        if fit(lines):
+            return lines
+    for characters in range(most, 11, -1):
+        pieces = wrapped(title, characters).split("\n")
+        if fit(pieces):
+            return pieces
     return lines
 
 
@@ -235,6 +246,23 @@ def broken(text: str, width: int) -> list[str]:
     """Lines of at most so many characters; "N = 16" and "95 %" are each on one of them."""
     glued = re.sub(r" ([=<>≤≥±]) |(?<=\d) (?=%)", lambda found: found[0].replace(" ", "\xa0"), text)
     return [line.replace("\xa0", " ") for line in textwrap.wrap(glued, width)]
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text whose lines have about a width, broken after blanks and punctuation.
+
+    Example:
+        >>> wrapped("a_search_of_a_long_name", 12).split(chr(10))
+        ['a_search_of_', 'a_long_name']
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines.append("")
+        for piece in re.findall(r"[^\s_./-]*[\s_./-]+[:,;)]*|[^\s_./-]+", line):
+            if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:

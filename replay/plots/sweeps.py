@@ -6,7 +6,6 @@ and the figure states it. A click on a configuration leads to its name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from replay.plots.colours import shades
 from replay.plots.limits import ends_of, held, with_room
 from replay.plots.marks import Cells, End, Label, Line, Mark, Points, Polylines, Rule
 from replay.plots.panel import Axis, Panel
-from replay.plots.style import FITNESS, PALETTE, look, ranged
+from replay.plots.style import FITNESS, PALETTE, look, ranged, wrapped
 from replay.plots.sweep_tables import (
     MOST_NAMED,
     SHADES,
@@ -373,13 +372,3 @@ def _room(values: Iterable[float]) -> tuple[float, float]:
     known = _finite(values)
     low, high = ends_of(known)
     return with_room(low, high, signed=False)
-
-
-def wrapped(text: str, width: int = LONGEST) -> str:
-    """A text in lines of about a width, broken after blanks and punctuation."""
-    lines = [""]
-    for piece in re.findall(r"[^\s_./-]*[\s_./-]+|[^\s_./-]+", text):
-        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
-            lines.append("")
-        lines[-1] += piece
-    return "\n".join(line.rstrip() for line in lines)

@@ -12,6 +12,7 @@ from plotted import (
     WORDS,
     made_curves,
     made_effects,
+    made_ledger,
     made_runs,
     marks,
 )
@@ -19,7 +20,9 @@ from plotted import (
 import replay
 from replay import plots
 from replay.plots import charts
+from replay.plots.arranging import arrange
 from replay.plots.policies import EFFECTS
+from replay.plots.style import room_of
 
 
 def test_facets_of_nothing_say_what_is_expected():
@@ -116,3 +119,72 @@ def test_each_estimate_has_its_row_and_each_group_its_colour():
     assert a.color != b.color
     with pytest.raises(ValueError, match="low, high missing"):
         plots.estimates(TABLE[["value"]], **WORDS)
+
+
+LONG = [
+    f"{name}{k:02d}"
+    for k, name in enumerate(
+        3
+        * [
+            "a_search_with_a_rather_long_name_of_its_own_",
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf-of-",
+            "min_max_distance_of_sixteen_points_in_the_plane_",
+            "provider/some-really-long-model-name-v2-x-of-",
+        ]
+    )
+]
+"""Names of more than 40 characters, as of models, tasks and searches."""
+
+
+def runs_of(names, column):
+    parts = [(name, made_runs(6, 8, seed=seed)) for seed, name in enumerate(names)]
+    return pd.concat(
+        [part.assign(**{column: name}, run=part["run"] + name) for name, part in parts]
+    )
+
+
+def compared(names):
+    parts = [(task, runs_of(names, "search").assign(task=task)) for task in LONG[:2]]
+    return replay.compare(
+        pd.concat([part.assign(run=part["run"] + task) for task, part in parts]), by="search"
+    )
+
+
+def of_names(columns):
+    table = pd.DataFrame(list(itertools.product(*columns)), columns=["row", "group"])
+    return table.assign(value=0.5, low=0.4, high=0.6)
+
+
+CROWDED = {
+    "estimates": lambda: plots.estimates(
+        of_names([LONG, LONG[:2]]), rows="row", groups="group", title=LONG[0], about="n", x="x"
+    ),
+    "groups": lambda: plots.estimates(
+        of_names([LONG[:2], LONG]), rows="row", groups="group", title=LONG[0], about="n", x="x"
+    ),
+    "verdict": lambda: plots.verdict(
+        replay.judge(
+            runs_of(LONG[:2], "search"), {"search": LONG[0]}, {"search": LONG[1]}, margin=0.01
+        )
+    ),
+    "comparison": lambda: plots.comparison(compared(LONG[:4]))[0],
+    "verdicts": lambda: plots.verdicts(
+        pd.concat([made_ledger().assign(verdict="less", source=name) for name in LONG])
+    ),
+    "titles": lambda: plots.facets(
+        LONG, lambda task, ax: plots.trajectories(made_runs(6, 8, task=task), ax=ax)
+    ),
+    "strips": lambda: plots.facets(
+        LONG[:3], lambda _, ax: plots.trajectories(runs_of(LONG, "search"), by="search", ax=ax)
+    ),
+    "trajectories": lambda: plots.trajectories(runs_of(LONG, "search"), by="search"),
+}
+
+
+@pytest.mark.parametrize("figure", CROWDED)
+def test_twelve_long_names_can_be_read(figure):
+    drawn = CROWDED[figure]()
+    drawn = getattr(drawn, "figure", drawn)
+    arrange(drawn)
+    assert not complaints(drawn)
+    assert min(room_of(ax)[0] for ax in drawn.axes) > 0.4 * 72 * drawn.get_figwidth() / 3

@@ -79,3 +79,18 @@ def test_no_title_is_wider_than_its_axes(columns):
     for ax in axes:
         [title] = [each for each in ax.findobj(Text) if "MMMM" in each.get_text()]
         assert title.get_window_extent(renderer).width <= ax.get_window_extent(renderer).width + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("temperature_of_the_second_model", ["temperature_of_", "the_second_model"]),
+        ("mean best fitness", ["mean best", "fitness"]),
+        ("incompressibilities", ["incompressibilities"]),
+        ("a\nb", ["a", "b"]),
+        ("fifteen_letter_:\nundecided", ["fifteen_letter_:", "undecided"]),
+        ("", [""]),
+    ],
+)
+def test_long_names_are_wrapped_after_blanks_and_punctuation(text, lines):
+    assert style.wrapped(text, 16).split("\n") == lines

@@ -10,7 +10,7 @@ from replay.planning.sweeps import pareto_front
 from replay.plots.chart import pack
 from replay.plots.marks import Label, Points, Polylines
 from replay.plots.sweep_tables import SHADES
-from replay.plots.sweeps import parallel_coordinates, wrapped
+from replay.plots.sweeps import parallel_coordinates
 
 FRAME = sweep_runs(30, 6)
 ONE_SEED = sweep_runs(3, 1)
@@ -138,13 +138,6 @@ def test_a_field_that_no_completed_run_was_asked_for_has_one_tick():
     frame.loc[frame.index[asked][0], "status"] = "pending"
     chart = parallel_coordinates(frame)
     assert [label.text for label in marks(chart, Label)].count("not asked") == 1
-
-
-def test_long_names_are_wrapped():
-    assert wrapped("temperature_of_the_second_model") == "temperature_of_\nthe_second_model"
-    assert wrapped("mean best fitness") == "mean best\nfitness"
-    assert wrapped("incompressibilities") == "incompressibilities"
-    assert wrapped("a") == "a"
 
 
 def test_an_axis_of_ratios_holds_intervals_that_are_above_zero():
