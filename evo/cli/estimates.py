@@ -21,7 +21,7 @@ FEWEST = 5
 
 
 def outlook_on_logs(
-    prepared: Prepared[Any], budget: Mapping[str, float] | None = None, *, in_waves: bool = False
+    prepared: Prepared[Any], budget: Mapping[str, float] | None, *, in_waves: bool = False
 ) -> str:
     """Returns `outlook` on what is left to do of runs that may be logged in part.
 
@@ -83,7 +83,7 @@ def outlook(
 
 
 def bought(
-    bounds: Sequence[CostBound], budget: Mapping[str, float] | None, *, in_waves: bool = False
+    bounds: Sequence[CostBound], budget: Mapping[str, float] | None, *, in_waves: bool
 ) -> str:
     """Returns in words what a budget pays for of some runs; empty without one.
 
@@ -131,7 +131,7 @@ def _largest(amounts: Iterable[float]) -> float:
     return math.nan if any(map(math.isnan, known)) else max(known)
 
 
-def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) -> str:
+def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None) -> str:
     """Returns the same of a sweep; of one that is no grid, at its costliest single values."""
     try:
         made = [design.configure(values) for values in design.parsed_space().grid()]

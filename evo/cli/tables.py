@@ -68,7 +68,7 @@ EARLY = {
 """Messages about runs that ended before their last generation, by the reason in the log."""
 
 
-def print_early_ends(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -> None:
+def print_early_ends(logs: Sequence[Log], budget: Mapping[str, float] | None) -> None:
     """Prints why runs have fewer generations than asked for, and what goes on with them."""
     for reason, words in EARLY.items():
         those = [log for log in logs if log.ends and log.ends[-1].reason == reason]
@@ -125,7 +125,7 @@ def print_logs(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -
     return FAILURE
 
 
-def print_grid(logs: Sequence[Log], budget: Mapping[str, float] | None = None) -> None:
+def print_grid(logs: Sequence[Log], budget: Mapping[str, float] | None) -> None:
     """Prints the fitness of each split of a grid, over the runs that have got equally far."""
     by_split: dict[tuple[int, int], list[float]] = {}
     for log in logs:

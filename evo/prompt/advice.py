@@ -76,7 +76,7 @@ def advice_messages(
     best: Sequence[ShownProgram],
     *,
     generations: Sequence[GenerationSummary],
-    tried: Sequence[TriedRewrite] = (),
+    tried: Sequence[TriedRewrite],
     feedback: str = "",
     earlier: str = "",
     statement: str | None = None,

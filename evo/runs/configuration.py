@@ -374,7 +374,7 @@ def run_stem(header: Header) -> str:
     return f"{task}-{model}-N{header.children}-s{header.seed}{fork}"
 
 
-def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:
+def default_path(header: Header, folder: str | os.PathLike[str] | None) -> Path:
     """Returns a path for a run's log that is unused, and promised to no other run."""
     folder, stem = as_path("log_dir", LOCAL if folder is None else folder), run_stem(header)
     with _promising:
@@ -401,7 +401,7 @@ def logs_of_name(header: Header, folder: Path) -> list[Path]:
     return [folder / name for name in names if named.fullmatch(name)]
 
 
-def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Path | None:
+def find_run(header: Header, folder: str | os.PathLike[str] | None) -> Path | None:
     """Returns the newest log in a folder that holds this very run; None: there is none.
 
     Only logs of its own name are looked at, and of these one that cannot be read is passed over.

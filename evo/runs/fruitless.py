@@ -39,7 +39,7 @@ class Fruitless:
         over: Whether there is nothing more to say: a child was ok, or the warning was given.
     """
 
-    def __init__(self, path: Path, evolves: str = "python") -> None:
+    def __init__(self, path: Path, evolves: str) -> None:
         self._path, self._evolves = path, evolves
         self._statuses = Counter[str]()
         self.over = False

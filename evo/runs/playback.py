@@ -334,7 +334,7 @@ def evaluated_again(
     header: Header,
     *,
     metric: str | None = None,
-    workers: int | None = None,
+    workers: int | None,
     all_stages: bool = False,
     fixed: float | None = None,
 ) -> list[Line]:

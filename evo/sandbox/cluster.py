@@ -119,9 +119,7 @@ def _describe() -> tuple[str, tuple[str, ...]]:
     return version("evo-replay"), shared_evaluator().protections
 
 
-def open_evaluator(
-    workers: int | None, scheduler: str | None = None
-) -> Evaluator | ClusterEvaluator:
+def open_evaluator(workers: int | None, scheduler: str | None) -> Evaluator | ClusterEvaluator:
     """Where programs are evaluated, so many at a time; None: one per core, all of a cluster.
 
     The cluster of a Dask scheduler (`tcp://host:8786`) if one is given, or of the calling thread's

@@ -328,7 +328,7 @@ def _read_json(path: str) -> dict[str, object]:
     return content
 
 
-def _read_metrics(result: object, key: str = "") -> Evaluation:
+def _read_metrics(result: object, key: str) -> Evaluation:
     """What an evaluator returned, as metrics with their `combined_score`, or as a failure.
 
     An `error` text and a true `timeout` are the convention's signs of failure, whatever score

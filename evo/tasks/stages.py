@@ -105,7 +105,7 @@ def stage_records(
     where: str,
     functions: Sequence[str],
     thresholds: Sequence[Bar],
-    limits: Sequence[Limits] = (),
+    limits: Sequence[Limits],
 ) -> tuple[StageRecord, ...]:
     """Returns the stages of a task.
 

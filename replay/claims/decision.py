@@ -63,7 +63,7 @@ def decide(low: float, high: float, margin: float = 0.0) -> Outcome:
     return "greater" if low > 0 else "less" if high < 0 else "undetermined"
 
 
-def why_open(verdict: Outcome, alone: tuple[float, float], margin: float = 0.0) -> str:
+def why_open(verdict: Outcome, alone: tuple[float, float], margin: float) -> str:
     """The true reason of `undetermined`, a key of `OPEN`; empty where there is a verdict.
 
     Args:

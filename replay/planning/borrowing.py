@@ -124,7 +124,7 @@ def borrow(
     earlier: Logs | Sequence[Logs] | pd.DataFrame,
     *,
     kernels: int,
-    seed: int = 0,
+    seed: int,
 ) -> tuple[FloatArray, Borrowed]:
     """Pools the leads of a pilot's splits with those of earlier tasks.
 

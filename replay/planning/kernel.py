@@ -154,7 +154,7 @@ class Kernel(Brief):
 
 
 def simulate_kernels(
-    kernels: Sequence[Kernel], generations: int, children: int, *, runs: int = 1000, seed: int = 0
+    kernels: Sequence[Kernel], generations: int, children: int, *, runs: int, seed: int
 ) -> FloatArray:
     """Best fitness so far of simulated runs, (kernels * runs, T + 1), column 0 the initial program.
 
