@@ -19,7 +19,6 @@ class Language:
     Attributes:
         fences: Words behind the fence of a code block, the one that a prompt uses first.
         suffix: Of a file's name.
-        comment: What begins a comment, such as that of an EVOLVE-BLOCK mark.
         lexer: Its name for Pygments.
         tools: Names of compilers or interpreters, of which the first that is found is used.
         build: Arguments of the compiler, with `{source}` and `{program}`; none: it is interpreted.
@@ -29,7 +28,6 @@ class Language:
 
     fences: tuple[str, ...]
     suffix: str
-    comment: str
     lexer: str
     tools: tuple[str, ...]
     build: tuple[str, ...] = ()
@@ -40,27 +38,27 @@ class Language:
 _CC = ("-O2", "-o", "{program}", "{source}", "-lm")
 
 LANGUAGES = {
-    "c": Language(("c", "h"), ".c", "//", "c", ("cc", "gcc", "clang"), _CC,
+    "c": Language(("c", "h"), ".c", "c", ("cc", "gcc", "clang"), _CC,
                   install="apt-get install gcc libc6-dev"),
-    "cpp": Language(("cpp", "c++", "cc", "cxx"), ".cpp", "//", "cpp", ("c++", "g++", "clang++"),
+    "cpp": Language(("cpp", "c++", "cc", "cxx"), ".cpp", "cpp", ("c++", "g++", "clang++"),
                     _CC, install="apt-get install g++"),
-    "rust": Language(("rust", "rs"), ".rs", "//", "rust", ("rustc",),
+    "rust": Language(("rust", "rs"), ".rs", "rust", ("rustc",),
                      ("-O", "-o", "{program}", "{source}"), install="apt-get install rustc"),
-    "go": Language(("go", "golang"), ".go", "//", "go", ("go",),
+    "go": Language(("go", "golang"), ".go", "go", ("go",),
                    ("build", "-o", "{program}", "{source}"), install="apt-get install golang-go"),
-    "julia": Language(("julia", "jl"), ".jl", "#", "julia", ("julia",),
+    "julia": Language(("julia", "jl"), ".jl", "julia", ("julia",),
                       run=("--startup-file=no", "{source}"),
                       install="julia from julialang.org below /usr/local"),
-    "javascript": Language(("javascript", "js"), ".js", "//", "javascript", ("node", "nodejs"),
+    "javascript": Language(("javascript", "js"), ".js", "javascript", ("node", "nodejs"),
                            run=("{source}",), install="apt-get install nodejs"),
-    "sql": Language(("sql", "sqlite"), ".sql", "--", "sql", ("sqlite3",),
+    "sql": Language(("sql", "sqlite"), ".sql", "sql", ("sqlite3",),
                     run=("-batch", ":memory:", ".read {source}"),
                     install="apt-get install sqlite3"),
-    "r": Language(("r",), ".R", "#", "r", ("Rscript",), run=("{source}",),
+    "r": Language(("r",), ".R", "r", ("Rscript",), run=("{source}",),
                   install="apt-get install r-base-core"),
-    "lua": Language(("lua",), ".lua", "--", "lua", ("lua", "lua5.4"), run=("{source}",),
+    "lua": Language(("lua",), ".lua", "lua", ("lua", "lua5.4"), run=("{source}",),
                     install="apt-get install lua5.4"),
-    "bash": Language(("bash", "sh", "shell"), ".sh", "#", "bash", ("bash",), run=("{source}",),
+    "bash": Language(("bash", "sh", "shell"), ".sh", "bash", ("bash",), run=("{source}",),
                      install="apt-get install bash"),
 }  # fmt: skip
 """The languages other than Python, by name."""

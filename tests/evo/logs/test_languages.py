@@ -14,7 +14,6 @@ def test_a_language_says_all_that_is_needed(name: str) -> None:
     assert get_lexer_by_name(language.lexer)
     assert language.fences
     assert re.fullmatch(r"\.\w+", language.suffix)
-    assert language.comment in ("//", "#", "--")
     assert language.tools
     assert language.install
     assert bool(language.build) != bool(language.run)
