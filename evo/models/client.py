@@ -210,7 +210,8 @@ def _host(base_url: str) -> str:
     """Returns the host of an address; empty if it is none."""
     with contextlib.suppress(ValueError):  # such as a port above 65535
         parts = urlsplit(base_url)
-        if parts.scheme in ("http", "https") and parts.port != 0 and base_url.isprintable():
+        plain = base_url.isprintable() and " " not in base_url.strip()
+        if parts.scheme in ("http", "https") and parts.port != 0 and plain:
             return parts.hostname or ""
     return ""
 
@@ -415,7 +416,8 @@ class ModelClient:
             raise CallCancelled("the call was cancelled", attempts)
 
     def _down(self, attempts: Sequence[Attempt]) -> str:
-        ended = f"{len(attempts)} attempts, the last ended in {attempts[-1].error!r}"
+        count = f"{len(attempts)} attempts, the last" if attempts[1:] else "1 attempt, which"
+        ended = f"{count} ended in {attempts[-1].error!r}"
         if self.model.way == "function":
             return f"the function of the model {self.model.name!r} does not answer: {ended}"
         if (status := attempts[-1].http_status) is not None:

@@ -213,8 +213,8 @@ class Scorer:
             errors = [attempt.error for attempt in call.attempts if attempt.error]
             why = errors[-1] if errors else f"the last reply was {call.reply!r:.80}"
             warn(
-                f"critic {self._record.model.name}: none of its first {SILENT} calls gave a score "
-                f"({why}); nothing is chosen by it until one does",
+                f"critic {self._record.model.name}: none of its first {SILENT} calls gave a score, "
+                f"a line such as 'Score: 7' ({why}); nothing is chosen by it until one does",
             )
 
     def _note_equals(self, score: float | None) -> None:

@@ -132,7 +132,8 @@ class Ledger:
                 raise BudgetError(
                     f"budget: what this cost in {unit} is unknown (attempts without usage?), so a "
                     f"limit in {unit} cannot be held; use another unit, or have a model's function "
-                    "state its usage, also as evo.Reply(None, usage={...}) in place of an error"
+                    "state its usage, also as evo.Reply(None, usage={...}) in place of an error; a "
+                    "log that holds such an attempt goes on in another unit alone"
                 )
 
     def open(self, reserved: Amounts | None = None) -> Bools:

@@ -12,7 +12,7 @@ import pandas as pd
 from evo.logs.types import Fields
 from evo.warning import warn
 from replay.claims.found import cost_of_run, mean_cost
-from replay.logs.columns import FAMILY, varies
+from replay.logs.columns import FAMILY, in_order, varies
 from replay.logs.frames import (
     ReplayWarning,
     begun_runs,
@@ -104,7 +104,10 @@ class Sides:
 
 def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Sides:
     """The runs of two sides at a common budget, see `replay.judge`."""
-    parts = [_part(frame, side) for side in (a, b)]
+    rows = [
+        _rows(frame, side) for side in (a, b)
+    ]  # that there are such runs is asked of both first
+    parts = [_part(each, side) for each, side in zip(rows, (a, b), strict=True)]
     if left := sum(repeats for _, _, repeats in parts):
         runs = left + sum(part["run"].nunique() for part, *_ in parts)
         warn(repeats_note(left, runs), ReplayWarning)
@@ -121,9 +124,7 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
         if calls is None and asked is None:
             warn_of_short_runs(part, depth)
     if 0 in depths:
-        raise ValueError(
-            f"calls: expected at least {max(sizes)}, one generation of the larger N, got {budget}"
-        )
+        raise ValueError(_too_few_calls(sizes, budget, given=calls is not None))
     if depths[0] == depths[1]:
         _check_apart(parts[0][0], parts[1][0])
     spent = [depth * N for depth, N in zip(depths, sizes, strict=True)]
@@ -137,6 +138,17 @@ def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Si
     costs = [cost_of_run(part, depth) for (part, *_), depth in zip(parts, depths, strict=True)]
     matched = _matched(ends[0], ends[1], (depths[0], depths[1]))
     return replace(matched, cost=mean_cost(costs))
+
+
+def _too_few_calls(sizes: list[int], budget: int, *, given: bool) -> str:
+    """What to say where a generation of one side takes more calls than are compared."""
+    least = f"at least {max(sizes)}, one generation of the larger N, got {budget}"
+    if given:
+        return f"calls: expected {least}"
+    return (
+        f"sides are compared at equal calls: expected {least}, which is what the shortest run of "
+        f"N = {min(sizes)} made; make these runs longer"
+    )
 
 
 def _check_apart(left: pd.DataFrame, right: pd.DataFrame) -> None:
@@ -193,10 +205,9 @@ def _warn_of_others(left: pd.DataFrame, right: pd.DataFrame, *, named: set[str])
             )  # fmt: skip
 
 
-def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, int]:
-    """The rows of one side, the depth at which it wants to be compared, and repeats left out."""
-    wanted = dict(side)
-    depth = wanted.pop("generations", None)
+def _rows(frame: pd.DataFrame, side: Fields) -> pd.DataFrame:
+    """The rows of one side, of whatever runs; ValueError: there are none."""
+    wanted = {column: value for column, value in side.items() if column != "generations"}
     if unknown := sorted(set(wanted) - set(frame.columns)):
         raise ValueError(
             f"expected columns among {sorted(frame.columns)}, got {unknown}; fields of a sweep "
@@ -208,18 +219,28 @@ def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, 
         part = part[part[column] == value]
         if part.empty:
             shown = repr if column == "settings" else str  # which holds commas and semicolons
-            others = ", ".join(sorted(map(shown, known))[:MOST_NAMED])
+            others = ", ".join(map(shown, in_order(known)[:MOST_NAMED]))
+            others += ", ..." * (len(known) > MOST_NAMED)
             raise ValueError(f"no run has {column} = {value}; there are runs of {others or 'none'}")
+    return part
+
+
+def _part(part: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None, int]:
+    """The rows of one side, the depth at which it wants to be compared, and repeats left out."""
+    depth = dict(side).get("generations")
     for column in FAMILY:
         if column in part and varies(part, column).any():
-            found = sorted(map(str, part[column].unique()))
+            found = [str(each) for each in in_order(part[column].unique())]
             advice = f"; {SEVERAL_TASKS}" if column == "task" else ""
-            words = f"one {column} in {dict(side)!r}, got {found}{advice}"
+            one = "one N (column children)" if column == "children" else f"one {column}"
+            words = f"{one} in {dict(side)!r}, got {found}{advice}"
             if column == "task_version":
                 words = f"{what_differs(part)} (in {dict(side)!r})"
             elif column == "settings":
                 words += f"; name it in the side as well, such as {{'settings': {found[0]!r}}}, or "
                 words += "choose runs with `--where settings=VALUE`"
+            elif column != "task":
+                words += f"; name it in the side as well, on the command line {column}={found[0]}"
             raise ValueError(f"expected runs of {words}")
     part, repeats = split_repeats(part)
     part = begun_runs(originals(part))

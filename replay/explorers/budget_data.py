@@ -206,10 +206,11 @@ class Outlook:
             if len(splits) < 2:
                 continue
             top, *best = max(splits)
+            tied = sum(value == top for value, *_ in splits) > 1
             for value, T, N in splits:
                 limits = self._apart((T, N), (best[0], best[1])) if value < top else (0.0, 0.0, "")
                 found[T, N] = Behind(
-                    value - top, limits[0], limits[1], (best[0], best[1]), limits[2]
+                    value - top, limits[0], limits[1], (best[0], best[1]), limits[2], tied
                 )
         return found
 

@@ -56,9 +56,12 @@ class Behind:
     high: float
     best: tuple[int, int]  # T and N of the best split
     note: str = ""  # why there is no interval
+    tied: bool = False  # whether another split of the budget has the same mean as the best one
 
     def words(self) -> str:
         """The difference as a sentence."""
+        if self.value == 0 and self.tied:
+            return "No split of its budget has a higher mean, and others have the same."
         if self.value == 0:
             return "It has the highest mean of all splits of its budget."
         T, N = self.best

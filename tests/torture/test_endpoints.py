@@ -164,7 +164,9 @@ def test_prices_and_sizes_are_nobodys_destination() -> None:
     assert own_model(logged, "a.jsonl").active_parameters == 8_190_726_144
 
 
-@pytest.mark.parametrize("url", ["http://h/v1\n", "http://h:99999999/v1", "ftp://h", "h/v1", "//h"])
+@pytest.mark.parametrize(
+    "url", ["http://h/v1\n", "http://h/v1 is it", "http://h:99999999/v1", "ftp://h", "h/v1", "//h"]
+)
 def test_an_address_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(EndpointError, match="looks like https://host/v1"):

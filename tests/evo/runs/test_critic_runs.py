@@ -225,7 +225,10 @@ def test_a_critic_that_gives_no_score_is_said_to_give_none(tmp_path: Path) -> No
         return "no idea"
 
     how = {"generations": 1, "children": 4, "log": tmp_path / "a.jsonl", **QUIET}
-    with pytest.warns(UserWarning, match=r"none of its first 4 calls gave a score.*no idea"):
+    with pytest.warns(
+        UserWarning,
+        match=r"none of its first 4 calls gave a score, a line such as 'Score: 7'.*no idea",
+    ):
         log = evo.run("mmd", drafts=2, critic=silent, **how)
     assert len(log.critic_calls) >= 4
 

@@ -525,6 +525,19 @@ def test_a_side_without_a_generation_is_refused_and_unequal_calls_are_said():
     one, sixteen = {"children": 1}, {"children": 16}
     with pytest.raises(ValueError, match="at least 16, one generation of the larger N, got 15"):
         replay.judge(frame, one, sixteen, calls=15)
+    short = frame[(frame["children"] == 16) | (frame["generation"] <= 3)]
+    with pytest.raises(
+        ValueError, match="got 3, which is what the shortest run of N = 1 made; make"
+    ):
+        replay.judge(short, one, sixteen)
+    three = pd.concat([frame, runs(4, 2)])
+    with pytest.raises(ValueError, match=r"children = 3; there are runs of 1, 4, 16$"):
+        replay.judge(three, one, {"children": 3})
+    whole = three.assign(search="greedy")
+    with pytest.raises(ValueError, match="no run has search = tree"):
+        replay.judge(whole, {"search": "greedy"}, {"search": "tree"})
+    with pytest.raises(ValueError, match=r"one N .*'1', '4', '16'.*; name it .* children=1"):
+        replay.judge(whole, {"search": "greedy"}, one)
     with pytest.warns(ReplayWarning, match="within 20 calls are 20 and 16 calls"):
         replay.judge(frame, one, sixteen, calls=20)
     assert replay.judge(frame, one, sixteen, calls=16).effect == pytest.approx(16 / 24 - 1 / 2)

@@ -141,6 +141,15 @@ def test_the_map_has_few_columns_beside_powers_of_two():
     assert set(axes_of(ends, predicted=True)[1]) >= set(ends.values())
 
 
+def test_of_splits_with_one_mean_none_is_called_the_highest():
+    frame, _ = chain_runs(budget=16, sizes=(1, 2, 4, 8, 16), seeds=range(8))
+    with contextlib.closing(explore_budget(frame.assign(best_fitness=0.5))) as explorer:
+        explorer.settle()
+        assert (
+            "No split of its budget has a higher mean, and others have the same" in explorer.words
+        )
+
+
 def test_a_split_is_compared_with_the_best_of_its_budget():
     frame, children = chain_runs(budget=16, sizes=(1, 2, 4, 8, 16), seeds=range(8))
     with contextlib.closing(explore_budget(frame, child_table=children)) as explorer:

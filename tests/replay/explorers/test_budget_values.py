@@ -47,7 +47,11 @@ def test_a_difference_turns_its_sign_and_its_limits():
     )
     none = Behind(value=-0.2, low=math.nan, high=math.nan, best=(8, 2), note="n = 3 is too small")
     assert " (no interval, as n = 3 is too small) behind T = 8, N = 2" in none.words()
-    assert Behind(value=0, low=0, high=0, best=(8, 2)).words().startswith("It has the highest mean")
+    best = Behind(value=0, low=0, high=0, best=(8, 2))
+    assert best.words().startswith("It has the highest mean")
+    assert (
+        dataclasses.replace(best, tied=True).words().startswith("No split of its budget has a hig")
+    )
 
 
 def test_a_run_is_told_at_the_generation_asked_for_or_at_its_end():

@@ -183,7 +183,7 @@ def test_a_failing_endpoint_ends_rounds_in_flight_resumably(tmp_path: Path) -> N
     dead = evo.Model(name="dead", base_url="http://127.0.0.1:9/v1")
     arms = [{}, {"model": dead}]
     arguments = {"arms": arms, "in_flight": 2, "log_dir": tmp_path, "retries": 0, **SMALL}
-    with pytest.raises(EndpointDown, match="does not answer"):
+    with pytest.raises(EndpointDown, match="does not answer: 1 attempt, which ended in"):
         evo.allocate_live("mmd", "round_robin", **arguments)
     journal = read_journal(tmp_path / "allocation.jsonl")
     assert {0: 0, 1: 1}.items() <= journal.asked.items()

@@ -285,6 +285,7 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert said.startswith("4 runs, at most 6 calls")
     assert "winner: children=" in said
+    assert ", by its mean alone, as 2 are left after all runs (exhausted, " in said
     assert "4 of 4 runs" in said
     (text := tmp_path / "steps.txt").write_text(TEXTS[1])
     given = ["--text", str(text), "--text", str(asked.logs[0][0].path), "--problems", "-q"]
