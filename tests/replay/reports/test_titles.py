@@ -26,9 +26,9 @@ SEARCHES = ("greedy", "tree", "islands")
 def folder(tmp_path_factory):
     """Three searches, 3 runs each."""
     made = tmp_path_factory.mktemp("runs")
-    how = {"generations": 3, "progress": False, "log_dir": made}
+    how = {"generations": 3, "progress": False, "children": 2}
     for search in SEARCHES:
-        evo.run_many("mmd", seeds=range(3), children=2, search=search, **how)
+        evo.run_many("mmd", seeds=range(3), search=search, log_dir=made / search, **how)
     return made
 
 
@@ -70,10 +70,11 @@ def test_the_panels_of_one_task_have_one_vertical_axis(parts):
 
 
 def test_strips_of_several_n_have_one_range_too(folder, tmp_path):
-    how = {"generations": 3, "progress": False, "log_dir": tmp_path}
+    how = {"generations": 3, "progress": False}
     for search in SEARCHES[:2]:
         for children in (1, 3):
-            evo.run_many("mmd", seeds=range(2), children=children, search=search, **how)
+            own = {"children": children, "search": search, "log_dir": tmp_path / search}
+            evo.run_many("mmd", seeds=range(2), **own, **how)
     parts = groups(replay.load_tables(tmp_path))
     figure = draw_page([GroupPanel(part, None) for part in parts])
     panels = [ax for ax in figure.axes if ax.get_title(loc="left").startswith("Best so far")]
