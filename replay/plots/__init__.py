@@ -5,7 +5,8 @@ answers to the mouse there; `NAME(frame, ..., ax=None, theme="light")` draws it 
 and returns them. Two shapes, `lines` and `estimates`, serve any table; the others draw what this
 package computes. Each figure states its kind of interval and the number of runs.
 
-`facets` draws the same for several names side by side. `FIGURES` lists the figures that reports,
+`facets` draws the same for several names side by side, and in `one_look` a name has one colour in
+all figures that are made meanwhile. `FIGURES` lists the figures that reports,
 sites and `overview` show; a figure of your own that is added there joins them.
 """
 
@@ -17,6 +18,7 @@ from replay.plots import charts
 from replay.plots.chart import Chart
 from replay.plots.descent import blame
 from replay.plots.drawn import drawn
+from replay.plots.medium import one_look
 from replay.plots.output import save, show
 from replay.plots.printed import paper
 from replay.plots.registry import FIGURES, overview
@@ -142,6 +144,7 @@ __all__ = [
     "lines",
     "main_effects",
     "odds",
+    "one_look",
     "overview",
     "paper",
     "parallel_coordinates",

@@ -38,7 +38,7 @@ palette: ContextVar[tuple[str, ...]] = ContextVar("palette", default=PALETTE)
 """Colours of lines, in order."""
 
 looks: ContextVar[dict[object, int] | None] = ContextVar("looks", default=None)
-"""Numbers of the colours of names in facets, so that a name has one colour in all of them."""
+"""Numbers of the colours of names, so that a name has one colour in all that is made together."""
 
 
 def dashes_of(dash: str, width: float) -> Any:
@@ -47,9 +47,22 @@ def dashes_of(dash: str, width: float) -> Any:
 
 
 @contextmanager
-def one_look() -> Iterator[None]:
-    """Has a name wear the same colour in all that is made meanwhile."""
-    before = looks.set({})
+def one_look(*names: object) -> Iterator[None]:
+    """Has a name wear the same colour in all that is made meanwhile.
+
+    Args:
+        *names: Names as the figures write them, which take the first colours, in order, whether or
+            not they are drawn; those that are drawn further take the next ones. So figures that are
+            made apart, as in several cells of a notebook, agree in the colours of these names.
+
+    Example:
+        >>> with replay.plots.one_look("N = 2", "N = 4"):
+        ...     chart = replay.plots.charts.trajectories(frame, by="children")
+    """
+    known = looks.get()
+    if names or known is None:
+        known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    before = looks.set(known)
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ import numpy as np
 
 from replay.logs.frames import originals
 from replay.plots.chart import Chart
+from replay.plots.medium import one_look
 from replay.plots.registry import GroupFigure, draws
 from replay.plots.runs import trajectories
 
@@ -72,7 +73,8 @@ def settled(
             for own, said in zip(found, words, strict=True):
                 own[name] = _titled_on_axes(figure, said)
             continue
-        made = [_chart_of(figure, part, _reach(part, parts)) for part in parts]
+        with one_look():
+            made = [_chart_of(figure, part, _reach(part, parts)) for part in parts]
         for own, said, chart in zip(found, words, _level(made, parts), strict=True):
             own[name] = _given(chart, said)
     return found

@@ -100,8 +100,19 @@ def test_a_name_has_one_colour_in_all_that_is_made_together():
         first, second = look_of("thompson", 0), look_of("ucb1", 0)
         assert look_of("thompson", 5) == first != second
         assert look_of("ucb1", 3) == second
+        with one_look():  # as facets in it
+            assert look_of("ucb1", 0) == second
     with one_look():
         assert look_of("ucb1", 7) == first  # nothing is remembered from before
+
+
+def test_names_that_are_given_have_the_first_colours_in_figures_that_are_made_apart():
+    with one_look("thompson", "ucb1", "thompson"):
+        assert look_of("random", 0) == look(2)
+        assert look_of("ucb1", 0) == look(1)
+    with one_look("thompson", "ucb1"):
+        assert look_of("ucb1", 0) == look(1)
+    assert look_of("ucb1", 0) == look(0)
 
 
 def test_no_condition_looks_like_a_reference_or_like_a_curve_of_some_of_its_runs():

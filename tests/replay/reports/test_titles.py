@@ -17,7 +17,7 @@ from replay.plots import FIGURES
 from replay.reports.comparison import comparison_with_sections
 from replay.reports.figures import GroupPanel, draw_page
 from replay.reports.report import groups
-from replay.reports.titles import apart, menu_names, titled
+from replay.reports.titles import apart, menu_names, settled, titled
 
 SEARCHES = ("greedy", "tree", "islands")
 
@@ -143,3 +143,21 @@ def test_a_page_of_three_searches_has_a_height_that_a_screen_shows(parts, tmp_pa
     figure.draw_without_rendering()
     shown = [ax for ax in figure.axes if ax.get_title(loc="left")]
     assert min(ax.get_window_extent().width for ax in shown) > 150
+
+
+def test_a_name_has_one_colour_in_the_figures_of_all_groups(tmp_path):
+    for search, sizes in (("greedy", (2, 4)), ("tree", (4, 8))):
+        for N in sizes:
+            evo.run_many(
+                "mmd", seeds=range(2), generations=2, children=N, search=search,
+                log_dir=tmp_path / f"{search}-{N}", progress=False,
+            )  # fmt: skip
+    parts = groups(replay.load_tables(tmp_path))
+    name = "best so far"
+    shown = [
+        {mark.text: mark.color for mark in own[name](None).panels[0].marks if mark.kind == "end"}
+        for own in settled({name: FIGURES[name]}, parts)
+    ]
+    assert [[*each] for each in shown] == [["N = 2", "N = 4"], ["N = 4", "N = 8"]]
+    assert shown[0]["N = 4"] == shown[1]["N = 4"]
+    assert len({*shown[0].values(), *shown[1].values()}) == 3
