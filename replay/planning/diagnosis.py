@@ -119,7 +119,8 @@ class Diagnosis:
             "greater": "A bandit can help here",
             "less": "It does not pay here to look at several arms",
             "within margin": f"No bandit that was tested gains more than {self.margin} here",
-            "undetermined": "These runs do not tell whether a bandit can help"
+            "undetermined": f"These runs{', which all end alike,' * (self.spread.value == 0)} do "
+            "not tell whether a bandit can help"
             + ("" if self.margin is None else f" by more than {self.margin}"),
         }[self.verdict]
         change = {
@@ -140,15 +141,11 @@ class Diagnosis:
     def details(self) -> str:
         """The numbers that the verdict rests on, in words."""
         best, gained = self.best, float(self.best["single"] - self.initial)
-        away = (self.persistence["generation"] - self.rounds / 2).abs()
-        middle = self.persistence.iloc[int(away.argmin())].to_dict()
         lines = [
             f"Runs differ by {self.spread.value:.4f} "
             f"{_range(self.spread.low, self.spread.high, 4)} (standard deviation of the final "
             f"fitness); the mean run gains {gained:.4f}.",
-            f"After {middle['generation']:.0f} generations the ranks correlate with the final ones "
-            f"by {_limits(middle, 'correlation')}; the better of two runs stays the better one "
-            f"with probability {_limits(middle, 'lasts')}.",
+            self._leads,
             f"Best of {len(self.ways)} ways: K = {best['arms']:.0f} arms of "
             f"{best['explored']:.0f} pulls each, then the leader: {best['gain']:+.4f} "
             f"{_range(best['low'], best['high'], 4)} over one run. Of the lead of the best arm "
@@ -161,6 +158,22 @@ class Diagnosis:
                 f"{_range(self.learned.low, self.learned.high, 4)} over one run."
             )
         return "\n".join(lines)
+
+    @property
+    def _leads(self) -> str:
+        """How long a lead lasts that there is after half of the generations."""
+        away = (self.persistence["generation"] - self.rounds / 2).abs()
+        middle = self.persistence.iloc[int(away.argmin())].to_dict()
+        when = f"After {middle['generation']:.0f} generations"
+        if np.isnan(middle["lasts"]):
+            return f"{when} all runs are alike, so they say nothing of how long a lead lasts."
+        if np.isnan(middle["correlation"]):
+            return f"{when} some runs lead, but all end alike: no lead lasts."
+        return (
+            f"{when} the ranks correlate with the final ones by {_limits(middle, 'correlation')}; "
+            "the better of two runs stays the better one with probability "
+            f"{_limits(middle, 'lasts')}."
+        )
 
     def __str__(self) -> str:
         """The summary, then the details."""
@@ -270,8 +283,11 @@ def _range(low: float, high: float, digits: int) -> str:
 
 
 def _limits(row: Row, name: str) -> str:
-    """A number of a row with its limits."""
-    return f"{row[name]:.2f} {_range(row[f'{name}_low'], row[f'{name}_high'], 2)}"
+    """A number of a row with its limits, or why it has none."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if np.isnan(low):
+        return f"{row[name]:.2f} (no interval: without one of the runs the others are alike)"
+    return f"{row[name]:.2f} {_range(low, high, 2)}"
 
 
 def _share(value: float) -> str:

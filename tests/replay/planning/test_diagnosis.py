@@ -167,3 +167,19 @@ def test_a_margin_below_the_upper_limit_leaves_the_question_open():
     assert (wide.low, wide.high) == (found.low, found.high)
     if found.verdict == "undetermined":
         assert wide.verdict == "within margin"
+
+
+@pytest.mark.parametrize(
+    ("halfway", "end", "words"),
+    [
+        ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2], "all runs are alike, so they say nothing of how long"),
+        ([1, 2, 1, 2, 1], [2, 2, 2, 2, 2], "some runs lead, but all end alike: no lead lasts"),
+        ([1, 2, 1, 1, 1], [2, 3, 2, 2, 2], "(no interval: without one of the runs the others are"),
+    ],
+)
+def test_runs_that_are_alike_are_said_to_be_so_in_place_of_numbers(halfway, end, words):
+    best = np.c_[np.zeros(5), np.zeros(5), halfway, end, end]
+    text = str(diagnose(as_frame(best, children=1, seeds=range(5))))
+    assert words in text
+    assert "nan" not in text
+    assert ("These runs, which all end alike, do not tell" in text) == (min(end) == max(end))
