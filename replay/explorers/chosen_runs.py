@@ -55,12 +55,14 @@ def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
     if "search" in frame:
         table.insert(3, "search", by["search"].first())
+    made = frame[frame["generation"] > 0].groupby("run", sort=False)
     if "n_ok" in frame:
-        made = frame[frame["generation"] > 0].groupby("run", sort=False)[["n_ok", "children"]]
-        sums = made.sum().reindex(table.index, fill_value=0)
+        sums = made[["n_ok", "children"]].sum().reindex(table.index, fill_value=0)
         table["ok"], table["failed"] = sums["n_ok"], sums["children"] - sums["n_ok"]
-    table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
-    dollars = by["dollars"].sum(min_count=1).where(~table["model"].map(is_stand_in))
+    # Generation 0 is known to cost nothing, which says nothing about what the calls cost.
+    cost = made[["tokens", "dollars"]].sum(min_count=1).reindex(table.index, fill_value=0)
+    table["tokens"] = cost["tokens"].map(_known)
+    dollars = cost["dollars"].where(~table["model"].map(is_stand_in))
     if dollars.notna().any():
         table["dollars"] = dollars.map(_known)
     table["best_fitness"] = table["best_fitness"].round(6)

@@ -41,3 +41,15 @@ def test_the_best_fitness_stands_beside_the_name_where_narrow_pages_show_it():
     frame, _ = chain_runs(budget=4, sizes=(2,))
     for each in (frame, frame.assign(search="greedy", n_ok=1)):
         assert runs_table(each).columns[:2].tolist() == ["run", "best_fitness"]
+
+
+def test_what_no_call_stated_is_unknown_and_not_zero(frame):
+    """Generation 0 costs nothing, whatever the calls cost."""
+    unknown, begun, known = frame["run"].unique()[:3]
+    own = frame[frame["run"].isin([unknown, begun, known])].copy()
+    own["tokens"] = own["generation"].map(lambda generation: 100.0 * (generation > 0))
+    own.loc[(own["run"] == unknown) & (own["generation"] > 0), "tokens"] = np.nan
+    own = own[(own["run"] != begun) | (own["generation"] == 0)]
+    table = runs_table(own.assign(dollars=np.nan)).set_index("run")
+    assert table.loc[[unknown, begun], "tokens"].tolist() == ["", "0"]
+    assert float(table.loc[known, "tokens"]) == 100 * table.loc[known, "T"]
