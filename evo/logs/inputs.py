@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -40,9 +41,13 @@ def at_least(name: str, value: object, low: int, *, most: int = MOST_INT) -> int
 
     Without `most` it is at most what a log can hold.
     """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    number = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        with contextlib.suppress(TypeError):  # an array of NumPy is none, though it looks like one
+            number = operator.index(value)
+    if number is None:
         raise MistakenType(f"{name}: expected a whole number, got {value!r}")
-    if (number := operator.index(value)) < low:
+    if number < low:
         raise ValueError(f"{name}: expected at least {low}, got {number}")
     if number > most:
         raise ValueError(f"{name}: expected at most {most:,}, got {number!r:.60}")

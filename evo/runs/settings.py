@@ -148,8 +148,10 @@ class Settings:
         limits = {"max_concurrent": MOST_CONCURRENT, "retries": MOST_RETRIES}
         limits |= {"workers": MOST_WORKERS, "texts_at_once": MOST_CONCURRENT}
         for name in ("requests_per_minute", "tokens_per_minute", *limits):
-            if (value := getattr(self, name)) is not None:
-                at_least(name, value, int(name != "retries"), most=limits.get(name, MOST_INT))
+            value, least = getattr(self, name), int(name != "retries")
+            if value is not None or not least:  # a log takes plain numbers, and none of NumPy's
+                number = at_least(name, value, least, most=limits.get(name, MOST_INT))
+                object.__setattr__(self, name, number)
         if self.on_event is not None and not callable(self.on_event):
             raise MistakenType(
                 f"on_event: expected a function of an event, got {self.on_event!r:.60}"
@@ -194,12 +196,14 @@ class Goal:
     stops: Sequence[StopRule] = ()
 
     def __post_init__(self) -> None:
-        at_least("generations (T)", self.generations, 0)
+        object.__setattr__(self, "generations", at_least("generations (T)", self.generations, 0))
         if self.patience is not None:
-            at_least("patience", self.patience, 1)
+            object.__setattr__(self, "patience", at_least("patience", self.patience, 1))
         number = self.target is None or isinstance(self.target, Real)
         if not number or (self.target is not None and not math.isfinite(as_float(self.target))):
             raise ValueError(f"target: expected a finite fitness, got {self.target!r:.60}")
+        if type(self.target) not in (int, float, type(None)):  # such as NumPy's
+            object.__setattr__(self, "target", as_float(self.target))
         if not isinstance(self.stops, Sequence) or not all(map(_is_rule, self.stops)):
             raise MistakenType(
                 "stops: expected a list of values with a name and a method reached(state), got "

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_record
 from samples import sample_child, sample_header
 
 import evo
@@ -43,6 +45,33 @@ def test_numbers_have_both_their_ends(name: str, edges: tuple[int, int]) -> None
     for value in wrong:
         with pytest.raises((ValueError, TypeError), match=name):
             Settings(**{name: value})
+
+
+def test_numbers_of_numpy_run_as_plain_ones_do(tmp_path: Path) -> None:
+    """A log holds plain numbers."""
+    numbers = {"max_concurrent": 2, "retries": 1, "workers": 1, "patience": 3, "target": 99.0}
+    numbers |= {"requests_per_minute": 10_000, "tokens_per_minute": 10_000_000}
+    how: dict[str, Any] = {"generations": 1, "children": 1, "progress": False}
+    logs = [
+        evo.run("mmd", log=tmp_path / f"{np.dtype(whole)}.jsonl", **how, **given)
+        for whole, given in (
+            (int, numbers),
+            (np.int32, {name: np.int64(value) for name, value in numbers.items()}),
+            (np.float32, {**numbers, "target": np.float64(99.0)}),
+        )
+    ]
+    first, *others = [log.sessions[-1] for log in logs]
+    for other in others:
+        assert replace_record(other, started=first.started) == first
+
+
+@pytest.mark.parametrize("name", ["retries", "max_concurrent", "generations", "patience"])
+def test_an_array_and_a_missing_number_are_no_whole_numbers(name: str, tmp_path: Path) -> None:
+    wrong = [np.array([1]), *([None] if name == "retries" else [])]
+    for value in wrong:
+        how: dict[str, Any] = {"children": 1, "log": tmp_path / "a.jsonl", name: value}
+        with pytest.raises(MistakenType, match=f"{name}.*: expected a whole number, got"):
+            evo.run("mmd", **how)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, MOST_SECONDS + 0.001, math.nan, math.inf])
