@@ -31,8 +31,9 @@ def print_selection(found: Selection, samples: str) -> None:
     if found.winner is not None:
         label = found.labels[found.winner]
         winner = f"winner: {label}" if found.decided else f"{label} leads, not decided"
-        if found.end == "exhausted" and (remaining := len(found.survivors)) > 1:
-            winner += f", by its mean alone, as {remaining} are left after all {samples}"
+        if found.by_mean:
+            count = len(found.survivors)
+            winner += f", by its mean alone, as {count} are left after all {samples}"
     clipped = int(found.clipped.sum())
     above = f"; {clipped} outside the bounds, clipped" if clipped else ""
     cut_short = "" if found.decided or samples != "runs" else _cut_short(found)

@@ -80,9 +80,12 @@ def check_budget(
         for model in models.values():
             if any(getattr(model, field) is None for field in needed):
                 what = "prices " if unit == "dollars" else ""
+                fields = ", ".join(f"{field}=..." for field in needed)
+                own = f"evo.Model({model.name!r}, call=..., {fields})"
+                where = "a models.toml" if model.function is None else own
                 raise BudgetError(
                     f"budget: {unit} cannot be counted, because the model {model.name!r} has no "
-                    f"{what}{', '.join(needed)}; give it some in a models.toml, or use "
+                    f"{what}{', '.join(needed)}; give it some in {where}, or use "
                     "another unit"
                 )
     return {unit: float(limit) for unit, limit in (budget or {}).items()}

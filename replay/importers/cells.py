@@ -75,6 +75,12 @@ in a pair."""
 _SUMMED = {"cum", "cumulative", "total"}
 """Words in the name of a column that counts from the beginning of a run."""
 
+SEVERAL_RUNS = (
+    "if the name is that of several runs, name runs by several columns, "
+    "`--columns run=COLUMN,run=COLUMN`"
+)
+"""What to do where a table's column of runs holds one name for several."""
+
 Row = Fields
 Named = Mapping[str, str | Sequence[str]]
 """What a file calls our columns: one of its columns, or several together."""

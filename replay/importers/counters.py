@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from replay.importers import foreign
-from replay.importers.cells import SO_FAR, Row
+from replay.importers.cells import SEVERAL_RUNS, SO_FAR, Row
 from replay.importers.reading import LogFormatError
 
 Rows = Sequence[tuple[str, Row]]
@@ -35,7 +35,7 @@ def taken_apart(rows: Rows, counter: str) -> list[tuple[str, Row]]:
             raise LogFormatError(
                 f"{where}: expected a number of at least {before:g} in column {counter!r}, which "
                 f"counts from the beginning of a run, as in {at}, got {value:g}; if it is of the "
-                f"call alone, name it {each!r}"
+                f"call alone, name it {each!r}; {SEVERAL_RUNS}"
             )
         own[number] = value - before
         before, at = value, where

@@ -36,7 +36,7 @@ from evo.logs.records import Child, Model, SearchRecord, Status
 from evo.logs.types import as_path
 from evo.warning import and_more, warn
 from replay.importers import cells, counters, foreign
-from replay.importers.cells import CallTable, Named, Row
+from replay.importers.cells import SEVERAL_RUNS, CallTable, Named, Row
 from replay.importers.foreign import Failure, Imported
 from replay.importers.reading import LogFormatError
 
@@ -349,7 +349,8 @@ def _check_one_run(name: str, rows: Sequence[tuple[str, Row]]) -> None:
         if str(row.get(column)) != str(first.get(column)):
             raise LogFormatError(
                 f"{line}: run {name!r} has more than one {column}, {first.get(column)!r:.60} and "
-                f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'"
+                f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'; "
+                f"{SEVERAL_RUNS}"
             )
 
 

@@ -248,6 +248,7 @@ class Selection:
         total, most = int(self.samples.sum()), self.samples.size * self.terms.size
         who = "none" if self.winner is None else self.labels[self.winner]
         who += "" if self.decided else " leads, not decided"
+        who += ", by its mean alone" * self.by_mean
         sure = f"{self.end}, {self.terms.interval} at delta {self.terms.delta:g}"
         rest = "".join(
             f", {int(each.sum())} {name}"
@@ -263,6 +264,11 @@ class Selection:
     def decided(self) -> bool:
         """Whether the winner was found: by the evidence, or by all samples that there are."""
         return self.end in ("certain", "exhausted")
+
+    @property
+    def by_mean(self) -> bool:
+        """Whether all samples are made and others are left, so that the mean alone decides."""
+        return self.end == "exhausted" and len(self.survivors) > 1
 
     @property
     def decisive(self) -> float:

@@ -340,3 +340,12 @@ def test_calls_are_whole_and_other_units_need_not_be() -> None:
     assert check_budget({"calls": 2.0, "tokens": 1.5}) == {"calls": 2.0, "tokens": 1.5}
     with pytest.raises(BudgetError, match=r"expected a whole number of calls, got 1\.5"):
         check_budget({"calls": 1.5})
+
+
+def test_prices_that_a_function_lacks_are_stated_where_it_becomes_a_model(tmp_path: Path) -> None:
+    def answer(messages: object) -> None:
+        """Gives no reply."""
+
+    how = r"evo\.Model\('answer', call=\.\.\., input_price=\.\.\., output_price=\.\.\.\)"
+    with pytest.raises(BudgetError, match=f"has no prices .*; give it some in {how}, or use"):
+        evo.run("mmd", model=answer, budget={"dollars": 1}, log=tmp_path / "a.jsonl")

@@ -116,7 +116,9 @@ def test_one_name_for_two_runs_is_refused(tmp_path, column):
     rows = [{"run": "0", column: value, "order": 1, "fitness": 0.5} for value in ("1", "2")]
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(LogFormatError, match=f":2: run '0' has more than one {column},"):
+    with pytest.raises(
+        LogFormatError, match=f":2: run '0' has more than one {column},.*run=COLUMN,"
+    ):
         read(path)
 
 

@@ -286,6 +286,9 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     assert said.startswith("4 runs, at most 6 calls")
     assert "winner: children=" in said
     assert ", by its mean alone, as 2 are left after all runs (exhausted, " in said
+    assert (asked.by_mean, ", by its mean alone (" in repr(asked)) == (
+        len(asked.survivors) > 1,
+    ) * 2
     assert "4 of 4 runs" in said
     (text := tmp_path / "steps.txt").write_text(TEXTS[1])
     given = ["--text", str(text), "--text", str(asked.logs[0][0].path), "--problems", "-q"]
