@@ -270,7 +270,7 @@ def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
     check_loaded("blame", log, "evo.read_log")
     table = blame_table(log)
     if ax is None:
-        ax = style.subplots(height=1.2 + 0.17 * min(len(table), MOST_LINES))[1][0]
+        ax = style.subplots(height=1.6 + 0.17 * min(len(table), MOST_LINES))[1][0]
     ax = style.prepare(ax, theme)
     _write_lines(ax, theme, table)
     made = int((table["generation"] > 0).sum())

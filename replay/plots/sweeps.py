@@ -41,8 +41,14 @@ if TYPE_CHECKING:
 ROW, FRAME = 26.0, 10.0
 """Height of a row, and the room for the frame around all rows, in pixels."""
 
-LONGEST = 16
-"""Characters of a value on an axis of parallel coordinates; tooltips have the whole value."""
+LONGEST, ALL = 16, 96
+"""Characters of a value on an axis of parallel coordinates, and of those of all axes side by side.
+
+Tooltips have the whole value.
+"""
+
+NAME = 48
+"""Characters of the name of a configuration that stands beside the picture of costs."""
 
 
 def main_effects(
@@ -154,18 +160,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
             keys=[str(each) for each in table["configuration"][: shown.best]],
         )
     )  # fmt: skip
-    for at, field in enumerate(shown.fields[1:], start=1):
-        marks += [
-            Label(
-                x=at,
-                y=height,
-                text=middle_cut(text, LONGEST),
-                anchor="end",
-                dx=-6,
-                dy=4 + _outward(height),
-            )
-            for height, text in field.ticks
-        ]
+    marks += _values(shown, end)
     marks += [
         Label(x=end + 2 * BAR, y=height, text=text, dx=6, dy=4) for height, text in shown.ticks
     ]
@@ -178,6 +173,19 @@ def parallel_coordinates(frame: pd.DataFrame) -> Chart:
         marks=marks, height=360,
     )  # fmt: skip
     return Chart(panels=[panel])
+
+
+def _values(shown: Coordinates, end: int) -> list[Mark]:
+    """The values of all fields but the first, each on the left of its axis."""
+    room = min(LONGEST, ALL // (end + 1))
+    return [
+        Label(
+            x=at, y=height, text=middle_cut(text, room), anchor="end", dx=-6,
+            dy=4 + _outward(height),
+        )
+        for at, field in enumerate(shown.fields[1:], start=1)
+        for height, text in field.ticks
+    ]  # fmt: skip
 
 
 def _outward(height: float) -> float:
@@ -273,7 +281,8 @@ def cost_and_fitness(frame: pd.DataFrame, *, cost: str = "tokens") -> Chart:
     plane = _plane(frame, shown, cost)
     heights = shown.front.tail(MOST_NAMED)["fitness"].astype(float)
     ends = [
-        End(y=y, text=name, color="faint") for y, name in zip(heights, shown.names, strict=True)
+        End(y=y, text=middle_cut(name, NAME), color="faint")
+        for y, name in zip(heights, shown.names, strict=True)
     ]
     return Chart(panels=[replace(plane, marks=[*plane.marks, *ends])])
 

@@ -3,10 +3,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from looks import complaints
 from synthetic_runs import sweep_runs
 
 from replay.explorers.sweep import FIGURES, SweepView
 from replay.planning.sweeps import pareto_front
+from replay.plots import cost_and_fitness
+from replay.plots.arranging import arrange
 from replay.plots.chart import pack
 from replay.plots.marks import Label, Points, Polylines
 from replay.plots.sweep_tables import SHADES
@@ -166,3 +169,14 @@ def test_values_of_several_kinds_share_an_axis():
     frame = ONE_SEED.assign(model=pd.Series(["auto", 3, True], dtype=object))
     texts = [text for _, text in parallel_coordinates(frame).panels[0].y.ticks]
     assert {"auto", "3", "True"} <= set(texts)
+
+
+def test_long_values_of_every_field_can_be_read():
+    long = {name: f"a_rather_long_value_of_its_own_which_is_called_{name}" for name in "abc"}
+    frame = FRAME.assign(model=FRAME["model"].map(lambda name: long.get(name, name)))
+    for field in ("temperature", "children", "generations"):
+        frame[field] = frame["model"].str.replace("rather", field)
+    assert not complaints(parallel_coordinates(frame).figure())
+    figure = cost_and_fitness(frame).figure
+    arrange(figure)
+    assert not [each for each in complaints(figure) if "cropped" in each]
