@@ -450,7 +450,7 @@ def _find_folder(task: str | os.PathLike[str]) -> tuple[Path, str]:
         return folder, ""
     if folder.exists():
         raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
-    hint = meant(text, [*names, *others])
+    hint = meant(text, [*names, *others, *map(str, folder.parent.glob("*/"))])
     known = ", ".join(
         f"{name} ({', '.join(config.aliases)})" if config.aliases else name
         for name, config in shipped.items()

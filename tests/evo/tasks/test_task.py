@@ -36,6 +36,18 @@ def test_unknown_name_lists_what_there_is(tmp_path: Path) -> None:
         load_task(tmp_path / "file")
 
 
+@pytest.mark.parametrize("place", ["knapsak", "mine/knapsak"])
+def test_a_misspelt_folder_is_met_with_the_one_that_is_there(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    meant = place.replace("knapsak", "knapsack")
+    Path(meant).mkdir(parents=True)
+    Path(place.replace("knapsak", "knapsaks.txt")).touch()
+    with pytest.raises(evo.TaskError, match=f"did you mean '{meant}'"):
+        evo.load_task(place)
+
+
 @pytest.mark.parametrize("name", ["../evil", "a/b", "a\\b", ".hidden", "a\nb"])
 def test_a_name_cannot_lead_out_of_the_folder_of_logs(tmp_path: Path, name: str) -> None:
     toml = f"name = {msgspec.json.encode(name).decode()}\n"
