@@ -36,6 +36,22 @@ def as_float(number: object) -> float:
         return float("inf") if number > 0 else -float("inf")  # type: ignore[operator]
 
 
+def as_number(name: str, value: object) -> float:
+    """Returns a number as a float; raises MistakenType if it is none."""
+    try:
+        return as_float(value)
+    except MistakenType as error:
+        raise MistakenType(f"{name}: {error}") from None
+
+
+def as_named(name: str, values: Mapping[str, T] | None) -> Mapping[str, T]:
+    """Returns values by name, None being none; raises MistakenType for anything else."""
+    found: object = {} if values is None else values
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        raise MistakenType(f"{name}: expected a dict of values by name, got {found!r:.80}")
+    return found
+
+
 def at_least(name: str, value: object, low: int, *, most: int = MOST_INT) -> int:
     """Returns a whole number, NumPy's included, as an int; raises if it is out of range.
 

@@ -18,11 +18,11 @@ import msgspec
 from evo.logs.inputs import at_least
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
-from evo.plugins import name_in
+from evo.plugins import MistakenType, name_in
 from evo.policies import SETS, Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.base import built
 from evo.policies.learned import reward_of
-from evo.policies.rewards import default_reward, find_reward
+from evo.policies.rewards import REWARDS, default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import settings_of
 from evo.runs.handle import (
@@ -205,7 +205,8 @@ def prepare_allocation(
         goal_of(**options_in(EndOptions, options)),
     )
     sources = arm_sources(loaded, arms, arm_seed, common, rounds=rounds)
-    stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
+    seed = at_least("seed", seed, 0)
+    stem = f"{loaded.name}-{name_of(build)}-s{seed}"
     headers = [header_of(source) for source in sources]
     limits = check_budget(budget, headers)
 
@@ -279,6 +280,11 @@ def describe(
     known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
     build, learned, learned_from = taught(build, earlier, sources, rounds, known)
     policy = built(build, (1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
+    if not isinstance(reward, str | None):
+        raise MistakenType(
+            f"reward: expected the name of one, out of {', '.join(REWARDS)}, got {reward!r:.80}; "
+            "one of your own has a name once it is registered, evo.rewards.REWARDS[NAME] = ..."
+        )
     reward = reward_of(build, reward)
     if reward is None:
         task = header_of(sources[0]).task

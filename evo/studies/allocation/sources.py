@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import SupportsIndex
 
 import msgspec
 
@@ -16,6 +17,7 @@ from evo.logs.records import Header, Model, TaskRecord
 from evo.logs.types import Fields, JsonObject
 from evo.models.critics import Critic
 from evo.models.registry import Given, find_model, own_models
+from evo.plugins import MistakenType
 from evo.runs.configuration import make_header
 from evo.runs.options import ConfigurationOptions
 from evo.runs.signatures import check_options
@@ -39,10 +41,15 @@ def arm_sources(
     rounds: int,
 ) -> list[Source]:
     """Returns each arm's configuration, the log that it continues, or its engine's run."""
-    if isinstance(arms, int):
-        at_least("arms (K)", arms, 1)
-        arms = range(arm_seed, arm_seed + arms)
-    if len(arms) == 0:
+    if isinstance(arms, SupportsIndex) and not isinstance(arms, Iterable):
+        arms = range(arm_seed, arm_seed + at_least("arms (K)", arms, 1))
+    if not isinstance(arms, Iterable) or isinstance(arms, str | bytes | Mapping):
+        raise MistakenType(
+            "arms: expected a number K, or a list of seeds, logs or configurations, such as "
+            f'[{{"search": "greedy"}}, {{"search": "tree"}}], got {arms!r:.80}'
+        )
+    arms = list(arms)
+    if not arms:
         raise ValueError("arms: expected at least one")
     sources: list[Source] = []
     for k, arm in enumerate(arms):

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evo.logs.inputs import as_float
+from evo.logs.inputs import as_float, as_number
 from evo.policies.base import Bools, Floats, Ints, Rng
 from evo.studies.selection.confidence import MOST, ConfidenceSequence, log_evidence
 from evo.studies.selection.losses import RULES, Losses
@@ -61,10 +61,15 @@ class Terms:
         for fine, name, expected, value in (
             (self.size >= 1, "size", "at least 1 sample", self.size),
             (self.batch >= 1, "batch", "at least 1 sample", self.batch),
-            (0.0 < self.delta < 1.0, "delta", "a probability in (0, 1)", self.delta),
+            (
+                0.0 < as_number("delta", self.delta) < 1.0,
+                "delta",
+                "a probability in (0, 1)",
+                self.delta,
+            ),
             (finite, "bounds", "two finite rewards, the lower first", bounds),
             (self.interval in kinds, "interval", " or ".join(kinds), self.interval),
-            (0.0 < as_float(self.c) < math.inf, "c", "a positive number", self.c),
+            (0.0 < as_number("c", self.c) < math.inf, "c", "a positive number", self.c),
         ):
             if not fine:
                 raise ValueError(f"{name}: expected {expected}, got {value!r}")

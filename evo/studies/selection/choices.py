@@ -7,7 +7,7 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +18,7 @@ from evo.logs.log import Log
 from evo.logs.records import Header
 from evo.logs.types import Fields, JsonObject
 from evo.models.registry import find_model
+from evo.plugins import MistakenType
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
 from evo.studies.sweep.fields import POOL, Configuration, configure, dotted
@@ -151,6 +152,19 @@ class Choices(ABC):
         self._left -= len(made)
         self._bar.update(len(made))
         return Taken(there, values, costs, prices)
+
+
+def listed(choices: object) -> Given:
+    """Returns the choices as they are, or as a list; raises MistakenType for anything else."""
+    several = isinstance(choices, Iterable) and not isinstance(choices, str | bytes | Mapping)
+    found: object = list(choices) if several else choices  # type: ignore[call-overload]
+    each_one = found if isinstance(found, list) else [found]
+    if not all(isinstance(each, Mapping) for each in each_one):
+        raise MistakenType(
+            "choices: expected a list of dicts, or a dict of lists, such as "
+            f"{{'drafts': [1, 2]}}, got {found!r:.80}"
+        )
+    return found  # type: ignore[return-value]
 
 
 def with_models(choices: Given) -> Given:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from evo.logs import examples
-from evo.logs.inputs import at_least
+from evo.logs.inputs import as_named, at_least
 from evo.logs.journal import LogError, Writer, open_regular
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import MistakenType, meant
@@ -42,7 +42,7 @@ from evo.studies.selection import (
     neighbours,
     selector_name,
 )
-from evo.studies.selection.choices import Choices, ChoiceScoring
+from evo.studies.selection.choices import Choices, ChoiceScoring, listed
 from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
 from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
 from evo.studies.study import Study
@@ -163,8 +163,13 @@ def prepare_selection(
     settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **dotted(base or {}), **dotted(options_in(VariedOptions, options))}
+    shared = {
+        **depth,
+        **dotted(as_named("base", base)),
+        **dotted(options_in(VariedOptions, options)),
+    }
     found: Choices
+    choices, orders = listed(choices), as_named("orders", orders)
     if evaluate is not None or data is not None:
         if own := [*([] if task is None else ["task"]), *shared]:
             raise MistakenType(f"{own[0]}: evaluate and data take choices alone")
@@ -180,11 +185,11 @@ def prepare_selection(
         neighbours=neighbours(varied, orders),
     )  # fmt: skip
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
-    build = find_selector(selector, **(parameters or {}))
+    build = find_selector(selector, **as_named("parameters", parameters))
     name = selector_name(build)
     fields = {
         "selector": name, "parameters": parameters_of(build), "seed": seed,
-        "failure_value": failure_value, "orders": {k: list(v) for k, v in (orders or {}).items()},
+        "failure_value": failure_value, "orders": {k: list(v) for k, v in orders.items()},
     }  # fmt: skip
     identity = _Identity(fields, terms, found, varied, batch_given=batch is not None)
     folder = place_of_study(
@@ -252,7 +257,7 @@ def _of_model(
 def _limits_of(budget: Mapping[str, float] | None, found: Choices) -> dict[str, float]:
     """Returns a budget, all of whose units must be those of the samples."""
     units = ("samples", *found.units)
-    if wrong := [unit for unit in budget or {} if unit not in units]:
+    if wrong := [unit for unit in as_named("budget", budget) if unit not in units]:
         raise ValueError(
             f"budget: expected a unit out of {', '.join(units)}, "
             f"got {wrong[0]!r}{meant(wrong[0], units)}"

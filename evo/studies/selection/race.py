@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Required, TypedDict, Unpack
 
 import numpy as np
 
+from evo.logs.inputs import as_number
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.selection.base import BaseSelector, Terms
 from evo.studies.selection.losses import RULES, Losses
@@ -163,7 +164,7 @@ def rewards_of(
     bounds, most outcomes have to lie within, else it is a ValueError.
     """
     low, high = terms.low, terms.high
-    value = low if failure_value is None else failure_value
+    value = low if failure_value is None else as_number("failure_value", failure_value)
     if not low <= value <= high:
         raise ValueError(
             f"failure_value: expected a reward within the bounds [{low}, {high}], got "

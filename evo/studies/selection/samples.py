@@ -9,7 +9,7 @@ import inspect
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -297,8 +297,9 @@ class RowSamples(Choices):
         cost_weight: float,
         seed: int,
     ) -> None:
+        rows = list(rows) if isinstance(rows, Iterator) else rows
         foreign = isinstance(rows, str | bytes | Mapping) or hasattr(rows, "iloc")
-        if rows is None or foreign or not len(rows) or not callable(agent):
+        if not isinstance(rows, Sized) or foreign or not len(rows) or not callable(agent):
             raise ValueError(
                 "evaluate and data: expected agent(row, **choice) and a list of rows (of a frame: "
                 f'frame.to_dict("records")), got {agent!r} and {rows!r}'

@@ -10,6 +10,7 @@ from typing import Unpack
 
 import msgspec
 
+from evo.logs.inputs import as_named
 from evo.logs.types import JsonObject, as_path
 from evo.models.registry import own_models
 from evo.plugins import MistakenType
@@ -151,7 +152,7 @@ def prepare_sweep(
     check_options(SweepOptions, options, verb=sweep)
     settings = settings_of(options)
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
-    fields = {**dotted(base or {}), **dotted(options_in(VariedOptions, options))}
+    fields = {**dotted(as_named("base", base)), **dotted(options_in(VariedOptions, options))}
     fields |= {name: value for name, value in sizes.items() if value is not None}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
