@@ -280,6 +280,10 @@ function lined(text, most) {
   }
   return lines.map((line) => line.trimEnd()).join("\n");
 }
+// The lines of a text, each in lines no wider than so many pixels.
+function rowsOf(text, most) {
+  return text.split("\n").flatMap((line) => lined(line, most).split("\n"));
+}
 
 function scaleOf(axis, part, start, end) {
   if (axis.scale !== "log") return linear(...part, start, end);
@@ -1272,13 +1276,7 @@ function mountChart(el, given, tell = () => {}) {
     );
     const texts = panel.x.ticks && xTicks.length > 1;
     if (texts) {
-      const folds = xTicks.map(([value, text]) => [
-        value,
-        text
-          .split("\n")
-          .map((line) => lined(line, apart - 6))
-          .join("\n"),
-      ]);
+      const folds = xTicks.map(([value, text]) => [value, rowsOf(text, apart - 6).join("\n")]);
       if (Math.max(...folds.map(([, text]) => wide(text))) <= apart - 6) xTicks = folds;
     }
     const widest = Math.max(0, ...xTicks.map(([, text]) => wide(text)));
@@ -1290,8 +1288,10 @@ function mountChart(el, given, tell = () => {}) {
       panel.bare || panel.x.above || !named
         ? bottom
         : bottom + (tilted ? 14 + 0.6 * Math.min(widest, 150) : 6 + 14 * lines);
-    const label = named ? panel.x.label : "",
-      height = foot + (label ? 22 : 6);
+    const middle = (left + right) / 2,
+      space = 2 * Math.min(middle, width - middle) - 4,
+      label = named && panel.x.label ? rowsOf(panel.x.label, space) : [],
+      height = foot + (label.length ? 8 + 14 * label.length : 6);
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, box);
     const plan = { panel, number, picture, x, y, left, right, top, bottom, room };
     if (panel.y.label)
@@ -1343,13 +1343,14 @@ function mountChart(el, given, tell = () => {}) {
         );
       }
     }
-    if (label)
+    label.forEach((line, k) =>
       svg(
         "text",
-        { x: (left + right) / 2, y: height - 6, "text-anchor": "middle" },
+        { x: middle, y: height - 6 - 14 * (label.length - 1 - k), "text-anchor": "middle" },
         picture,
-        label,
-      );
+        line,
+      ),
+    );
     if (!panel.bare && !panel.x.above)
       svg("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "frame" }, picture);
     for (const [end, room] of [

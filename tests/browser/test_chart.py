@@ -224,6 +224,27 @@ def test_the_number_at_the_end_of_an_axis_is_whole(page: Any) -> None:
     assert 0 <= min(ends) < 10
 
 
+def test_a_long_name_of_an_axis_goes_on_below_and_stays_inside(page: Any) -> None:
+    name = f"fitness, search = {'a_long_name_of_' * 12}search minus search = another"
+    axes = {"x": Axis(domain=(0, 1), label=name), "y": Axis(domain=(0, 4))}
+    long = Chart(panels=[Panel(title="A long name", **axes, marks=[Rule(x=0.5)])])
+    given = {**json.loads(pack(long)), "label": "long", "serial": 7}
+    page.evaluate("(chart) => document.querySelector('.replay-view').view.load(chart)", given)
+    found = page.evaluate(
+        """() => {
+          const picture = document.querySelector(".one > svg");
+          const all = picture.getBoundingClientRect();
+          return [...picture.querySelectorAll("text")].map((each) => {
+            const own = each.getBoundingClientRect();
+            const room = [own.left - all.left, all.right - own.right, all.bottom - own.bottom];
+            return [each.textContent, Math.min(...room)];
+          });
+        }"""
+    )
+    assert min(room for _, room in found) >= 0
+    assert "".join(text for text, _ in found).count("a_long_name_of_") == 12
+
+
 def test_a_sentence_stands_where_there_is_no_chart(page: Any) -> None:
     given = json.loads(pack(Chart(message="There is nothing.")))
     page.evaluate("(chart) => { window.given = chart; }", {**given, "label": "x", "serial": 4})
