@@ -64,6 +64,26 @@ def test_a_saved_panel_is_moved_by_its_controls(panel: Any, theme: str) -> None:
     assert lab.small(panel) == []
 
 
+def test_a_saved_panel_states_a_text_that_cannot_be_changed_there(
+    page: Any, tmp_path: Path
+) -> None:
+    def noted(frame: Any, *, note: str = "as it is", last: int = 2) -> Chart:
+        return best_of(frame, last=last)
+
+    frame, _ = chain_runs(sizes=(2,), budget=8, seeds=range(6))
+    made = explore_panel(frame, noted)
+    page.goto(made.save(tmp_path / "noted.html").as_uri())
+    made.close()
+    text = page.get_by_role("combobox", name="note")
+    lab.expect(text).to_be_disabled()
+    lab.expect(text.locator("option:checked")).to_have_text("as it is")
+    slider = page.get_by_role("slider", name="last")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    lab.expect(text.locator("option:checked")).to_have_text("as it is")
+    assert lab.faults(page) == []
+
+
 def test_a_map_of_one_row_has_its_label_whole(page: Any, tmp_path: Path) -> None:
     frame, children = chain_runs(budget=16, sizes=(4,))
     made = explore_budget(frame, child_table=children, tau=0.6)
