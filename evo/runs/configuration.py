@@ -337,7 +337,7 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
 def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
     """Returns seeds, all different and at most a million; "1,5,40:50" is 1, 5 and 40 ... 49."""
     given = seeds
-    if not isinstance(seeds, Iterable):
+    if not isinstance(seeds, Iterable) or isinstance(seeds, bytes | bytearray):
         raise MistakenType(f"seeds: expected several numbers such as [40, 41], got {seeds!r:.60}")
     if isinstance(seeds, str):
         form = re.compile(r"\s*(\d{1,18})(?::(\d{1,18}))?\s*")

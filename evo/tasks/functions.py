@@ -298,8 +298,16 @@ def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _names(private: Sequence[str]) -> tuple[str, ...]:
-    return (private,) if isinstance(private, str) else tuple(private)
+def _names(private: object) -> tuple[str, ...]:
+    """Returns the names of private metrics; raises MistakenType for what is none."""
+    several = isinstance(private, Iterable) and not isinstance(private, str | bytes)
+    given = list(private) if several else [private]  # type: ignore[call-overload]
+    names = tuple(name for name in given if isinstance(name, str))
+    if len(names) < len(given):
+        raise MistakenType(
+            f"private: expected names of metrics, such as ['objective'], got {private!r:.80}"
+        )
+    return names
 
 
 def _check_files(name: str, files: Mapping[str, str]) -> None:

@@ -264,7 +264,7 @@ def _of_text(
 
 def program_in(language: str, given: object, judge: Judge) -> Program:
     """Returns a program in another language; raises ValueError where that cannot be."""
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         raise ValueError(
             f"language: expected one of {', '.join(LANGUAGES)}, or none for Python, got "
             f"{language!r:.80}"
@@ -292,6 +292,10 @@ def _of_files(
     if not given:
         raise ValueError("initial_program: expected at least one file, got an empty dict")
     names = list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise MistakenType(
+            f"initial_program: expected the names of files and their texts, got {given!r:.80}"
+        )
     if evolves is None:
         evolves = "python" if names[0].endswith(".py") else "text"
     first = program_of(given[names[0]], entry, evolves, judge)

@@ -29,6 +29,13 @@ def test_seeds_are_at_least_one_and_all_different(given: object) -> None:
     assert seeds_of("7,1:3") == (7, 1, 2)
 
 
+@pytest.mark.parametrize("given", [b"40:42", bytearray(b"1"), 40, None])
+def test_what_holds_no_seeds_is_named(given: object) -> None:
+    """Bytes hold numbers, but of characters."""
+    with pytest.raises(TypeError, match=r"seeds: expected several numbers such as \[40, 41\], got"):
+        seeds_of(given)
+
+
 def test_the_critic_is_that_of_the_drafts_or_of_the_task_and_there_is_none_else() -> None:
     task = evo.load_task("mmd")
     assert make_header(task).critic is None

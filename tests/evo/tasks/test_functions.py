@@ -509,3 +509,25 @@ def test_a_function_that_needs_arguments_is_told_how_it_gets_them() -> None:
         evo.task("fib", evaluate=lambda value: value, harness=lambda function: function(1), **given)
         given["initial_program"] = "def fib(n=1):\n    return n\n"
         evo.task("fib", evaluate=lambda value: value, **given)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 1, 1.5, True, b"objective", [None], [1.0], Path("objective")], ids=repr
+)
+def test_private_metrics_are_named_by_texts(wrong: object) -> None:
+    """A name that is no text is that of no metric, which prompts would show."""
+    with pytest.raises(TypeError, match=r"private: expected names of metrics, such as .*, got"):
+        on_rows(private=wrong)
+    named = [on_rows(private=given).record.private for given in ("a", ["a"], iter(["a"]))]
+    assert named == [("a",)] * 3
+
+
+@pytest.mark.parametrize("wrong", [["c"], {"c": 1}, 1, b"c"], ids=repr)
+def test_a_language_has_a_name(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"language: expected one of c, .*, got"):
+        task("hello", initial_program="int main() {}", evaluate=abs, language=wrong)
+
+
+def test_files_of_a_program_have_names() -> None:
+    with pytest.raises(TypeError, match="initial_program: expected the names of files and their"):
+        task("files", initial_program={1: "x = 1"}, evaluate=len)
