@@ -135,7 +135,7 @@ class Registry(UserDict[str, Entry]):
 def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
     """Returns the question whether another name was meant, if one is close but for its case."""
     by_text = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), by_text, n=1)
+    close = difflib.get_close_matches(str(name).lower(), by_text, n=1)
     return f"; did you mean {prefix + by_text[close[0]]!r}?" if close else ""
 
 

@@ -125,7 +125,14 @@ def make_design(
         check_field(name)
     given = base if task is None else {**base, "task": task}
     values = _PlainValues()
-    given, named = (msgspec.to_builtins(values.plain(each)) for each in (given, space))
+    try:
+        given, named = (msgspec.to_builtins(values.plain(each)) for each in (given, space))
+    except MistakenType:
+        raise
+    except TypeError as error:
+        raise MistakenType(
+            f"space, base: expected numbers, texts, models, and lists and dicts of them: {error}"
+        ) from None
     tasks = values.tasks
     dimensions = {dimension.name: dimension for dimension in parse_space(named).dimensions}
     swept = dimensions["task"].values or () if "task" in dimensions else ()
@@ -133,6 +140,8 @@ def make_design(
     if not known:
         raise ValueError("task: expected a name or a folder; see `evo tasks`")
     for name in known:
+        if not isinstance(name, str):
+            raise MistakenType(f"task: expected a name, a folder or a task, got {name!r:.80}")
         if name not in tasks:
             loaded = load_task(name)
             tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)

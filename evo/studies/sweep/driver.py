@@ -38,6 +38,7 @@ from evo.studies.sweep.events import (
     SweepEvent,
 )
 from evo.studies.sweep.fields import dotted
+from evo.studies.sweep.strategies import STRATEGIES
 from evo.studies.sweep.summary import Sweep
 from evo.studies.sweep.work import Sweeping, configured
 from evo.tasks.task import Task
@@ -57,6 +58,11 @@ def _in_batches(
     strategy: str | Mapping[str, object], preset: str | None, folder: Path | None
 ) -> str | Mapping[str, object]:
     """Returns a strategy with batches of the preset's size, unless they have one already."""
+    if not isinstance(strategy, str | Mapping):
+        raise MistakenType(
+            f"strategy: expected the name of one, out of {', '.join(STRATEGIES)}, or a dict of "
+            f"its name and options, got {strategy!r:.80}"
+        )
     options = {"name": strategy} if isinstance(strategy, str) else strategy
     if options.get("name") != "bayesian" or "batch" in options:
         return strategy

@@ -77,3 +77,28 @@ def test_numbers_of_numpy_and_generators_of_seeds_make_the_same_arms(tmp_path: P
 def test_a_reward_of_a_live_allocation_has_a_name(wrong: Any, tmp_path: Path) -> None:
     with pytest.raises(MistakenType, match="reward: expected the name of one, out of best_fitness"):
         allocated(tmp_path / "a", reward=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        *(
+            ("strategy", each, "strategy: expected the name of one, out of grid")
+            for each in WRONG[:5]
+        ),
+        *(("task", each, "task: expected a name, a folder or a task") for each in ([], {}, [1])),
+        ("children", iter([1]), "space, base: expected numbers, texts, models, and lists"),
+        ("space", iter([1]), "space, base: expected numbers, texts, models, and lists"),
+        ("space", {1: [2]}, "unknown field 1"),
+        ("budget", {None: 2}, "budget: .*None"),
+        ("base", [1], "base: expected a dict"),
+    ],
+)
+def test_what_a_sweep_cannot_take_is_named(
+    name: str, wrong: Any, message: str, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"space": {"drafts": [1]}, "task": "mmd", "seeds": [1], "children": 1}
+    how |= {"generations": 1, "progress": False, "log_dir": tmp_path / "a"}
+    with pytest.raises((MistakenType, ValueError), match=message):
+        evo.sweep(**{**how, name: wrong})
+    assert not (tmp_path / "a").exists()
