@@ -31,6 +31,7 @@ from evo.logs.journal import LogError
 from evo.logs.log import read_log
 from evo.logs.stopping import stop
 from evo.logs.types import as_path
+from evo.models.registry import own_models
 from evo.models.responses import JSON, HttpRequest, Response
 from evo.models.serving import HttpServer
 from replay.explorers import run_text
@@ -254,6 +255,8 @@ class Folder:
             if run.log is not None and run.log.ends and run.log.ends[-1].reason == "budget":
                 command = f"evo resume {quote(os.fspath(run.path))} --budget calls=NUMBER"
                 raise LogError(f"{self.name(run)} was ended by its budget: `{command}` goes on")
+            if run.log is not None:
+                own_models(run.log.header, run.path)  # raises where the command would end at once
             run.go_on()
             return f"{self.name(run)} goes on"
         if wish not in ("pause", "stop"):

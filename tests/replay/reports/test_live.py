@@ -284,6 +284,22 @@ def test_a_run_that_its_budget_ended_does_not_go_on_without_one(tmp_path):
     assert len(evo.read_log(log.path).outcomes) == 2
 
 
+def test_a_run_whose_model_was_a_function_is_not_said_to_go_on(tmp_path):
+    def answer(messages):
+        return "no program"
+
+    path = tmp_path / "run.jsonl"
+    evo.run("mmd", model=answer, generations=2, children=1, log=path, progress=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))  # as a kill leaves it
+    with LivePage(tmp_path) as view:
+        assert runs_of(view)[0]["state"] == "interrupted"
+        status, said = wish(view, 0, "go on")
+        assert status == 409
+        assert "'answer' was a function of the process that made the log" in said
+        assert not runs_of(view)[0]["failed"]
+
+
 def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path):
     with pytest.raises(LogError, match="no such folder"):
         LivePage(tmp_path / "nothing")
