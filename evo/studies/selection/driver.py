@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from evo.logs import examples
-from evo.logs.inputs import as_named, at_least
+from evo.logs.inputs import as_named, at_least, switch
 from evo.logs.journal import LogError, Writer, open_regular
 from evo.logs.types import Fields, JsonObject
 from evo.plugins import MistakenType, meant
@@ -160,7 +160,8 @@ def prepare_selection(
         'certain'
     """
     check_options(StudyOptions, options, verb=select_best)
-    settings = settings_of(options if parallel else {**options, "max_concurrent": 1})
+    at_once: StudyOptions = {} if switch("parallel", parallel) else {"max_concurrent": 1}
+    settings = settings_of({**options, **at_once})
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
     shared = {
@@ -171,8 +172,8 @@ def prepare_selection(
     found: Choices
     choices, orders = listed(choices), as_named("orders", orders)
     if evaluate is not None or data is not None:
-        if own := [*([] if task is None else ["task"]), *shared]:
-            raise MistakenType(f"{own[0]}: evaluate and data take choices alone")
+        parts = {"task": task is None, "samples": samples == "seeds", "seeds": seeds is SEEDS}
+        _check_alone([*(name for name, left_out in parts.items() if not left_out), *shared])
         found = RowSamples(choices, evaluate, data, cost_weight, seed)
     else:
         found = _of_model(choices, shared, task, samples, seeds, seed)
@@ -252,6 +253,12 @@ def _of_model(
     if samples == "seeds":
         return RunSamples(choices, shared, task, seeds)
     raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+
+
+def _check_alone(others: Sequence[str]) -> None:
+    """Raises MistakenType where others than choices are given beside rows."""
+    if others:
+        raise MistakenType(f"{others[0]}: evaluate and data take choices alone")
 
 
 def _limits_of(budget: Mapping[str, float] | None, found: Choices) -> dict[str, float]:

@@ -53,6 +53,22 @@ def test_the_rows_of_a_selection_are_a_list(wrong: Any, tmp_path: Path) -> None:
         selected(tmp_path / "a", data=wrong)
 
 
+@pytest.mark.parametrize(
+    "given", [{"seeds": [1, 2]}, {"samples": "problems"}, {"task": "mmd"}, {"model": "offline"}]
+)
+def test_what_would_have_no_effect_beside_rows_is_refused(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(MistakenType, match=f"{next(iter(given))}: evaluate and data take choices"):
+        selected(tmp_path / "a", **given)
+
+
+@pytest.mark.parametrize("wrong", ["no", 2, [], Path("nowhere")], ids=repr)
+def test_whether_samples_are_drawn_at_once_is_yes_or_no(wrong: Any, tmp_path: Path) -> None:
+    with pytest.raises(MistakenType, match="parallel: expected True or False"):
+        selected(tmp_path / "a", parallel=wrong)
+
+
 def test_choices_and_rows_may_come_from_generators(tmp_path: Path) -> None:
     plain = selected(tmp_path / "a")
     choices = ({"words": k} for k in (1, 5))
