@@ -149,14 +149,18 @@ def _judge_in(evaluate: str | Path) -> Judge:
         given = "program_path" if found.isolation == "shared" else "value"
         docstring = ast.get_docstring(parsed(text)) or ""
         return Judge(text, found.isolation, given, docstring, stages=found.functions)
-    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
     names = {each.id for n in body for each in ast.walk(n) if isinstance(each, ast.Name)}
-    known = {"score", "evaluate", "main"} & {*names, *(each.name for each in functions)}
-    if len(functions) == 1 and not known:
-        only = functions[0]
-        shared = bool(only.args.args) and only.args.args[0].arg == "program_path"
-        text = _named(text, only.name, "evaluate" if shared else "score")
-    isolation = isolation_of(place, text, TaskConfig(entry=()))
+    known = {"score", "evaluate", "main"} & {*names, *functions}
+    wanted: Isolation | None = None
+    judging = functions.get("evaluate" if known else [*functions, ""][0])
+    if judging and (known or len(functions) == 1):
+        first = "".join(argument.arg for argument in judging.args.args[:1])
+        if not known or first in ("text", *GIVEN_RESULT):  # else it is another tool's
+            wanted = "shared" if first == "program_path" else "separate"
+            if "score" not in known:
+                text = _named(text, judging.name, "evaluate" if wanted == "shared" else "score")
+    isolation = isolation_of(place, text, TaskConfig(entry=(), isolation=wanted))
     first = "program_path" if isolation == "shared" else "value"
     return Judge(text, isolation, first, ast.get_docstring(parsed(text)) or "")
 
@@ -381,11 +385,9 @@ def _named(text: str, name: str, wanted: str) -> str:
     """Returns the text of a module in which a function has the name by which it is called."""
     if name == wanted:
         return text
-    return (
-        f"{text.rstrip()}\n\n\ndef {wanted}(*arguments):\n    return {name}(*arguments)\n"
-        if wanted == "harness"
-        else f"{text.rstrip()}\n\n\n{wanted} = {name}\n"
-    )
+    calling = f"def {wanted}(*arguments):\n    return {name}(*arguments)"
+    own = calling if wanted == "harness" else f"{wanted} = {name}"
+    return f"{text.rstrip()}\n\n\n{own}\n"
 
 
 def _find_program(path: Path) -> Path:
@@ -398,30 +400,29 @@ def _find_program(path: Path) -> Path:
     return path
 
 
-_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BEGINNING = re.compile(
     r"\s*(@\w|(async )?def \w+ ?\(|class \w+ ?[(:]|from [\w.]+ import |import \w+\s*$)", re.M
 )
 _FILE = re.compile(r"[\w./\\ -]*\w\.(py|txt|md|json|toml)")
 
 
-def _defines_something(text: str) -> bool:
-    """Whether a text is Python that defines a function or class."""
+def _holds(text: str, *kinds: type[ast.stmt]) -> bool:
+    """Whether a text is Python with a statement of these kinds at its top level."""
     try:
-        body = parsed(text).body
+        return any(isinstance(node, kinds) for node in parsed(text).body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(isinstance(node, _DEFINITIONS) for node in body)
+
+
+def _defines_something(text: str) -> bool:
+    """Whether a text is Python that defines a function or class."""
+    return _holds(text, *_DEFINITIONS)
 
 
 def _looks_like_program(text: str) -> bool:
     """Whether a text that defines nothing begins as a program does, or assigns a value."""
-    if _BEGINNING.match(text):
-        return True
-    try:
-        return any(isinstance(node, ast.Assign) for node in parsed(text).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    return bool(_BEGINNING.match(text)) or _holds(text, ast.Assign)
 
 
 def _parse(text: str, what: str) -> ast.Module:

@@ -48,6 +48,29 @@ def test_a_function_a_text_and_a_file_make_the_same_task(tmp_path) -> None:
     assert whole.statement == "Two numbers."
 
 
+def test_evaluate_in_a_text_is_given_what_its_first_parameter_names(tmp_path) -> None:
+    program = "def three():\n    return 3\n"
+    texts = (
+        "import math\n\n\ndef half(x):\n    return x / 2\n\n\n"
+        "def evaluate(value):\n    return half(value)\n",
+        "def evaluate(value):\n    return value / 2\n",
+        "def anything(value):\n    return value / 2\n",
+        "def evaluate(path):\n    return open(path).read().count('3') * 1.5\n",
+        "def evaluate(value):\n    return 0.0\n\n\ndef score(value):\n    return value / 2\n",
+    )
+    (tmp_path / "evaluator.py").write_text(texts[0])
+    for number, text in enumerate((*texts, tmp_path / "evaluator.py")):
+        made = task("half", initial_program=program, evaluate=text, statement="Half of it.")
+        assert made.evaluate().fitness == 1.5
+        assert evo.load_task(made.save(tmp_path / str(number))).evaluate().fitness == 1.5
+    rows = task(
+        "rows", initial_program="Answer shortly.", instances=[{"prompt": "1 + 1?", "answer": "2"}],
+        evaluate="def evaluate(reply, row):\n    return float(reply == row['answer'])\n",
+        statement="Sums.", asks=lambda prompt: "2",
+    )  # fmt: skip
+    assert rows.evaluate().fitness == 1.0
+
+
 def test_a_saved_folder_is_the_same_task(tmp_path) -> None:
     made = on_rows(held_out=[{"input": 9, "want": 19}], missing=-3, private=["loss"])
     folder = made.save(tmp_path / "line")

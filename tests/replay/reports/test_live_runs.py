@@ -14,6 +14,13 @@ from evo.logs.records import Generation, RunEnd, Session
 from replay.reports.live_runs import Run
 
 
+def begun(path):
+    """A log whose run has not reached its goal."""
+    write_sample(path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    return path
+
+
 def not_continued(path):
     """A run that could not go on, as another process writes it."""
     run = Run(path, 0)
@@ -33,7 +40,7 @@ def await_failure(run):
 
 
 def test_why_a_run_does_not_go_on_is_said(tmp_path):
-    assert "a.jsonl" in not_continued(write_sample(tmp_path / "a.jsonl")).said
+    assert "a.jsonl" in not_continued(begun(tmp_path / "a.jsonl")).said
 
 
 def test_a_page_that_is_closed_leaves_a_run_that_goes_on_alone(tmp_path):
@@ -59,7 +66,7 @@ def test_why_a_run_did_not_go_on_is_forgotten_once_its_log_grows(tmp_path):
 
 
 def test_why_a_run_did_not_go_on_is_forgotten_once_it_is_asked_to_again(tmp_path):
-    run = not_continued(write_sample(tmp_path / "a.jsonl"))
+    run = not_continued(begun(tmp_path / "a.jsonl"))
     run.go_on()
     assert run.said == ""
 
