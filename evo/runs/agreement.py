@@ -63,6 +63,8 @@ class Agreement:
             f"[{self.low:.3f}, {self.high:.3f}], {verdict}: {counts}"
         )
 
+    __repr__ = __str__
+
 
 @lists_options(SessionOptions)
 def check_critic(

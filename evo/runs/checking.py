@@ -75,6 +75,8 @@ class Check:
         lines += [f"\nwarning: {each}" for each in self.warnings]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         found = self.evaluation
         fitness = "no fitness" if found.fitness is None else f"fitness {found.fitness:z.10g}"

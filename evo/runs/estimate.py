@@ -79,6 +79,8 @@ class Estimate:
         lines = [f"  {name:<18}{text}" for name, text in rows]
         return "\n".join([runs, *lines, self.basis])
 
+    __repr__ = __str__
+
 
 def estimate(
     task: str | os.PathLike[str] | Task,

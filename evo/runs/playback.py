@@ -114,6 +114,8 @@ class Rerun:
             lines.append(f"other software may run programs differently: {'; '.join(others)}")
         return f"{self.log.path}: {self.evaluations} evaluations\n  " + "\n  ".join(lines)
 
+    __repr__ = __str__
+
 
 def rerun(
     path: str | os.PathLike[str],

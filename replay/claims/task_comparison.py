@@ -108,6 +108,9 @@ class TaskComparison:
         said = "\n".join(self.summary)
         return f"{said}\n\n{self.paragraph}\n\n{self.table.to_string(index=False)}"
 
+    def __repr__(self) -> str:
+        return "\n".join(self.summary)
+
     def _repr_html_(self) -> str:
         return card(*self.summary, self.paragraph, self.table.to_html(index=False))
 

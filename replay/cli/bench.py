@@ -65,7 +65,8 @@ def bench(
             for gain, verdict in zip(own["gain"], own["verdict"], strict=True)
         ]
         counts = (str(row[name]) for name in ("greater", "less", "undetermined"))
-        rows.append((policy, *shown, *counts, f"{row['logs']:+.2f}", f"{row['seconds']:.1f}"))
+        gained = "" if math.isnan(row["logs"]) else f"{row['logs']:+.2f}"
+        rows.append((policy, *shown, *counts, gained, f"{row['seconds']:.1f}"))
     head = ("policy", *names, "greater", "less", "undetermined", "logs, in sd", "seconds")
     print(table(rows, head))
     print("gain over one run (single); > greater, < less, ~ undetermined by its 95 % interval")

@@ -143,8 +143,9 @@ def counted_once(frame: pd.DataFrame) -> pd.DataFrame:
 def repeats_note(left: int, runs: int) -> str:
     """What to say where so many of the runs were left out as repeats."""
     return (
-        f"{left} of {runs} runs repeat others here (same configuration, seed and children; see the "
-        "column repeat_of) and are counted once"
+        f"{left} of {runs} runs {'repeats another' if left == 1 else 'repeat others'} here (same "
+        "configuration, seed and children; see the column repeat_of) and "
+        f"{'is' if left == 1 else 'are'} counted once"
     )
 
 

@@ -58,6 +58,8 @@ class Summary:
             f"{more}"
         )
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, repr=False)
 class Sweep:

@@ -24,6 +24,7 @@ def test_a_critic_is_checked_against_right_answers() -> None:
     assert (blind.value, blind.better_than_chance) == (0.5, False)
     assert "not better than chance" in str(blind)
     assert "too few" in str(agreement_of([1.0] * 9, [0.0] * 3))
+    assert repr(found) == str(found)
     perfect = agreement_of([1.0] * 20, [0.0] * 20)
     assert perfect.value == 1.0
     assert 0.8 < perfect.low < 1.0 == pytest.approx(perfect.high)

@@ -25,6 +25,7 @@ def test_a_check_shows_what_a_model_would_be_asked() -> None:
     found = on_rows().check()
     assert found.evaluation.fitness == -1
     assert "def double" in found.messages[-1]["content"]
+    assert repr(found) == str(found)
     assert "feedback=True" in str(found)
     assert "def distance" in str(found)
     assert "<summary>user message</summary>" in found._repr_html_()

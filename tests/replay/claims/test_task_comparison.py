@@ -96,6 +96,7 @@ def test_limits_are_those_of_all_pairs_then_of_the_pair_alone(limits, words):
 
 def test_printed_and_in_a_cell_it_is_the_summary_the_paragraph_and_the_table():
     found = compared({"a": "<deep>"})
+    assert repr(found) == "\n".join(found.summary)
     first, then, rest = str(found).split("\n", 2)
     assert (first, then) == found.summary
     assert rest == f"\n{found.paragraph}\n\n{found.table.to_string(index=False)}"

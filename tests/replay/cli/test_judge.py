@@ -70,7 +70,7 @@ def test_a_run_and_its_copy_are_no_two_sides_and_on_one_side_they_count_once(log
     assert main(["judge", "N2", "N4"]) == 0
     said = capsys.readouterr()
     assert said.out == alone
-    assert "1 of 13 runs repeat others here" in said.err
+    assert "1 of 13 runs repeats another here" in said.err
 
 
 def test_a_policy_of_ones_own_is_a_class_in_a_file(logs, capsys):

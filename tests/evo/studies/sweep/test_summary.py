@@ -26,6 +26,7 @@ def summary(**changes: Any) -> Summary:
 
 
 def test_a_summary_is_a_line() -> None:
+    assert repr(summary()) == str(summary())
     assert str(summary()) == (
         "paused: 4 of 6 runs completed, 1 failed, 0 cancelled, 1 pending; "
         "1,234 + unknown tokens; there"
