@@ -142,11 +142,9 @@ def counted_once(frame: pd.DataFrame) -> pd.DataFrame:
 
 def repeats_note(left: int, runs: int) -> str:
     """What to say where so many of the runs were left out as repeats."""
-    return (
-        f"{left} of {runs} runs {'repeats another' if left == 1 else 'repeat others'} here (same "
-        "configuration, seed and children; see the column repeat_of) and "
-        f"{'is' if left == 1 else 'are'} counted once"
-    )
+    verb, be = ("repeats another", "is") if left == 1 else ("repeat others", "are")
+    which = "same configuration, seed and children; see the column repeat_of"
+    return f"{left} of {runs} runs {verb} here ({which}) and {be} counted once"
 
 
 def begun_runs(frame: pd.DataFrame) -> pd.DataFrame:

@@ -103,7 +103,8 @@ def test_what_comes_late_moves_nothing(page: Any) -> None:
     before = page.evaluate("document.documentElement.scrollHeight")
     last.scroll_into_view_if_needed()
     last.evaluate("(each) => each.decode()")
-    assert page.evaluate("document.documentElement.scrollHeight") == before
+    after = page.evaluate("document.documentElement.scrollHeight")
+    assert abs(after - before) <= 2  # a height with a part of a pixel is rounded either way
 
 
 EMPTY = """() => [...document.querySelectorAll("article a:has(img)")]
