@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from synthetic_runs import chain_runs
+from tiers import thorough_after
 from toy_engine import toy_engine
 
 import evo
@@ -87,7 +88,7 @@ def test_every_public_name_has_an_example() -> None:
     assert not lacking
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", thorough_after(60, EXAMPLES))
 def test_the_example_runs(
     name: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,11 @@ def beside(data: Path = DATA) -> dict[str, Tables]:
     """Those that do not ship with the project."""
     tables: dict[str, Tables] = {}
     if (gemini := data / "codeevolve_circle_packing_26.csv.gz").exists():
-        names = {"run": ["config", "island"], "order": "epoch", "fitness": "child_fitness"}
+        names = {
+            "run": ["config", "island"], "order": "epoch", "fitness": "child_fitness",
+            "prompt_tokens_so_far": "prompt_tokens_cum",
+            "completion_tokens_so_far": "completion_tokens_cum",
+        }  # fmt: skip
         runs = table.read(
             gemini, columns=names | {"status": "outcome"}, task="circle_packing", model="gemini"
         )

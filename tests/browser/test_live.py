@@ -16,6 +16,7 @@ from browser import lab
 from samples import changed, make_log_bytes, sample_lines, write_lines, write_sample
 from tiers import thorough_after
 
+import evo
 from evo.logs.records import Header, Model
 from evo.logs.stopping import stop_file
 from replay.reports.live import Folder, LivePage
@@ -97,11 +98,17 @@ def test_a_run_is_killed_continued_and_finished_beside_its_page(
     lab.expect(row.locator(".state")).to_contain_text("40 of 40 generations")
 
 
+def write_begun(path: Path) -> Path:
+    """A log of a run that a kill ended, whose model is known here."""
+    evo.run("mmd", generations=3, children=1, log=path, progress=False)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    return path
+
+
 def test_a_run_that_cannot_go_on_says_why_within_its_row(
     page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = write_sample(view.folder.path / "cut.jsonl").read_bytes().splitlines(keepends=True)
-    (view.folder.path / "cut.jsonl").write_bytes(b"".join(lines[:-3]))
+    write_begun(view.folder.path / "cut.jsonl")
     lab.resize(page, 1280)
     row = page.locator("#runs tbody tr", has_text="cut")
     again = row.get_by_role("button", name="go on")
@@ -319,8 +326,7 @@ def test_without_the_token_buttons_say_what_they_need(page: Any, view: LivePage)
 def test_the_focus_stays_in_a_row_whose_buttons_are_others_now(
     page: Any, view: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_sample(view.folder.path / "cut.jsonl")
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    path = write_begun(view.folder.path / "cut.jsonl")
     row = page.locator("#runs tbody tr", has_text="cut")
     with path.open("rb") as file:
         monkeypatch.setattr(Run, "go_on", lambda run: fcntl.flock(file, fcntl.LOCK_EX))

@@ -84,6 +84,7 @@ def test_a_line_of_parallel_coordinates_is_a_configuration(opened, screenshots, 
     lab.sees(page, "1 of 12 configurations")
 
 
+@pytest.mark.thorough
 @lab.pages(*SELECTION, dark=(True,))
 def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name

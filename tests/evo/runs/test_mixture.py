@@ -218,7 +218,7 @@ def test_weights_of_models_are_told_in_tables(tmp_path: Path) -> None:
         ({"models": ["offline", "offline-2"], "model_weights": [1, 0]}, "number > 0"),
         (
             {"models": ["offline", "offline-2"], "model_weights": [1, 2], "model_policy": "ucb1"},
-            "model_policy='ucb1'; leave one of the two out",
+            "model_policy is 'ucb1'; leave one of the two out",
         ),
         ({"model_policy": "random"}, "'random' chooses among several models; give them as well"),
     ],

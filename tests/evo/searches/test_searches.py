@@ -375,7 +375,9 @@ def test_an_allocation_whose_search_fails_before_calls_goes_on_with_a_corrected_
 ) -> None:
     how: dict[str, Any] = {"arms": 2, "rounds": 4, "children": 2, "in_flight": in_flight}
     how |= {"log_dir": tmp_path / "a", "progress": False}
-    with pytest.raises(ValueError, match=r"metrics: expected .*correct it, and the same call with"):
+    with pytest.raises(
+        ValueError, match=r"metrics: expected .*correct it, and the same with log_dir"
+    ):
         evo.allocate_live("mmd", "ucb1", search=Pareto(metrics=("nothing",)), **how)
     done = evo.allocate_live("mmd", "ucb1", search=Pareto(metrics=("objective",)), **how)
     assert len(done.pulls) == 4

@@ -68,7 +68,7 @@ def test_a_file_states_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("field", "value", "words"),
     [
         ("calls", 0, "at least 1"),
-        ("children", 3, "divides calls=4"),
+        ("children", 3, "divides the budget of 4 calls"),
         ("engines", (), "different names"),
         ("tasks", ("mmd", "mmd"), "different names"),
     ],
