@@ -21,7 +21,6 @@ import kernels
 import numpy as np
 import pytest
 from PIL import Image, ImageColor
-from tiers import thorough_after
 
 import evo
 import replay
@@ -390,7 +389,8 @@ def launch() -> Iterator[object]:
 
 @pytest.mark.slow
 @pytest.mark.flaky(reruns=1, only_rerun=["Kernel died before replying"])  # another took its port
-@pytest.mark.parametrize("path", thorough_after(1, NOTEBOOKS), ids=lambda path: path.stem)
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(
     path: Path, copied: Path, launch: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

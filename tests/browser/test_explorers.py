@@ -24,6 +24,7 @@ BUDGET = (DATA, "e = explorers.explore_budget(frame, child_table=children)\ne")
 ALLOCATION = (DATA, "e = explorers.explore_allocation(frame)\ne")
 
 
+@pytest.mark.thorough
 @lab.pages(*BUDGET, dark=(True,))
 def test_budget_with_a_kernel_and_without(opened, screenshots, request):
     page, name = opened, request.node.name

@@ -39,6 +39,7 @@ def press(page, wanted, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("opened", [((EVERY,), False)], indirect=True)
 def test_explorers_are_used_by_keys_and_say_what_changed(opened):
     page = opened

@@ -101,6 +101,7 @@ def sandboxes(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_same_seeds_give_the_same_log_as_here(
     cluster: Any, client: distributed.Client, tmp_path: Path
 ) -> None:

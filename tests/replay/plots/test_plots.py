@@ -70,6 +70,7 @@ def drawn(runs, grid, planned):
     }
 
 
+@pytest.mark.thorough
 def test_all_that_is_written_can_be_read_in_both_themes(drawn):
     found = {}
     for name, ax in drawn.items():
