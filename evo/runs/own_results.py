@@ -18,7 +18,7 @@ from evo.sandbox.scores import read_score
 
 
 def call_of(reply: Any) -> Call:
-    """Returns the call of which this is the reply.
+    """Returns the call that a reply of one's own stands for.
 
     Raises:
         MistakenType: It is neither a text nor an `evo.Reply` nor None.

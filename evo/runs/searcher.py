@@ -345,7 +345,7 @@ class Searcher:
     def _check_answer(
         self, prompt: Asked, reply: Any, program: str | None, evaluation: Any
     ) -> None:
-        """Raises where what is told of a prompt does not go together."""
+        """Raises where a reply, a program and an evaluation cannot all be told of one prompt."""
         if not isinstance(program, str | None):
             raise MistakenType(f"program: expected source text, got {program!r:.80}")
         if program is not None and reply is not None:

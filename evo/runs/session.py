@@ -54,7 +54,7 @@ class RunJob:
 
 
 def end_of(log: Log, state: State, goal: Goal) -> EndReason | None:
-    """Returns why nothing is left to do for a log of which a state is known; None: something is."""
+    """Returns why a run needs no further work, by its log and state; None: it does."""
     return None if log.reader.torn or state.untested else goal.reached(state)
 
 

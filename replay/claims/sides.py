@@ -104,9 +104,7 @@ class Sides:
 
 def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Sides:
     """The runs of two sides at a common budget, see `replay.judge`."""
-    rows = [
-        _rows(frame, side) for side in (a, b)
-    ]  # that there are such runs is asked of both first
+    rows = [_rows(frame, side) for side in (a, b)]  # a side without runs is said before all else
     parts = [_part(each, side) for each, side in zip(rows, (a, b), strict=True)]
     if left := sum(repeats for _, _, repeats in parts):
         runs = left + sum(part["run"].nunique() for part, *_ in parts)

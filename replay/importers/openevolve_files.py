@@ -100,7 +100,7 @@ class TracedChild(msgspec.Struct):
 
 
 class TracedFailure(msgspec.Struct):
-    """A failed iteration: what was asked and answered, which 0.4.1 writes on request."""
+    """A failed iteration in OpenEvolve's trace of failures, with its prompt and reply."""
 
     iteration: int
     error: str
@@ -109,7 +109,11 @@ class TracedFailure(msgspec.Struct):
     token_usage: object = None
     prompt: object = None
     reply: object = msgspec.field(name="llm_response", default=None)
-    text: None = None
+
+    @property
+    def text(self) -> None:
+        """Its code, which there is none of."""
+        return None
 
     @property
     def judged(self) -> Evaluation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from evo.warning import and_more
 from replay.logs.tables import Tables
 from replay.statistics.intervals import FloatArray
 
@@ -43,9 +44,8 @@ def unended_note(runs: pd.DataFrame) -> str:
         f"{source} (whole up to generation {T}, {why})"
         for source, T, why in open_ends[["source", "generations", "ending"]].itertuples(index=False)
     ]
-    more = f" and {len(named) - MOST_NAMED} more" if named[MOST_NAMED:] else ""
     return (
-        f"{len(open_ends)} of {len(runs)} logs did not end: {', '.join(named[:MOST_NAMED])}{more}; "
+        f"{len(open_ends)} of {len(runs)} logs did not end: {and_more(named, MOST_NAMED)}; "
         "what was cut or killed, or is being written, counts as far as it is whole; `evo resume` "
         "goes on with a run that was stopped, or its log can be left out"
     )
